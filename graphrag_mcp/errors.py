@@ -1,0 +1,47 @@
+"""Every way to fail, as one tree.
+
+    GraphRAGError                 what is wrong; what to do next
+    ├── BadInput                  an argument cannot be used as given
+    │   └── OutsideRoots          a path that this server may not read
+    ├── NotFound                  a corpus, entity, community, source, session or job that is not there
+    ├── Damaged                   bytes on disk that do not match their check value
+    ├── NewerFormat               an index written by a later release
+    └── Busy                      another process holds the writer's lock
+
+A message is always two sentences: what is wrong, then the next move. This file knows nothing else.
+"""
+
+from __future__ import annotations
+
+
+class GraphRAGError(Exception):
+    """Base of all errors that are meant to be read by a person or an agent."""
+
+    def __init__(self, what: str, next_move: str) -> None:
+        self.what = what.rstrip(". ")
+        self.next_move = next_move.rstrip(". ")
+        super().__init__(f"{self.what}. {self.next_move}.")
+
+
+class BadInput(GraphRAGError):
+    """An argument cannot be used as given."""
+
+
+class OutsideRoots(BadInput):
+    """A path that lies outside the folders this server may read."""
+
+
+class NotFound(GraphRAGError):
+    """Something named does not exist; the message lists the nearest names."""
+
+
+class Damaged(GraphRAGError):
+    """Stored bytes do not match their check value."""
+
+
+class NewerFormat(GraphRAGError):
+    """The index was written by a later release of graphrag-mcp."""
+
+
+class Busy(GraphRAGError):
+    """Another process is writing this corpus."""

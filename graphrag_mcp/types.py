@@ -1,0 +1,214 @@
+"""The nouns: what the engine passes around and what an agent sees.
+
+Frozen dataclasses travel between the workshops; pydantic models are what a tool returns, used by the
+engine as they are so that nothing is repacked. Bulk travels as `pyarrow.Table` (columns: store/schema.py).
+All spans are character offsets into `Document.text` (Python string indices, end exclusive).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+
+def content_id(*parts: str) -> str:
+    """128-bit content hash of the parts as 32 hex digits; the one way ids are made."""
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document as read. `uri` is `<source label>/<relative path>[#row]` or `text:<id>`, never absolute."""
+
+    uri: str
+    title: str
+    text: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    created: str = ""  # ISO 8601 or "", in no digest
+    file: str = ""  # uri of the file it came from; equals uri unless the file holds many documents
+    file_sha: str = ""  # SHA-256 of that file's bytes (of the inline text when there is no file)
+
+    @property
+    def sha(self) -> str:
+        return content_id(self.title, self.text, json.dumps(self.metadata, sort_keys=True, ensure_ascii=False))
+
+    @property
+    def id(self) -> str:
+        return content_id(self.uri, self.sha)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters `start:end` of a document; lines are 1-based and inclusive."""
+
+    start: int
+    end: int
+    line_start: int = 0
+    line_end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One text unit of a document with the passages that tile it. `n_tokens` by `text.count_tokens`."""
+
+    index: int
+    span: Span
+    n_tokens: int
+    passages: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """One name found in a text. `key` is `text.normalise_name(form)`; offsets are into that text."""
+
+    key: str
+    form: str
+    type: str  # person, organization, location, event, concept, ... or "other"
+    strong: bool  # True: a name worth an entity at its first mention; False: needs two text units
+    start: int
+    end: int
+    alias_of: str = ""  # key of the expansion when the text itself defines an acronym: "WHO" in "World ... (WHO)"
+
+
+@dataclass(frozen=True, slots=True)
+class InlineText:
+    """A text handed over in the call itself; its uri is `text:<id>` (the content hash when no id is given)."""
+
+    text: str
+    id: str = ""
+    title: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRequest:
+    """What one call of index_documents asks for. Paths are absolute and already allowed by the caller."""
+
+    paths: tuple[str, ...] = ()
+    texts: tuple[InlineText, ...] = ()
+    method: str = "auto"  # auto, fast, llm, agent
+    remove_missing: bool = False  # let one call remove more than half of a corpus of over 20 documents
+    recluster: bool = False  # forget the previous communities: the hierarchy of a fresh index
+    dry_run: bool = False
+
+
+# ---- what an agent sees -------------------------------------------------------------------------
+
+State = Literal["answered", "context", "not_found", "partial", "stale", "failed"]
+
+
+class Citation(BaseModel):
+    """Where a piece of context stands in its original document."""
+
+    id: str = Field(description="short id, e.g. t33 or t33.2; get_source takes it")
+    title: str
+    uri: str
+    document_id: str
+    char_start: int
+    char_end: int
+    line_start: int = 0
+    line_end: int = 0
+    score: float = 0.0
+
+
+class Result(BaseModel):
+    """What every tool result carries: the same Markdown as the text channel, and the budget's account."""
+
+    text: str = ""
+    tokens: int = 0
+    truncated: bool = False
+    next_cursor: str = ""
+    hint: str = ""
+    next_call: str = ""
+
+
+class SearchResult(Result):
+    state: State = "context"
+    mode: str = ""
+    corpus: str = ""
+    citations: list[Citation] = Field(default_factory=list)
+    communities: list[str] = Field(default_factory=list)
+    coverage: dict[str, int] = Field(default_factory=dict, description="how much was considered, by kind")
+
+
+class DriftNode(BaseModel):
+    id: str
+    parent: str = ""
+    query: str
+    kind: str = "follow-up"
+    status: str = "frontier"
+    score: float | None = None
+
+
+class DriftResult(Result):
+    session_id: str = ""
+    state: State = "context"
+    open_node: str = ""
+    frontier: list[DriftNode] = Field(default_factory=list)
+    answered: int = 0
+    budget_left: int = 0
+    done: bool = False
+    citations: list[Citation] = Field(default_factory=list)
+
+
+class EntityResult(Result):
+    state: State = "context"
+    id: str = ""
+    title: str = ""
+    type: str = ""
+    description: str = ""
+    aliases: list[str] = Field(default_factory=list)
+    degree: int = 0
+    frequency: int = 0
+    relationships: list[dict[str, Any]] = Field(default_factory=list)
+    communities: list[str] = Field(default_factory=list)
+    candidates: list[dict[str, Any]] = Field(default_factory=list)
+    citations: list[Citation] = Field(default_factory=list)
+
+
+class ReportResult(Result):
+    state: State = "context"
+    id: str = ""
+    title: str = ""
+    level: int = 0
+    rating: float = 0.0
+    method: str = "extractive"
+    parent: str = ""
+    children: list[str] = Field(default_factory=list)
+    members: list[str] = Field(default_factory=list)
+    stale: bool = False
+    citations: list[Citation] = Field(default_factory=list)
+
+
+class SourceResult(Result):
+    state: State = "context"
+    sources: list[dict[str, Any]] = Field(default_factory=list)
+
+
+class IndexResult(Result):
+    job_id: str = ""
+    status: str = "done"  # queued, running, done, failed, cancelled
+    corpus: str = ""
+    done: int = 0
+    total: int = 0
+    counts: dict[str, int] = Field(default_factory=dict, description="added, changed, removed, unchanged, ...")
+    skipped: dict[str, int] = Field(default_factory=dict)
+    errors: list[dict[str, str]] = Field(default_factory=list, description="{path, reason}")
+    estimate: dict[str, Any] = Field(default_factory=dict)
+    poll_after_ms: int = 0
+    seconds: dict[str, float] = Field(default_factory=dict, description="CPU seconds per stage")
+
+
+class StatusResult(Result):
+    corpus: str = ""
+    corpora: list[str] = Field(default_factory=list)
+    generation: int = 0
+    counts: dict[str, int] = Field(default_factory=dict)
+    levels: dict[str, int] = Field(default_factory=dict, description="communities per level")
+    model: str = "none (extractive)"
+    jobs: list[dict[str, Any]] = Field(default_factory=list)
+    stale: list[str] = Field(default_factory=list)
