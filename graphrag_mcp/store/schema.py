@@ -29,10 +29,12 @@ TABLES: dict[str, pa.Schema] = {
         ("line_start", I), ("line_end", I), ("n_tokens", I), ("text", S), ("check", I),
     ]),
     # Passages tile their text unit. entity_ids: every candidate named there, whether or not it became an entity.
+    # title_id: the entity id that the document's title would have, so that who names a title finds its passages.
     "passages": pa.schema([
         ("id", S), ("n", I), ("part", I), ("parts", I), ("text_unit_id", S), ("document_id", S), ("uri", S), ("title", S),
         ("position", I), ("char_start", I), ("char_end", I), ("line_start", I), ("line_end", I), ("n_tokens", I),
-        ("text", S), ("terms", S), ("n_terms", I), ("entity_ids", LIST), ("check", I),
+        ("text", S), ("terms", S), ("n_terms", I), ("entity_ids", LIST), ("title_id", S),
+        ("check", I),
     ]),
     # One row per (name, text unit): what makes deletion a subtraction. Offsets here, in evidence and in the evidence
     # of entities and relationships count from the start of the text unit, so that an insertion above moves no row.
@@ -74,7 +76,7 @@ TABLES: dict[str, pa.Schema] = {
 KEY = {"mentions": "text_unit_id", "evidence": "text_unit_id", "memberships": "entity_id", "terms": "term"}
 SCALAR = {
     "documents": ("id", "n", "uri"), "text_units": ("id", "n", "document_id"),
-    "passages": ("id", "n", "document_id"), "mentions": ("key", "text_unit_id"),
+    "passages": ("id", "n", "document_id", "title_id"), "mentions": ("key", "text_unit_id"),
     "evidence": ("relationship_id", "text_unit_id", "source_id", "target_id"), "entities": ("id", "n"),
     "relationships": ("id", "n", "source_id", "target_id"), "communities": ("id", "n"),
     "memberships": ("entity_id",), "reports": ("id", "n"), "terms": ("term",),

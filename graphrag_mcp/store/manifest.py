@@ -1,0 +1,182 @@
+"""The one file that says what an index is: swapping it is the commit.
+
+Takes a corpus folder; gives the `Manifest` of its current generation (every truth segment, every table's
+version, the counters) and the writer's lock. It opens neither Parquet nor LanceDB and knows no rows.
+
+A commit first keeps the generation as `generations/<n>.json`, then swaps `manifest.json`: whoever crashes in
+between leaves a complete generation that nobody reads, and a lost `manifest.json` loses no generation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from graphrag_mcp.errors import Busy, Damaged, NewerFormat
+
+FORMAT = 1
+KEEP_SECONDS = 600.0  # every generation younger than this stays readable,
+KEEP_LAST = 20  # and this many whatever their age
+FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1}
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One generation of one corpus. Change it with `dataclasses.replace`; treat the mappings as read-only."""
+
+    corpus: str
+    generation: int = 0
+    format: int = FORMAT
+    created: str = ""  # ISO 8601, when this generation was committed
+    segments: list[dict[str, Any]] = field(default_factory=list)  # {kind, file, rows, sha256}, in order of writing
+    tables: dict[str, int] = field(default_factory=dict)  # LanceDB table -> version
+    counters: dict[str, int] = field(default_factory=dict)
+    next: dict[str, int] = field(default_factory=lambda: dict(FIRST_NUMBERS))  # the next alias number of each kind
+    sources: dict[str, dict[str, str]] = field(default_factory=dict)  # label -> {path, kind: folder|files}
+    parameters: dict[str, Any] = field(default_factory=dict)
+    stale: list[str] = field(default_factory=list)
+    communities_generation: int = 0
+
+    def to_json(self) -> str:
+        """Readable JSON with `check`, the SHA-256 over the canonical JSON of everything else."""
+        body = asdict(self)
+        return json.dumps({**body, "check": _check(body)}, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+
+
+def parse(raw: bytes, where: str) -> Manifest:
+    """The manifest in these bytes. Raises Damaged (torn, or changed since) or NewerFormat."""
+    try:
+        body = json.loads(raw)
+        check = body.pop("check")
+        wrong = check != _check(body)
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise Damaged(f"{where} is not a complete manifest", "Run graphrag-mcp doctor --repair") from error
+    if wrong:
+        raise Damaged(f"{where} does not match its check value", "Run graphrag-mcp doctor --repair")
+    if body.get("format", 0) > FORMAT:
+        raise NewerFormat(
+            f"{where} has format {body['format']}, this release reads up to {FORMAT}",
+            "Upgrade graphrag-mcp, or index anew",
+        )
+    known = {item.name for item in fields(Manifest)}
+    return Manifest(**{name: value for name, value in body.items() if name in known})
+
+
+def read(folder: Path) -> Manifest | None:
+    """The committed generation of a corpus folder; None when nothing was ever committed there.
+
+    Where `manifest.json` is missing or unreadable, the newest kept generation stands in (and a warning is
+    logged); where it is complete but does not match its check value, and no kept generation does, Damaged.
+    """
+    path = folder / "manifest.json"
+    try:
+        return parse(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        kept = generations(folder)
+        if kept:
+            log.warning("%s is missing; generation %d stands in", path, kept[-1].generation)
+        return kept[-1] if kept else None
+    except Damaged as error:
+        kept = generations(folder)
+        if not kept:
+            raise
+        log.warning("%s; generation %d stands in", error.what, kept[-1].generation)
+        return kept[-1]
+
+
+def generations(folder: Path) -> list[Manifest]:
+    """The kept generations that are whole, oldest first."""
+    kept = []
+    for path in sorted((folder / "generations").glob("*.json")):
+        try:
+            kept.append(parse(path.read_bytes(), str(path)))
+        except FileNotFoundError:  # pruned by the writer meanwhile
+            continue
+        except (Damaged, NewerFormat) as error:
+            log.warning("%s", error.what)
+    return sorted(kept, key=lambda manifest: manifest.generation)
+
+
+def commit(folder: Path, manifest: Manifest) -> None:
+    """Make `manifest` the current generation, durably and all at once; then forget generations past keeping."""
+    (folder / "generations").mkdir(parents=True, exist_ok=True)
+    raw = manifest.to_json().encode("utf-8")
+    write_durably(folder / "generations" / f"{manifest.generation:08d}.json", raw)
+    write_durably(folder / "manifest.json", raw)
+    _prune(folder / "generations", manifest.generation)
+
+
+def _prune(folder: Path, current: int) -> None:
+    paths = sorted(folder.glob("*.json"))
+    # A number above the current one is left from a commit that did not happen.
+    dead = [path for path in paths if path.stem.isdigit() and int(path.stem) > current]
+    now = time.time()
+    beyond = paths[: max(0, len(paths) - len(dead) - KEEP_LAST)]
+    old = [path for path in beyond if now - path.stat().st_mtime > KEEP_SECONDS]
+    for path in [*dead, *old]:
+        path.unlink(missing_ok=True)
+
+
+def write_durably(path: Path, raw: bytes) -> None:
+    """Write beside, fsync, rename over `path`, fsync the folder: a reader sees the old bytes or the new ones."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+        replace_file(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def replace_file(temporary: Path, path: Path) -> None:
+    """Rename a file that is already on disk over `path` and make the rename durable."""
+    for attempt in range(20):
+        try:
+            os.replace(temporary, path)
+            break
+        except PermissionError:  # Windows refuses while somebody reads the old file
+            if os.name != "nt" or attempt == 19:
+                raise
+            time.sleep(0.05)
+    if os.name != "nt":  # a folder cannot be opened for fsync there
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def writer_lock(folder: Path, timeout: float) -> Iterator[None]:
+    """Hold the corpus's one writer's lock; Busy when another holds it for longer than `timeout` seconds."""
+    from filelock import FileLock, Timeout
+
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(str(folder / "lock"), timeout=timeout)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise Busy(
+            f"another process is indexing corpus {folder.name}", "Wait for it with graph_status, or try again"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _check(body: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode("utf-8")).hexdigest()

@@ -1,0 +1,332 @@
+"""The read model: LanceDB tables, read at the versions that a manifest names, written by the lock holder.
+
+Takes a corpus folder, a manifest and `pyarrow.Table`s; gives a `Snapshot` to read one generation, and new
+versions for the next one. The only file that imports lancedb. Knows no retrieval and no graph.
+
+Lance keeps no checksums, so rows carry one (`seal`), verified on rows that are served (`Snapshot.verified`).
+A Lance table is crash-safe by itself but not together with others: the manifest alone says which versions
+belong together, and what a crash left behind newer ones is rolled back before the next write.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphrag_mcp.errors import Damaged, NotFound
+from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store.checks import BATCH, check_values, seal
+from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, TABLES
+
+STATEMENT = 2_000  # values in one IN list; 500 cost 12 ms, 5,000 cost 41 ms at 50k rows, one scan of a column 4 ms
+TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS = 256, 0.02, 64  # when `compact` acts
+_NEVER = timedelta(days=36_500)  # optimize() without an age would prune after 7 days
+_REPAIR = "Run graphrag-mcp doctor --repair"
+
+log = logging.getLogger(__name__)
+_connections: dict[tuple[str, int], Any] = {}
+_connecting = threading.Lock()
+
+
+@dataclass
+class Change:
+    """What one commit does to a table: rows whose KEY value is in `gone` go, then `rows` come.
+
+    A changed row's key must be in `gone`. `rows` has the columns of its schema, `check` optional, no nulls.
+    """
+
+    gone: Sequence[str] = ()
+    rows: pa.Table | None = None
+
+
+class Snapshot:
+    """A reader pinned to one generation. Opens tables when first asked, never locks, may be used by threads.
+
+    Raises NotFound when its generation has been cleaned away (open a new snapshot and ask once more) and
+    Damaged when the table itself cannot be read.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self._handles: dict[str, Any] = {}
+        self._opening = threading.Lock()
+
+    def count(self, table: str) -> int:
+        handle = self._handle(table)
+        try:
+            return handle.count_rows() if handle is not None else 0
+        except (ValueError, OSError, RuntimeError) as error:
+            raise self._failed(table, error) from error
+
+    def rows(
+        self, table: str, where: str = "", columns: Sequence[str] | None = None, limit: int | None = None
+    ) -> pa.Table:
+        """Rows that fulfil an SQL condition (all when empty), in no promised order."""
+        handle = self._handle(table)
+        if handle is None or (limit is not None and limit < 1):
+            return _empty(table, columns)
+        query = handle.search().select(_names(table, columns))
+        query = query.where(where) if where else query
+        return self._run(table, query.limit(limit) if limit is not None else query)
+
+    def by_key(
+        self, table: str, values: Sequence[str] | Sequence[int], key: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """Rows whose `key` (default: KEY of the table, else id) is one of `values`, in the order of `values`."""
+        key = key or KEY.get(table, "id")
+        handle, values = self._handle(table), list(dict.fromkeys(values))
+        if handle is None or not values:
+            return _empty(table, columns)
+        wanted = pa.array(values, TABLES[table].field(key).type)
+        names = _names(table, columns)
+        read = names if key in names else [*names, key]
+        if len(values) > 500 and len(values) * 20 > self.count(table):
+            query = handle.search().select(read)
+            parts = [batch.filter(pc.is_in(batch[key], wanted)) for batch in self._batches(table, query)]
+            found = pa.Table.from_batches(parts, pa.schema([TABLES[table].field(name) for name in read]))
+        else:
+            parts = [self._run(table, handle.search().select(read).where(where)) for where in in_lists(key, values)]
+            found = pa.concat_tables(parts)
+        order = pc.sort_indices(pc.index_in(found[key], wanted))  # stable
+        return found.take(order).select(names)
+
+    def full_text(
+        self, table: str, terms: Sequence[str], limit: int = 200, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """Rows that hold at least one of the terms, best first by Lance's own `_score` (which depends on history)."""
+        from lancedb.query import MatchQuery
+
+        handle = self._handle(table)
+        if handle is None or not terms or limit < 1:
+            return _empty(table, columns).append_column("_score", pa.array([], pa.float32()))
+        names = [name for name in _names(table, columns) if name != "_score"]
+        query = handle.search(MatchQuery(" ".join(terms), FULL_TEXT[table]), query_type="fts")
+        return self._run(table, query.select([*names, "_score"]).limit(limit))
+
+    def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """The whole table, at most BATCH rows at a time."""
+        handle = self._handle(table)
+        if handle is not None:
+            for batch in self._batches(table, handle.search().select(_names(table, columns))):
+                yield pa.Table.from_batches([batch])
+
+    def verified(self, table: str, rows: pa.Table) -> pa.Table:
+        """`rows` (all columns of the schema) without those whose check value is wrong; these are logged."""
+        if "check" not in TABLES[table].names or not rows.num_rows:
+            return rows
+        right = pc.equal(rows["check"], check_values(rows.select(TABLES[table].names)))
+        if pc.all(right).as_py():
+            return rows
+        for wrong in rows.filter(pc.invert(right))["id"].to_pylist():
+            log.warning("row %r of %s does not match its check value and is not served", wrong, table)
+        return rows.filter(right)
+
+    def _handle(self, table: str) -> Any:
+        if table not in TABLES:
+            raise KeyError(table)
+        version = self.manifest.tables.get(table)
+        if version is None:
+            return None
+        with self._opening:
+            if table not in self._handles:
+                try:
+                    self._handles[table] = _connect(self.folder).open_table(table, version=version)
+                except (ValueError, OSError, RuntimeError) as error:
+                    raise self._failed(table, error) from error
+            return self._handles[table]
+
+    def _run(self, table: str, query: Any) -> pa.Table:
+        try:
+            return query.to_arrow()
+        except (ValueError, OSError, RuntimeError) as error:
+            raise self._failed(table, error) from error
+
+    def _batches(self, table: str, query: Any) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from query.to_batches(BATCH)
+        except (ValueError, OSError, RuntimeError) as error:
+            raise self._failed(table, error) from error
+
+    def _failed(self, table: str, error: Exception) -> Exception:
+        current = manifests.read(self.folder)
+        if current is None or current.generation != self.manifest.generation:
+            return NotFound(f"generation {self.manifest.generation} of {self.folder.name} is gone", "Search again")
+        return Damaged(f"table {table} of {self.folder.name} cannot be read ({error})", _REPAIR)
+
+
+def open_snapshot(folder: Path, manifest: Manifest | None = None) -> Snapshot:
+    """A reader of the given generation, or of the current one. NotFound when nothing was ever indexed there."""
+    manifest = manifest or manifests.read(folder)
+    if manifest is None:
+        raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
+    return Snapshot(folder, manifest)
+
+
+def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
+    """Write the changes beside what `manifest` names; gives {table: version} for the next manifest. NOT a commit.
+
+    Only for the holder of the writer's lock. For a second call before the commit pass
+    `dataclasses.replace(manifest, tables=<what the first gave>)`, else the first call's writes are rolled back.
+    """
+    named = dict(manifest.tables) if manifest else {}
+    (folder / "tables").mkdir(parents=True, exist_ok=True)
+    database = _connect(folder)
+    versions = dict(named)
+    for name in sorted(changes):
+        rows = _prepared(name, changes[name].rows)
+        if name in named:
+            versions[name] = _change_table(database, name, named[name], changes[name].gone, rows)
+        elif rows is not None:  # what lies there under this name belongs to no generation
+            versions[name] = _fresh_table(database, name, [rows]).version
+    return versions
+
+
+def compact(folder: Path, manifest: Manifest, margin: float = 60.0) -> dict[str, int] | None:
+    """Merge tails into indexes and small files into big ones where it pays; new versions, or None. NOT a commit.
+
+    Only for the holder of the writer's lock. Also frees the versions that are older, by `margin` seconds, than
+    every version that a kept generation names: so what `manifest` names stays, whether or not a commit follows.
+    """
+    database = _connect(folder)
+    versions = dict(manifest.tables)
+    for name, version in sorted(manifest.tables.items()):
+        table = database.open_table(name, version=version)
+        if not _worth_compacting(table, name):
+            continue
+        age = _safe_age(folder, manifest, table, name) + timedelta(seconds=margin)
+        table = _writable(database, name, version)
+        table.optimize(cleanup_older_than=age)
+        versions[name] = table.version
+    return versions if versions != manifest.tables else None
+
+
+def in_lists(key: str, values: Sequence[str] | Sequence[int]) -> Iterator[str]:
+    """SQL conditions `key IN (...)` of at most STATEMENT values each."""
+    for start in range(0, len(values), STATEMENT):
+        part = values[start : start + STATEMENT]
+        yield f"{key} IN ({', '.join(_literal(value) for value in part)})"
+
+
+def _literal(value: str | int) -> str:
+    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
+
+
+def _prepared(name: str, rows: pa.Table | None) -> pa.Table | None:
+    if rows is None:
+        return None
+    rows = seal(name, rows)
+    for column in rows.column_names:
+        if rows[column].null_count:
+            raise ValueError(f"{name}.{column} has {rows[column].null_count} nulls; they are never stored")
+    return rows
+
+
+def _change_table(database: Any, name: str, version: int, gone: Sequence[str], rows: pa.Table | None) -> int:
+    table = _writable(database, name, version)
+    gone = list(dict.fromkeys(gone))
+    if not gone and (rows is None or not rows.num_rows):
+        return version
+    key = KEY.get(name, "id")
+    if len(gone) > STATEMENT:
+        wanted = pa.array(gone, TABLES[name].field(key).type)
+        hit = sum(pc.sum(pc.is_in(b[key], wanted)).as_py() or 0 for b in table.search().select([key]).to_batches(BATCH))
+        if hit * 2 > table.count_rows():  # writing what stays is less than marking what goes
+            old = database.open_table(name, version=table.version)
+            kept = (b.filter(pc.invert(pc.is_in(b[key], wanted))) for b in old.search().to_batches(BATCH))
+            parts = (pa.Table.from_batches([batch], TABLES[name]) for batch in kept if batch.num_rows)
+            return _fresh_table(database, name, [*parts, *([rows] if rows is not None else [])]).version
+    for where in in_lists(key, gone):
+        table.delete(where)
+    before = table.count_rows()
+    if rows is not None and rows.num_rows:
+        table.add(rows)
+        if rows.num_rows >= max(before, 1) and (before == 0 or rows.num_rows > TAIL_ROWS):
+            _index(table, name)  # the tail would outweigh what is indexed
+    return table.version
+
+
+def _fresh_table(database: Any, name: str, parts: Sequence[pa.Table]) -> Any:
+    """Overwrite the table; its earlier versions stay readable. Indexed when it has rows."""
+    rows = pa.concat_tables(parts) if parts else TABLES[name].empty_table()
+    try:
+        table = database.create_table(name, data=rows, mode="overwrite")
+    except (ValueError, OSError, RuntimeError) as error:
+        raise Damaged(f"table {name} cannot be written ({error})", _REPAIR) from error
+    if rows.num_rows:
+        _index(table, name)
+    return table
+
+
+def _index(table: Any, name: str) -> None:
+    from lancedb.index import FTS, BTree
+
+    for column in SCALAR[name]:
+        table.create_index(column, config=BTree(), replace=True)
+    if name in FULL_TEXT:
+        # Our tokens are separated by spaces already: every filter of Lance would only lose some of them.
+        config = FTS(
+            base_tokenizer="whitespace", stem=False, remove_stop_words=False, ascii_folding=False, lower_case=False,
+            max_token_length=None, with_position=False,
+        )  # fmt: skip
+        table.create_index(FULL_TEXT[name], config=config, replace=True)
+
+
+def _writable(database: Any, name: str, version: int) -> Any:
+    """The table at its latest version, which is made equal to `version` first if a crash left others behind it."""
+    try:
+        table = database.open_table(name)
+        if table.version != version:
+            table.restore(version)
+        return table
+    except (ValueError, OSError, RuntimeError) as error:
+        raise Damaged(f"table {name} cannot be opened at version {version} ({error})", _REPAIR) from error
+
+
+def _worth_compacting(table: Any, name: str) -> bool:
+    if table.stats()["fragment_stats"]["num_fragments"] >= TAIL_FRAGMENTS:
+        return True
+    column = FULL_TEXT.get(name) or SCALAR[name][0]
+    stats = table.index_stats(f"{column}_idx")
+    return stats is not None and stats.num_unindexed_rows > max(TAIL_ROWS, TAIL_SHARE * table.count_rows())
+
+
+def _safe_age(folder: Path, manifest: Manifest, table: Any, name: str) -> timedelta:
+    """The age of the oldest version that a kept generation names."""
+    kept = [manifest, *manifests.generations(folder)]
+    named = {generation.tables[name] for generation in kept if name in generation.tables}
+    written = [item["timestamp"] for item in table.list_versions() if item["version"] in named]
+    if len(written) < len(named):
+        return _NEVER
+    return max(datetime.now() - min(written), timedelta(0))
+
+
+def _connect(folder: Path) -> Any:
+    path = folder / "tables"
+    key = (str(path), path.stat().st_ino)  # a corpus deleted and made again must not meet cached versions
+    with _connecting:
+        if key not in _connections:
+            os.environ.setdefault("LANCEDB_LOG", "error")  # else Lance writes warnings to stderr
+            import lancedb
+
+            _connections[key] = lancedb.connect(path)
+        return _connections[key]
+
+
+def _names(table: str, columns: Sequence[str] | None) -> list[str]:
+    return TABLES[table].names if columns is None else list(columns)
+
+
+def _empty(table: str, columns: Sequence[str] | None) -> pa.Table:
+    return pa.schema([TABLES[table].field(name) for name in _names(table, columns) if name != "_score"]).empty_table()

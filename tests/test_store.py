@@ -1,0 +1,179 @@
+"""The store without its tables: manifest and lock, truth segments, journals."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from graphrag_mcp.errors import Busy, Damaged, NewerFormat
+from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store import sessions, truth
+from graphrag_mcp.store.manifest import Manifest
+
+# ---- manifest -----------------------------------------------------------------------------------
+
+
+def test_a_committed_manifest_reads_back_whole_and_no_temporary_file_is_left(tmp_path: Path) -> None:
+    manifest = Manifest(
+        "kb", 3, created="2026-01-01T00:00:00Z",
+        segments=[{"kind": "documents", "file": "x", "rows": 1, "sha256": "ab"}],
+        tables={"passages": 7}, counters={"passages": 2}, sources={"kb": {"path": "/kb", "kind": "folder"}},
+        parameters={"chunk_size": 1200, "名": "研究"}, stale=["communities"], communities_generation=2,
+    )  # fmt: skip
+    assert manifests.read(tmp_path) is None
+    manifests.commit(tmp_path, manifest)
+    assert manifests.read(tmp_path) == manifest
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["00000003.json", "generations", "manifest.json"]
+
+
+def test_every_flipped_bit_of_a_lone_manifest_is_noticed(tmp_path: Path) -> None:
+    manifests.commit(tmp_path, Manifest("kb", 1, tables={"passages": 7}))
+    (tmp_path / "generations" / "00000001.json").unlink()
+    path = tmp_path / "manifest.json"
+    whole = path.read_bytes()
+    noticed = 0
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        try:
+            same = manifests.read(tmp_path) == Manifest("kb", 1, tables={"passages": 7})
+        except Damaged:
+            same = False
+            noticed += 1
+        assert same or noticed  # white space may change; content may not
+    assert noticed > len(whole) * 0.7
+
+
+def test_a_missing_or_torn_manifest_is_replaced_by_the_newest_whole_generation(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for generation in (1, 2):
+        manifests.commit(tmp_path, Manifest("kb", generation))
+    path = tmp_path / "manifest.json"
+    path.write_bytes(path.read_bytes()[:40])
+    assert manifests.read(tmp_path) == Manifest("kb", 2)
+    path.unlink()
+    assert manifests.read(tmp_path) == Manifest("kb", 2)
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+    (tmp_path / "generations" / "00000002.json").write_text("{")
+    assert manifests.read(tmp_path) == Manifest("kb", 1)
+
+
+def test_a_manifest_of_a_later_release_is_refused_by_name(tmp_path: Path) -> None:
+    manifests.commit(tmp_path, Manifest("kb", 1, format=2))
+    with pytest.raises(NewerFormat, match="format 2"):
+        manifests.read(tmp_path)
+
+
+def test_generations_are_kept_for_ten_minutes_and_the_last_twenty_for_ever(tmp_path: Path) -> None:
+    for generation in range(1, 31):
+        manifests.commit(tmp_path, Manifest("kb", generation))
+    assert [m.generation for m in manifests.generations(tmp_path)] == list(range(1, 31))
+    old = time.time() - 700
+    for path in (tmp_path / "generations").iterdir():
+        os.utime(path, (old, old))
+    manifests.commit(tmp_path, Manifest("kb", 31))
+    assert [m.generation for m in manifests.generations(tmp_path)] == list(range(12, 32))
+
+
+def test_the_second_writer_is_told_that_the_corpus_is_busy(tmp_path: Path) -> None:
+    folder = tmp_path / "kb"
+    refused: list[BaseException] = []
+
+    def second() -> None:
+        try:
+            with manifests.writer_lock(folder, 0.05):
+                pass
+        except Busy as error:
+            refused.append(error)
+
+    with manifests.writer_lock(folder, 1):
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join()
+    assert [str(error) for error in refused] == [
+        "another process is indexing corpus kb. Wait for it with graph_status, or try again."
+    ]
+    with manifests.writer_lock(folder, 0.05):
+        pass
+
+
+# ---- truth --------------------------------------------------------------------------------------
+
+
+def log_of(*rows: tuple[str, str, str]) -> pa.Table:
+    blank = {"file": "", "file_sha": "", "title": "", "metadata": "{}", "created": "", "n": 1}
+    made = [{**blank, "op": op, "uri": uri, "id": f"id-{text}", "text": text} for op, uri, text in rows]
+    return pa.Table.from_pylist(made, truth.DOCUMENT_LOG)
+
+
+def test_the_last_row_of_a_uri_wins_and_what_is_gone_is_gone(tmp_path: Path) -> None:
+    segments = [
+        truth.append(
+            tmp_path, "documents", log_of(("put", "kb/b", "two"), ("put", "kb/a", "one"), ("put", "kb/c", "三"))
+        ),
+        truth.append(tmp_path, "documents", log_of(("put", "kb/a", "one again"), ("gone", "kb/b", ""))),
+        truth.append(tmp_path, "documents", log_of(("put", "kb/b", "back"), ("gone", "kb/c", "")), generation=9),
+    ]
+    manifest = Manifest("kb", 1, segments=segments)
+    live = truth.live_documents(tmp_path, manifest, ["uri", "text"])
+    assert live.to_pylist() == [{"uri": "kb/a", "text": "one again"}, {"uri": "kb/b", "text": "back"}]
+    assert truth.live_documents(tmp_path, manifest).column_names == ["uri", "id", "file", "file_sha", "n"]
+    assert truth.load(tmp_path, manifest, "documents", ["uri"])["uri"].to_pylist() == [
+        "kb/b", "kb/a", "kb/c", "kb/a", "kb/b", "kb/b", "kb/c",
+    ]  # fmt: skip
+    assert segments[2]["file"] == f"documents-00000009-{segments[2]['sha256'][:8]}.parquet"
+    assert truth.verify(tmp_path, manifest) == []
+
+
+def test_no_documents_is_an_empty_table_with_the_right_columns(tmp_path: Path) -> None:
+    assert truth.live_documents(tmp_path, Manifest("kb"), ["uri", "text"]).to_pylist() == []
+    assert truth.load(tmp_path, Manifest("kb"), "documents").schema == truth.DOCUMENT_LOG
+
+
+def test_a_flipped_bit_in_a_segment_is_never_served(tmp_path: Path) -> None:
+    text = "The lighthouse keeper of Skerryvore wrote every evening. " * 40
+    segment = truth.append(tmp_path, "documents", log_of(*[("put", f"kb/{i}", f"{i} {text}") for i in range(30)]))
+    manifest = Manifest("kb", 1, segments=[segment])
+    path = tmp_path / "truth" / segment["file"]
+    whole, right = path.read_bytes(), truth.load(tmp_path, manifest, "documents")
+    served_wrong = 0
+    for place in range(5, len(whole), max(1, len(whole) // 60)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        assert truth.verify(tmp_path, manifest) == [f"{segment['file']}: its SHA-256 is not the one in the manifest"]
+        try:
+            got = truth.load(tmp_path, manifest, "documents")
+        except Damaged:
+            continue
+        served_wrong += not got.equals(right)
+    assert served_wrong == 0
+    path.unlink()
+    assert truth.verify(tmp_path, manifest) == [f"{segment['file']}: cannot be read (No such file or directory)"]
+    with pytest.raises(Damaged):
+        truth.load(tmp_path, manifest, "documents")
+
+
+# ---- sessions -----------------------------------------------------------------------------------
+
+
+def test_a_journal_gives_back_its_events_and_survives_a_torn_last_line(tmp_path: Path) -> None:
+    path = tmp_path / "drift" / "s.jsonl"
+    assert sessions.read(path) == []
+    events = [{"op": "start", "query": "谁？\n\u2028 \ud800"}, {"op": "answer", "score": None}, {"op": "更多", "n": 3}]
+    for event in events:
+        sessions.append(path, event)
+    assert sessions.read(path) == events
+    whole = path.read_bytes()
+    for cut in range(1, 20):
+        path.write_bytes(whole[:-cut])
+        kept = events if cut == 1 else events[:2]
+        assert sessions.read(path) == kept
+        sessions.append(path, {"op": "next"})
+        assert sessions.read(path) == [*kept, {"op": "next"}]
+    path.write_bytes(json.dumps([1]).encode() + b"\n" + whole)
+    assert sessions.read(path) == events
