@@ -1,0 +1,309 @@
+"""Names out of text without a model: the keyless `nlp` extractor, for documents and questions alike.
+
+Takes a text in any script, gives its `Mention`s sorted by start: proper names, acronyms, code identifiers, quoted
+terms (strong) and noun phrases with local evidence (weak). Linear time, deterministic, no download. It knows
+nothing of other texts: how often a name must be seen before it counts is decided where mentions are merged.
+
+A candidate is `(start, end, type, strong)`. Where two overlap the finder that ran first wins; only a quoted term
+may contain other names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+
+from graphrag_mcp import han
+from graphrag_mcp.lexicon import DULL, FILE_ENDINGS, LANGUAGES, PHRASE_HEADS, STARTERS
+from graphrag_mcp.lexicon_han import SIMPLIFY
+from graphrag_mcp.names import LOWER_RUN, Names, common, subjects
+from graphrag_mcp.text import normalise_name, stop_word
+from graphrag_mcp.types import Mention
+
+VERSION = "nlp-1"
+Candidate = tuple[int, int, str, bool]
+SHORT = 300  # characters: up to here a text is taken for a question, where single rare words are worth trying
+LONGEST = 120  # characters of a name; what is longer is a run of letters, not a name
+_SKIP = STARTERS | DULL
+PER_THOUSAND = 60  # distinct keys kept per started 1,000 characters
+
+_QUOTED = re.compile(
+    r"《([^《》\n]{1,60})》|「([^「」\n]{1,40})」|『([^『』\n]{1,40})』|“([^“”\n]{2,80})”|«\s?([^«»\n]{2,80}?)\s?»"
+    r"|„([^„“”\n]{2,80})[“”]|``\s?([^`'\n]{2,80}?)\s?''|(?<![`\w])`([^`\n]{1,60})`(?!`)"
+    r"|(?<![\w\"])\"([^\s\"][^\"\n]{0,78}[^\s\"])\"(?![\w\"])|(?<![\w'])'([^\s'][^'\n]{0,38}[^\s'])'(?![\w'])"
+)
+_CODE = re.compile(
+    r"(?<![\w.@/-])(?:"
+    r"(?P<call>[A-Za-z_][\w]*+(?:\.[A-Za-z_]\w*+)*+)(?=\(\))"
+    r"|(?P<dotted>[A-Za-z_][\w-]*+(?:\.[A-Za-z_][\w-]*+)++)"
+    r"|(?P<snake>_{0,2}[A-Za-z0-9]++(?:_{1,2}[A-Za-z0-9]++)++_{0,2}|__[A-Za-z0-9]++__)(?![\w-])"
+    r"|(?P<camel>[a-z]{2,30}[A-Z]\w*+)"
+    r"|(?P<plus>[A-Z][a-z]?(?:\+\+|#)(?![\w+#])|\.NET\b))"
+)
+
+
+@lru_cache(maxsize=65_536)
+def _key(form: str) -> str:
+    return normalise_name(form)
+
+
+def extract(text: str) -> list[Mention]:
+    """All mentions of names in this text, sorted by start; `text[m.start:m.end] == m.form` for each."""
+    short = len(text) <= SHORT
+    runs = [(match.start(), match[0]) for match in LOWER_RUN.finditer(text)]
+    lower = {word for _, run in runs for word in run.split(" ")}
+    pairs, aliases = _definitions(text)
+    names = Names(text, lower)
+    phrases = _phrases(text, runs, names.language)
+    groups = (pairs, _code(text), subjects(text), names.find(), han.candidates(text, short), phrases)
+    taken = bytearray(len(text))
+    kept: list[Candidate] = []
+    for group in groups:
+        for start, end, kind, strong in group:
+            if taken.find(1, start, end) < 0:
+                taken[start:end] = b"\x01" * (end - start)
+                kept.append((start, end, kind, strong))
+    return _mentions(text, _with_quoted(text, kept, taken), aliases)
+
+
+def _with_quoted(text: str, kept: list[Candidate], taken: bytearray) -> list[Candidate]:
+    """Adds quoted terms: the same span only once, weaker names that stick out over a quotation dropped."""
+    quotes: dict[tuple[int, int], Candidate] = {}
+    last = 0
+    for quote in _quoted(text):
+        if quote[0] >= last:
+            quotes[quote[:2]] = quote
+            last = quote[1]
+    if not quotes:
+        return kept
+    closes = {start: end for start, end in quotes}
+    edges = bytearray(len(text) + 1)  # 1 where a quotation begins, 2 where one ends
+    for start, end in quotes:
+        edges[start], edges[end] = 1, 2
+    out = []
+    for start, end, kind, strong in kept:
+        if quote := quotes.pop((start, end), None):
+            out.append((start, end, kind if quote[2] == "other" else quote[2], strong or quote[3]))
+        elif not _crosses(start, end, edges, closes):
+            out.append((start, end, kind, strong))
+    return out + list(quotes.values())
+
+
+def _crosses(start: int, end: int, edges: bytearray, closes: dict[int, int]) -> bool:
+    """Does this span hold one end of a quotation without the other?"""
+    at = start
+    while (at := edges.find(1, at, end)) >= 0:
+        if closes[at] > end:
+            return at > start
+        at = closes[at]
+    closing = edges.find(2, start + 1, end)
+    return closing >= 0 and edges.rfind(1, start, closing) < 0
+
+
+def _mentions(text: str, found: list[Candidate], aliases: dict[tuple[int, int], tuple[int, int]]) -> list[Mention]:
+    """Keys, one type per key, and the cap: strong names first, then those seen more often, then longer ones."""
+    rows = []
+    counts: Counter[str] = Counter()
+    types: dict[str, Counter[str]] = {}
+    strong_keys = set()
+    outer = (0, 0)
+    for start, end, kind, strong in sorted(found, key=lambda found: (found[0], -found[1])):
+        if end - start > LONGEST:
+            continue
+        if start >= outer[1]:
+            outer = (start, end)
+        elif (end - start) * 10 > (outer[1] - outer[0]) * 6:
+            continue  # "Hours of Power" says nothing beside the quoted "Three Hours of Power"
+        form = text[start:end]
+        key = _key(form)
+        if not any(ch.isalnum() for ch in key):
+            continue
+        counts[key] += 1
+        if kind != "other":
+            types.setdefault(key, Counter())[kind] += 1
+        if strong:
+            strong_keys.add(key)
+        rows.append((key, form, start, end))
+    limit = PER_THOUSAND * (1 + (len(text) - 1) // 1000)
+    if len(counts) > limit:
+        best = set(sorted(counts, key=lambda key: (key not in strong_keys, -counts[key], -len(key), key))[:limit])
+        rows = [row for row in rows if row[0] in best]
+    kind_of = {key: min(kinds, key=lambda kind: (-kinds[kind], kind)) for key, kinds in types.items()}
+    alias_of = {_key(text[a:b]): _key(text[c:d]) for (a, b), (c, d) in aliases.items()}
+    return [
+        Mention(key, form, kind_of.get(key, "other"), key in strong_keys, start, end,
+                alias if (alias := alias_of.get(key, "")) != key else "")
+        for key, form, start, end in rows
+    ]  # fmt: skip
+
+
+# ---- what the text itself defines ---------------------------------------------------------------
+
+_ACRONYM = re.compile(r"[A-Z][A-Za-z0-9]?[A-Z0-9&./-]{0,8}[A-Z0-9]?s?")
+_BEFORE_BRACKET = re.compile(r"(?<![\w.-])[A-Z][A-Za-z0-9&.-]{1,9} ?$")
+_BRACKET = re.compile(r"[(（]([^()（）\n]{2,90})[)）]")
+_WORDS = re.compile(r"[^\W_]+")
+_LINKS = frozenset("of the and for in on de du la des von und et y e to a an".split())
+_SHORTENED = re.compile(
+    r"(?:，|,|（|\()(?:以下|又|亦|或|常)?(?:简称|簡稱)(?:为|為)?[“\"「『《]?([\u4e00-\u9fffA-Za-z0-9]{2,10})(?=[”\"」』》，。、；;,）)])"
+)
+_ZH_LONG = re.compile(r"[\u4e00-\u9fff·]{3,24}(?:（[^（）\n]{0,40}）)?$")
+
+
+def _definitions(text: str) -> tuple[list[Candidate], dict[tuple[int, int], tuple[int, int]]]:
+    """Acronyms that the text spells out: both names as candidates, and span of the short form -> span of the long."""
+    found: list[Candidate] = []
+    aliases: dict[tuple[int, int], tuple[int, int]] = {}
+    for match in _BRACKET.finditer(text):
+        start, end = match.span(1)
+        inner = match[1].rstrip(" ;,")
+        end = start + len(inner)
+        if _ACRONYM.fullmatch(inner) and sum(map(str.isupper, inner)) >= 2:
+            short, long = (start, end), _spelled(text, inner, max(0, match.start() - 120), match.start())
+        else:
+            before = _BEFORE_BRACKET.search(text[max(0, match.start() - 12) : match.start()])
+            if not before:
+                continue
+            at = max(0, match.start() - 12) + before.start()
+            short, long = (at, at + len(before[0].rstrip())), None
+            if sum(map(str.isupper, before[0])) >= 2:
+                stop = re.search(r"[,;:，；]", inner)
+                until = start + (stop.start() if stop else len(inner))
+                long = _spelled(text, before[0].strip(), start, until)
+                long = long if long and long[0] == start else None
+        if long:
+            aliases[short] = long
+            found += [(*long, "other", True), (*short, "other", True)]
+    shorts: set[str] = set()
+    for match in _SHORTENED.finditer(text):
+        if span := _shortened(text, match.start(), match[1]):
+            aliases[match.span(1)] = span
+            found += [(*span, "organization", True), (*match.span(1), "organization", True)]
+            if len(shorts) < 8:  # the segmenter does not know a name coined here: find it again ourselves
+                shorts.add(match[1])
+    for short in sorted(shorts):
+        found += [(m.start(), m.end(), "organization", True) for m in re.finditer(re.escape(short), text)]
+    return found, aliases
+
+
+def _spelled(text: str, acronym: str, start: int, end: int) -> tuple[int, int] | None:
+    """The words before `end` whose initials are the acronym's letters, small words skipped."""
+    letters = [ch.lower() for ch in acronym.removesuffix("s") if ch.isalnum()]
+    words = list(_WORDS.finditer(text, start, end))
+    if not words or text[words[-1].end() : end].strip(" \"”’'"):
+        return None
+    index, count = len(words), 0
+    while letters and index > 0:
+        index -= 1
+        word = words[index][0]
+        capitals = [word[0].lower()] + [ch.lower() for ch in word[1:] if ch.isupper() and not word.isupper()]
+        if letters[-len(capitals) :] == capitals:
+            del letters[-len(capitals) :]
+            count += 1
+        elif letters[-1] == word[0].lower():
+            letters.pop()
+            count += 1
+        elif word.lower() not in _LINKS:
+            return None
+        if letters and index and re.search(r"[^ \n&/’'.-]", text[words[index - 1].end() : words[index].start()]):
+            return None
+    return (words[index].start(), words[-1].end()) if not letters and count > 1 else None
+
+
+def _shortened(text: str, end: int, short: str) -> tuple[int, int] | None:
+    """The Chinese long form before `end` that holds the characters of `short` in order, from its first one on."""
+    before = _ZH_LONG.search(text, max(0, end - 64), end)
+    if not before:
+        return None
+    form, short = before[0].split("（")[0].translate(SIMPLIFY), short.translate(SIMPLIFY)
+    at = form.rfind(short[0], 0, -len(short)) if len(form) > len(short) else -1
+    while at >= 0:
+        rest = iter(form[at:])
+        if all(ch in rest for ch in short):
+            return before.start() + at, before.start() + len(form)
+        at = form.rfind(short[0], 0, at)
+    return None
+
+
+# ---- the finders --------------------------------------------------------------------------------
+
+
+def _quoted(text: str) -> Iterator[Candidate]:
+    for match in _QUOTED.finditer(text):
+        kind = match.lastindex or 0
+        start, end = match.span(kind)
+        form = text[start:end]
+        if kind == 1:
+            yield start, end, "content", True
+        elif kind in (2, 3) or any(han.is_han(ch) for ch in form[:3]):
+            if len(form) <= 16 and not any(ch in "，。！？；,!?" for ch in form):
+                yield start, end, "other", True
+        elif kind == 8:
+            yield start, end, "artifact" if re.search(r"[\w]", form) else "other", True
+        elif form[-1] not in ".,;:!?" or form.istitle():
+            words = form.split()
+            capital = words[0][:1].isupper() or words[0][:1].isdigit()
+            big = sum(word[:1].isupper() for word in words)
+            if capital and len(words) <= 8 and big * 2 >= len(words) and not any(w in "?!;" for w in form):
+                if len(words) > 1 or words[0].lower() not in STARTERS:
+                    yield start, end, "content" if kind != 10 and len(words) > 1 else "other", True
+            elif len(words) <= 4 and kind != 10 and not stop_word(words[0].lower()) and form[0].isalpha():
+                yield start, end, "other", False
+
+
+def _code(text: str) -> Iterator[Candidate]:
+    for match in _CODE.finditer(text):
+        kind, (start, end) = match.lastgroup, match.span()
+        form = match[0]
+        if kind == "dotted":
+            parts = form.split(".")
+            code = parts[-1].lower() in FILE_ENDINGS or "_" in form or (len(parts) > 2 and form.islower())
+            if not code or max(map(len, parts)) < 2:
+                continue
+        elif kind == "snake" and not any(ch.isalpha() for ch in form):
+            continue
+        yield start, end, "artifact", True
+
+
+def _phrases(text: str, runs: list[tuple[int, str]], language: str) -> Iterator[Candidate]:
+    """Noun phrases of 2-4 lower-case words: those repeated in this text, or with a head that speaks for a term."""
+    grammar = frozenset() if language == "en" else LANGUAGES[language]
+    segments = [(at, words) for start, run in runs for at, words in _content(start, run, grammar)]
+    pairs = Counter(pair for _, words in segments for pair in zip(words, words[1:], strict=False))
+    short = len(text) <= SHORT
+    for at, words in segments:
+        index = len(words)
+        while index > 0:
+            head = words[index - 1]
+            rare = short and len(head) > 2 and not common(head)
+            size = 1
+            while index - size > 0 and size < 4 and pairs[words[index - size - 1], words[index - size]] > 1:
+                size += 1
+            if grammar:
+                rare = short and len(head) > 4  # its verbs and adjectives cannot be told: single longer words only
+            elif size == 1 and index > 1 and words[index - 2][-2:] != "ly":
+                known = head in PHRASE_HEADS or head.endswith(("ology", "ography", "ics", "itis", "osis"))
+                size = 2 if known or (rare and not common(words[index - 2])) else 1
+            if size > 1 or rare:
+                start = at + sum(map(len, words[: index - size])) + index - size
+                yield start, start + sum(map(len, words[index - size : index])) + size - 1, "other", False
+            index -= size
+
+
+def _content(start: int, run: str, grammar: frozenset[str]) -> Iterator[tuple[int, list[str]]]:
+    """Maximal pieces of a lower-case run without words of grammar, with their offsets."""
+    at, piece, begun = start, [], start
+    for word in run.split(" "):
+        if word in _SKIP or word in grammar or stop_word(word):
+            if piece:
+                yield begun, piece
+            piece = []
+        else:
+            if not piece:
+                begun = at
+            piece.append(word)
+        at += len(word) + 1
+    if piece:
+        yield begun, piece

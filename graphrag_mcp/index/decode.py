@@ -1,0 +1,143 @@
+"""Bytes to text, and what a text says about itself: its encoding, front matter, title and date.
+
+Takes bytes or a text; gives text, metadata, titles. Text is given as decoded, except that CR LF and CR become LF, and
+a byte order mark, NULs and lone surrogates go: the spans of a document refer to that text. Linear in its length.
+Knows no file types (formats.py) and no paths (read.py).
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+SAMPLE = 64_000  # bytes that charset detection looks at: it is slow, and 30 MB must load in seconds
+
+
+class ReadError(Exception):
+    """A file that cannot be read; its text is the reason, to be shown beside the file's name."""
+
+
+# ---- text -----------------------------------------------------------------------------------------
+
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
+         (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))  # fmt: skip
+_NEVER_TEXT = re.compile(rb"[\x81\x8d\x8f\x90\x9d\xff]")  # bytes that windows-1252 gives no letter worth keeping
+# Encodings that files are really met in: among all of Python's, mac_iceland or iso8859_10 too often win on short texts.
+_LEGACY = (
+    "gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1252", "cp1251", "cp1250", "koi8_r", "cp1253", "cp1254", "cp1255",
+    "cp1256", "cp874",
+)  # fmt: skip
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """The text as documents hold it: LF only, no byte order mark, no NUL, no lone surrogate."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text:
+        text = text.replace("\0", "")
+    if not text.isascii():
+        text = _SURROGATE.sub("\ufffd", text.removeprefix("\ufeff"))
+    return text
+
+
+def decode(data: bytes) -> tuple[str, dict[str, Any]]:
+    """(text, {} or {"encoding": what was found and what was replaced}) of bytes in any encoding."""
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return decode_as(data[len(mark) :], encoding)
+    try:
+        return clean(data.decode("utf-8")), {}
+    except UnicodeDecodeError as error:
+        first = error.start
+    text = data.decode("utf-8", "replace")
+    bad = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
+    good = len(text) - len(text.encode("ascii", "ignore")) - bad
+    # Sequences that are valid UTF-8 hardly occur by chance: where they outnumber the bad bytes it is UTF-8, damaged.
+    if good >= bad or (bad * 100 <= len(data) and _NEVER_TEXT.search(data)):
+        return decode_as(data, "utf-8")
+    from charset_normalizer import from_bytes
+
+    start = data.rfind(b"\n", max(0, first - SAMPLE // 2), first) + 1 or max(0, first - 200)
+    guesses = from_bytes(data[start : start + SAMPLE], cp_isolation=list(_LEGACY))
+    if (best := guesses.best()) is not None:
+        # Western and Central European often fit equally well; the library then names cp1250 ("ů" for "ù").
+        equal = [guess for guess in guesses if (guess.chaos, guess.coherence) == (best.chaos, best.coherence)]
+        western = any("cp1252" in guess.could_be_from_charset for guess in equal)
+        return decode_as(data, "cp1252" if western else best.encoding)
+    if bad * 100 <= len(data):
+        return decode_as(data, "utf-8")
+    raise ReadError("its encoding is not known; save it as UTF-8")
+
+
+def decode_as(data: bytes, encoding: str) -> tuple[str, dict[str, Any]]:
+    """As `decode` where the encoding is known; bytes that it does not allow are replaced and counted."""
+    try:
+        text, lost = data.decode(encoding), 0
+    except UnicodeDecodeError:
+        text = data.decode(encoding, "replace")
+        lost = text.count("\ufffd") - (data.count(b"\xef\xbf\xbd") if encoding == "utf-8" else 0)
+    if lost:
+        return clean(text), {"encoding": f"{encoding} ({lost} invalid bytes replaced)"}
+    return clean(text), {} if encoding == "utf-8" else {"encoding": encoding}
+
+
+# ---- titles ---------------------------------------------------------------------------------------
+
+_HEADING = re.compile(
+    r"^(?P<fence>```|~~~)|^ {0,3}#{1,6}[ \t]+(?P<hash>\S.*)|^(?P<line>\S.*)\n(?P<rule>={3,}|-{3,}|~{3,})[ \t]*$", re.M
+)
+_KEY_VALUE = re.compile(r"([A-Za-z_][\w -]{0,60})[ \t]*:(?:[ \t]+(.*))?$")
+TITLE_AREA = 64_000  # characters in which a heading is looked for
+
+
+def find_title(text: str) -> str:
+    """The first heading, else a first line of at most 120 characters before a blank line, else ""."""
+    area = text[front_matter(text)[1] :][:TITLE_AREA]
+    fenced = False
+    for match in _HEADING.finditer(area):
+        if match["fence"]:
+            fenced = not fenced
+        elif not fenced:
+            return (match["hash"] or match["line"]).rstrip(" \t#") or "#"
+    first, _, rest = re.sub(r"\A(?:[ \t]*(?:[-=*_]{3,}[ \t]*)?\n)*+", "", area).partition("\n")
+    alone = rest.strip() and not rest.partition("\n")[0].strip()
+    return first.strip() if alone and len(first) <= 120 else ""
+
+
+def front_matter(text: str) -> tuple[dict[str, Any], int]:
+    """Simple `key: value` lines between two `---` lines at the start, and where they end: ({}, 0) without any."""
+    if not text.startswith("---\n"):
+        return {}, 0
+    found: dict[str, Any] = {}
+    key, position = "", 4
+    for line in text[4:20_000].split("\n")[:200]:
+        position += len(line) + 1
+        stripped = line.strip()
+        if stripped in ("---", "..."):
+            return {name: value for name, value in found.items() if value not in ("", [])}, min(position, len(text))
+        if match := _KEY_VALUE.match(line):
+            key, value = match[1].strip().lower(), (match[2] or "").strip()
+            inner = value[1:-1].split(",") if value[:1] == "[" and value[-1:] == "]" else None
+            found[key] = value.strip("\"'") if inner is None else [v.strip(" \"'") for v in inner if v.strip(" \"'")]
+        elif stripped.startswith("- ") and key:
+            items = found[key] if isinstance(found[key], list) else []
+            found[key] = [*items, stripped[2:].strip(" \"'")]
+        elif stripped and not stripped.startswith("#") and not line.startswith((" ", "\t")):
+            return {}, 0  # a thematic break above ordinary text
+    return {}, 0
+
+
+def iso_date(value: Any) -> str:
+    """A date or time as ISO 8601 in UTC; "" for what is none."""
+    try:
+        return utc(datetime.fromisoformat(str(value).strip()))
+    except (ValueError, OverflowError):
+        return ""
+
+
+def utc(moment: datetime) -> str:
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment.isoformat(timespec="seconds")

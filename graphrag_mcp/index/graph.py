@@ -1,0 +1,268 @@
+"""Merge: what gone and new text units do to the entities and relationships.
+
+Takes the previous generation, the ids of the units that went and the names of the units that came; gives the rows
+to delete and to add in four tables. Every touched entity and pair is recomputed from all its remaining mentions
+and evidence, so the result of any history equals a fresh index; untouched rows are not read.
+
+Why four steps: a name that becomes an entity (or stops being one, or is found to be an alias) changes the pairs of
+every unit that holds it, also of units that were not edited; step 2 finds those units.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from graphrag_mcp.index import evidence as ev
+from graphrag_mcp.index import mentions as mn
+from graphrag_mcp.index.evidence import Evidence
+from graphrag_mcp.index.mentions import Named, UnitNames, entity_id
+from graphrag_mcp.index.resolve import group
+from graphrag_mcp.store.schema import TABLES
+from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.text import terms
+
+Row = dict[str, object]
+
+
+@dataclass
+class Merge:
+    """What to write, how the counters move, and which entities a community may have to be told about."""
+
+    changes: dict[str, Change] = field(default_factory=dict)
+    entities: int = 0  # more or fewer than before
+    relationships: int = 0
+    touched: set[str] = field(default_factory=set)
+
+
+@dataclass
+class _State:
+    """The part of the previous generation that the merge has read, and what replaces it."""
+
+    snapshot: Snapshot | None
+    gone: set[str]
+    fresh: Mapping[str, UnitNames]
+    by_key: dict[str, list[Named]] = field(default_factory=lambda: defaultdict(list))
+    by_unit: dict[str, list[Named]] = field(default_factory=dict)  # old units whose pairs are recomputed
+    known: set[str] = field(default_factory=set)  # keys whose mentions have been read
+    old_entities: dict[str, Row] = field(default_factory=dict)  # by id
+    texts: dict[tuple[str, int], str] = field(default_factory=dict)  # sentence text by (unit, start)
+
+
+def merge(
+    snapshot: Snapshot | None, gone_units: Collection[str], fresh: Mapping[str, UnitNames], number: dict[str, int]
+) -> Merge:
+    """`number` holds the next free alias number of "e" and "r" and is advanced."""
+    state = _State(snapshot, set(gone_units), fresh)
+    gone_rows = _read(state, "mentions", state.gone, "text_unit_id", mn.from_table)
+    _gather(state, {row.key for row in gone_rows} | {row.key for unit in fresh.values() for row in unit.named})
+    groups, entity_of = group(state.by_key)
+    reopened = _reopened(state, entity_of)
+    if reopened:
+        for row in _read(state, "mentions", reopened, "text_unit_id", mn.from_table):
+            state.by_unit.setdefault(row.text_unit_id, []).append(row)
+        _gather(state, {row.key for rows in state.by_unit.values() for row in rows})
+        groups, entity_of = group(state.by_key)
+    merged = Merge()
+    merged.changes["mentions"] = Change(
+        gone=sorted(state.gone), rows=mn.to_table([row for unit in fresh.values() for row in unit.named])
+    )
+    degrees = _relationships(state, groups, entity_of, reopened, number, merged)
+    _entities(state, groups, degrees, number, merged)
+    return merged
+
+
+def _read(state: _State, table: str, values: Collection[str], key: str, parse):  # noqa: ANN001, ANN202
+    if state.snapshot is None or not values:
+        return []
+    return parse(state.snapshot.by_key(table, sorted(values), key, TABLES[table].names))
+
+
+def _gather(state: _State, keys: set[str]) -> None:
+    """Read all mentions of `keys`, of the names that they may stand for, and of the names that stand for them."""
+    arrived: dict[str, list[Named]] = defaultdict(list)
+    for unit in state.fresh.values():
+        for row in unit.named:
+            arrived[row.key].append(row)
+    pending = keys - state.known
+    while pending:
+        state.known |= pending
+        for row in _read(state, "mentions", pending, "key", mn.from_table):
+            if row.text_unit_id not in state.gone:
+                state.by_key[row.key].append(row)
+        related: set[str] = set()
+        for key in sorted(pending):
+            state.by_key[key].extend(arrived.get(key, ()))
+            related.update(row.alias_of for row in state.by_key[key] if row.alias_of)
+        wanted = {entity_id(key) for key in pending} - state.old_entities.keys()
+        for row in _rows(state.snapshot, "entities", wanted):
+            state.old_entities[row["id"]] = row
+            related.update(row["names"])
+            for item in row["evidence"]:
+                state.texts[item["text_unit_id"], item["start"]] = item["text"]
+        pending = related - state.known
+
+
+def _rows(snapshot: Snapshot | None, table: str, ids: Collection[str]) -> list[Row]:
+    if snapshot is None or not ids:
+        return []
+    return snapshot.by_key(table, sorted(ids), "id", TABLES[table].names).to_pylist()
+
+
+def _reopened(state: _State, entity_of: Mapping[str, str]) -> set[str]:
+    """Old units whose pairs change although their text did not: they hold a name whose entity changed."""
+    before = {name: row["key"] for row in state.old_entities.values() for name in row["names"]}
+    changed = [key for key in state.known if before.get(key) != entity_of.get(key)]
+    return {row.text_unit_id for key in changed for row in state.by_key[key]} - state.fresh.keys()
+
+
+def _relationships(
+    state: _State,
+    groups: Mapping[str, Sequence[Named]],
+    entity_of: Mapping[str, str],
+    reopened: set[str],
+    number: dict[str, int],
+    merged: Merge,
+) -> Counter[str]:
+    """Fill the changes of evidence and relationships; give how each entity's degree moves."""
+    replaced = state.gone | reopened
+    old = _read(state, "evidence", replaced, "text_unit_id", ev.from_table)
+    new: list[Evidence] = []
+    for unit in state.fresh.values():
+        new += ev.pairs(unit.named, entity_of)
+    for unit_id in sorted(state.by_unit):
+        new += ev.pairs(state.by_unit[unit_id], entity_of)
+    merged.changes["evidence"] = Change(gone=sorted(replaced), rows=ev.to_table(new))
+
+    by_pair: dict[str, list[Evidence]] = {row.relationship_id: [] for row in old}
+    for row in new:
+        by_pair.setdefault(row.relationship_id, []).append(row)
+    if state.snapshot is not None:
+        for row in _read(state, "evidence", by_pair.keys(), "relationship_id", ev.from_table):
+            if row.text_unit_id not in replaced:
+                by_pair[row.relationship_id].append(row)
+    previous = {row["id"]: row for row in _rows(state.snapshot, "relationships", by_pair.keys())}
+    for row in previous.values():
+        for item in row["evidence"]:
+            state.texts[item["text_unit_id"], item["start"]] = item["text"]
+    best = {pair: ev.best_for_pair(rows) for pair, rows in by_pair.items() if rows}
+    _fetch_texts(state, [place for places in best.values() for place in places])
+
+    name_of = {entity_id(key): key for key in groups}
+    degrees: Counter[str] = Counter()
+    gone: list[str] = []
+    rows: list[Row] = []
+    for pair, found in by_pair.items():
+        before = previous.get(pair)
+        if not found:
+            if before is not None:
+                gone.append(pair)
+                degrees[before["source_id"]] -= 1
+                degrees[before["target_id"]] -= 1
+                merged.touched |= {before["source_id"], before["target_id"]}
+            continue
+        row = _relationship(pair, found, ev.with_text(best[pair], lambda *place: _text(state, *place)), name_of)
+        if before is None:
+            row["n"] = number["r"]
+            number["r"] += 1
+            degrees[row["source_id"]] += 1
+            degrees[row["target_id"]] += 1
+        else:
+            row["n"] = before["n"]
+            if _same(row, before):
+                continue
+            gone.append(pair)
+        rows.append(row)
+        merged.touched |= {row["source_id"], row["target_id"]}
+    merged.changes["relationships"] = Change(gone=gone, rows=to_table("relationships", rows))
+    merged.relationships = len(rows) - len(gone)
+    return degrees
+
+
+def _relationship(pair: str, found: Sequence[Evidence], evidence: list[Row], name_of: Mapping[str, str]) -> Row:
+    source, target = found[0].source_id, found[0].target_id
+    names = f"{name_of.get(source, '')} {name_of.get(target, '')}"
+    return {
+        "id": pair, "n": 0, "source_id": source, "target_id": target, "description": ev.described(evidence),
+        "keywords": ev.keywords(evidence, names), "weight": round(sum(row.weight for row in found), 6),
+        "text_unit_ids": sorted({row.text_unit_id for row in found}), "evidence": evidence,
+    }  # fmt: skip
+
+
+def _entities(
+    state: _State, groups: Mapping[str, Sequence[Named]], degrees: Mapping[str, int], number: dict[str, int], merged: Merge
+) -> None:
+    best = {key: ev.best_for_entity(rows) for key, rows in groups.items()}
+    _fetch_texts(state, [place for places in best.values() for place in places])
+    gone = [id for id, row in state.old_entities.items() if row["key"] not in groups]
+    merged.touched.update(gone)
+    merged.entities = -len(gone)
+    rows: list[Row] = []
+    for key, found in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):  # e1 is the most named
+        evidence = ev.with_text(best[key], lambda *place: _text(state, *place))
+        row = _entity(key, found, evidence)
+        before = state.old_entities.get(row["id"])
+        row["degree"] = (before["degree"] if before else 0) + degrees.get(row["id"], 0)
+        row["n"] = before["n"] if before else number["e"]
+        if before is None:
+            number["e"] += 1
+            merged.entities += 1
+        elif _same(row, before):
+            continue
+        else:
+            gone.append(row["id"])
+        rows.append(row)
+        merged.touched.add(row["id"])
+    merged.changes["entities"] = Change(gone=gone, rows=to_table("entities", rows))
+
+
+def _entity(key: str, found: Sequence[Named], evidence: list[Row]) -> Row:
+    forms: Counter[str] = Counter()
+    own: Counter[str] = Counter()
+    types: Counter[str] = Counter()
+    for row in found:
+        forms[row.form] += row.count
+        if row.key == key:
+            own[row.form] += row.count
+        if row.type != "other":
+            types[row.type] += row.count
+    title = min(own or forms, key=lambda form: (-(own or forms)[form], form))
+    aliases = sorted((form for form in forms if form != title), key=lambda form: (-forms[form], form))[:10]
+    units = sorted({row.text_unit_id for row in found})
+    return {
+        "id": entity_id(key), "n": 0, "key": key, "title": title,
+        "type": min(types, key=lambda kind: (-types[kind], kind)) if types else "other",
+        "description": ev.described(evidence), "aliases": aliases, "names": sorted({key, *(row.key for row in found)}),
+        "frequency": len(units), "degree": 0, "text_unit_ids": units, "evidence": evidence,
+        "terms": " ".join(dict.fromkeys(term for form in (title, *aliases) for term in terms(form))),
+    }  # fmt: skip
+
+
+def _same(row: Row, before: Row) -> bool:
+    return all(before[name] == value for name, value in row.items())
+
+
+def to_table(name: str, rows: Sequence[Row]) -> pa.Table:
+    """Rows in the columns of their schema; `check` is filled when they are written."""
+    schema = TABLES[name]
+    columns = [pa.array([row.get(column, 0) for row in rows], schema.field(column).type) for column in schema.names]
+    return pa.table(columns, schema=schema)
+
+
+def _text(state: _State, unit: str, start: int, end: int) -> str:
+    fresh = state.fresh.get(unit)
+    return fresh.text[start:end] if fresh else state.texts[unit, start]
+
+
+def _fetch_texts(state: _State, places: Sequence[tuple[str, int, int]]) -> None:
+    """Sentences that neither a new unit nor an old row can supply: read them from their text units."""
+    missing = [p for p in places if p[0] not in state.fresh and (p[0], p[1]) not in state.texts]
+    if not missing or state.snapshot is None:
+        return
+    units = state.snapshot.by_key("text_units", sorted({unit for unit, _, _ in missing}), "id", ["id", "text"])
+    texts = dict(zip(units.column("id").to_pylist(), units.column("text").to_pylist(), strict=True))
+    for unit, start, end in missing:
+        state.texts[unit, start] = texts[unit][start:end]

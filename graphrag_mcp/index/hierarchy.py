@@ -1,0 +1,151 @@
+"""Communities and reports of a generation: what has to be written so that they fit the graph as it is.
+
+Takes a snapshot, the hierarchy computed from its relationships and the entities that were touched since the last
+one; gives the rows to delete and to add. A report is made anew only when its community is new or something that it
+speaks of changed; its fingerprint decides.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from graphrag_mcp.index.communities import ClusterParams, Community, Hierarchy, cluster
+from graphrag_mcp.index.graph import to_table
+from graphrag_mcp.index.reports import EdgeRow, EntityRow, Report, ReportParams, extractive_report, fingerprint
+from graphrag_mcp.store.schema import TABLES
+from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.text import terms
+
+Row = dict[str, Any]
+_ENTITY = ["id", "title", "type", "description", "degree", "frequency", "text_unit_ids", "evidence"]
+_EDGE = ["id", "source_id", "target_id", "weight", "description", "text_unit_ids", "evidence"]
+
+
+def recluster(snapshot: Snapshot, params: ClusterParams, fresh: bool) -> Hierarchy:
+    """The hierarchy of all relationships, as near to the previous one as the graph allows; `fresh` forgets it."""
+    edges = snapshot.rows("relationships", columns=["source_id", "target_id", "weight"])
+    columns = [edges.column(name).to_pylist() for name in ("source_id", "target_id", "weight")]
+    previous = None
+    if not fresh and snapshot.count("memberships"):
+        paths = snapshot.rows("memberships")
+        previous = dict(zip(paths.column("entity_id").to_pylist(), paths.column("path").to_pylist(), strict=True))
+    return cluster(list(zip(*columns, strict=True)), previous, params)
+
+
+def report(
+    snapshot: Snapshot, tree: Hierarchy, touched: set[str] | None, number: dict[str, int]
+) -> tuple[dict[str, Change], dict[str, int]]:
+    """Changes of communities, memberships and reports, and the new counters. `touched` None: compare every report."""
+    old = {row["id"]: row for row in snapshot.rows("communities").to_pylist()}
+    changes = {"communities": _communities(tree, old, number), "memberships": _memberships(snapshot, tree)}
+    numbers = {row["id"]: row["n"] for row in changes["communities"].rows.to_pylist()}
+    numbers = {id: row["n"] for id, row in old.items()} | numbers
+    wanted = _suspects(tree, old, touched)
+    gone = [id for id in old if id not in tree.communities]
+    kept = set(tree.communities) - wanted
+    rows, replaced = _reports(snapshot, tree, wanted, kept, numbers)
+    changes["reports"] = Change(gone=[*gone, *replaced], rows=to_table("reports", rows))
+    return changes, {"communities": len(tree.communities), "reports": len(tree.communities)}
+
+
+def _communities(tree: Hierarchy, old: Mapping[str, Row], number: dict[str, int]) -> Change:
+    gone = [id for id in old if id not in tree.communities]
+    rows: list[Row] = []
+    for id, community in tree.communities.items():
+        row = {
+            "id": id, "level": community.level, "parent": community.parent, "children": list(community.children),
+            "entity_ids": list(community.members), "size": len(community.members),
+        }  # fmt: skip
+        before = old.get(id)
+        if before is None:
+            row["n"], number["c"] = number["c"], number["c"] + 1
+        elif all(before[name] == value for name, value in row.items()):
+            continue
+        else:
+            row["n"] = before["n"]
+            gone.append(id)
+        rows.append(row)
+    return Change(gone=gone, rows=to_table("communities", rows))
+
+
+def _memberships(snapshot: Snapshot, tree: Hierarchy) -> Change:
+    table = snapshot.rows("memberships")
+    old = dict(zip(table.column("entity_id").to_pylist(), table.column("path").to_pylist(), strict=True))
+    rows = [{"entity_id": id, "path": list(path)} for id, path in tree.path.items() if old.get(id) != list(path)]
+    changed = {row["entity_id"] for row in rows}
+    gone = [id for id in old if id not in tree.path or id in changed]
+    return Change(gone=gone, rows=to_table("memberships", rows))
+
+
+def _suspects(tree: Hierarchy, old: Mapping[str, Row], touched: set[str] | None) -> set[str]:
+    """Communities whose report may have to change: new ones, those of touched entities, and all above them."""
+    if touched is None:
+        return set(tree.communities)
+    found = {id for id, c in tree.communities.items() if id not in old or list(c.children) != old[id]["children"]}
+    for id in touched:
+        found.update(tree.path.get(id, ()))
+    for id in list(found):
+        parent = tree.communities[id].parent
+        while parent and parent not in found:
+            found.add(parent)
+            parent = tree.communities[parent].parent
+    return found
+
+
+def _reports(
+    snapshot: Snapshot, tree: Hierarchy, wanted: set[str], kept: set[str], numbers: Mapping[str, int]
+) -> tuple[list[Row], list[str]]:
+    """Rows of the reports that changed, and which of them replace an older one. Children come before parents."""
+    children = {child for id in wanted for child in tree.communities[id].children if child in kept}
+    before = {row["id"]: row for row in snapshot.by_key("reports", sorted(wanted | children)).to_pylist()}
+    done = {id: _from_row(before[id]) for id in children if id in before}
+    prints = {id: row["fingerprint"] for id, row in before.items()}
+    entities, edges = _content(snapshot, tree, wanted)
+    params = ReportParams()
+    rows: list[Row] = []
+    replaced: list[str] = []
+    for community in sorted((tree.communities[id] for id in wanted), key=lambda c: (-c.level, c.id)):
+        members = [entities[id] for id in community.members]
+        inside = edges[community.id]
+        print_ = fingerprint(community, members, inside, [prints[child] for child in community.children])
+        if prints.get(community.id) == print_:
+            done[community.id] = _from_row(before[community.id])
+            continue
+        below = [done[child] for child in community.children]
+        made = extractive_report(community, members, inside, below, params)
+        done[community.id] = made
+        if community.id in before:
+            replaced.append(community.id)
+        prints[community.id] = print_
+        words = terms(f"{made.title}\n{made.summary}\n{' '.join(e.title for e in members[:50])}")
+        rows.append(
+            {**asdict(made), "n": numbers[community.id], "fingerprint": print_, "terms": " ".join(words)}
+        )
+    return rows, replaced
+
+
+def _content(
+    snapshot: Snapshot, tree: Hierarchy, wanted: Iterable[str]
+) -> tuple[dict[str, EntityRow], dict[str, list[EdgeRow]]]:
+    """The entities of these communities, and for each community the relationships with both ends inside."""
+    wanted = set(wanted)
+    members = sorted({id for community in wanted for id in tree.communities[community].members})
+    entities = {row["id"]: EntityRow(**row) for row in snapshot.by_key("entities", members, "id", _ENTITY).to_pylist()}
+    edges: dict[str, list[EdgeRow]] = defaultdict(list)
+    for row in snapshot.by_key("relationships", members, "source_id", _EDGE).to_pylist():
+        edge = EdgeRow(**row)
+        for a, b in zip(tree.path[edge.source_id], tree.path[edge.target_id], strict=False):
+            if a != b:
+                break
+            if a in wanted:
+                edges[a].append(edge)
+    for found in edges.values():
+        found.sort(key=lambda edge: edge.id)
+    return entities, edges
+
+
+def _from_row(row: Row) -> Report:
+    return Report(**{name: row[name] for name in Report.__dataclass_fields__})

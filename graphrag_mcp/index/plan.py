@@ -1,0 +1,140 @@
+"""What a call has to do: the folder as it is against the documents as they were.
+
+Takes the request, the previous manifest and the light columns of the document log; gives files to read, documents
+to keep and documents that are gone. Opens no LanceDB: an unchanged folder costs a walk, a hash per file and
+nothing else.
+
+Gone has a scope: a document goes only when its file lay under a folder named in this call, that folder was read
+completely, and the file is not there. Unreadable is not gone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.index import read
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.store.truth import live_documents
+from graphrag_mcp.types import Document, IndexRequest
+
+# One call may empty a small corpus, but not most of a larger one by mistake (a folder not mounted, a wrong path).
+GUARDED = 20
+
+
+@dataclass
+class Plan:
+    found: read.Found
+    live: dict[str, dict[str, Any]]  # uri -> {id, file, file_sha, n} of every document there is
+    by_file: dict[str, list[str]] = field(default_factory=dict)  # uri of a file -> uris of its documents
+    to_read: list[read.FoundFile] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    unchanged: int = 0
+    errors: list[dict[str, str]] = field(default_factory=list)
+
+
+def make(folder: Path, manifest: Manifest | None, request: IndexRequest, settings: Settings) -> Plan:
+    """Walk and hash; raises BadInput where too much would go at once."""
+    found = read.find(request.paths, manifest.sources if manifest else {}, settings)
+    live: dict[str, dict[str, Any]] = {}
+    if manifest is not None:
+        live = {row["uri"]: row for row in live_documents(folder, manifest).to_pylist()}
+    plan = Plan(found, live, errors=list(found.errors))
+    for uri, row in live.items():
+        plan.by_file.setdefault(row["file"], []).append(uri)
+    present = set()
+    for file in found.files:
+        present.add(file.uri)
+        known = plan.by_file.get(file.uri)
+        try:
+            sha = read.sha(file)
+        except OSError as error:
+            plan.errors.append({"path": file.uri, "reason": f"cannot be read ({error.strerror})"})
+            continue
+        if known and live[known[0]]["file_sha"] == sha:
+            plan.unchanged += len(known)
+        else:
+            plan.to_read.append(file)
+    unreadable = {error["path"] for error in plan.errors}
+    for file_uri, uris in plan.by_file.items():
+        if file_uri in present or file_uri in unreadable or file_uri.startswith("text:"):
+            continue
+        if any(scope.complete and file_uri.startswith(scope.prefix) for scope in found.scopes):
+            plan.gone += uris
+    _guard(plan, request)
+    return plan
+
+
+def _guard(plan: Plan, request: IndexRequest) -> None:
+    total = len(plan.live)
+    if total > GUARDED and len(plan.gone) * 2 > total and not request.remove_missing:
+        raise BadInput(
+            f"{len(plan.gone)} of the {total} documents of this corpus are no longer in the folders named, more than half",
+            "Check that the folder is complete, then call again with remove_missing=true to remove them",
+        )
+
+
+@dataclass
+class Edit:
+    """One document: `put` (new or changed), `relog` (only its file's hash moved), `derive` (same text, other
+    parameters) or `gone` (document is None)."""
+
+    what: Literal["put", "relog", "derive", "gone"]
+    uri: str
+    document: Document | None = None
+
+
+def edits(
+    folder: Path, manifest: Manifest | None, plan: Plan, request: IndexRequest, settings: Settings, rederive: bool
+) -> Iterator[Edit]:
+    """The edits, goners first, then file by file; what cannot be read is added to `plan.errors`.
+
+    `rederive`: chunking or extraction is not what the index was made with, so documents whose files did not
+    change are derived again, from the truth.
+    """
+    for uri in sorted(plan.gone):
+        yield Edit("gone", uri)
+    if rederive and manifest is not None:
+        again = set(plan.live) - set(plan.gone)
+        for file in plan.to_read:
+            again -= set(plan.by_file.get(file.uri, ()))
+        yield from _from_truth(folder, manifest, again)
+    for file in plan.to_read:
+        try:
+            documents = list(read.load(file, settings))
+        except read.ReadError as error:
+            plan.errors.append({"path": file.uri, "reason": str(error)})
+            continue
+        if not documents:
+            plan.found.skipped["empty"] = plan.found.skipped.get("empty", 0) + 1
+        yield from _of_file(plan, documents, plan.by_file.get(file.uri, []))
+    for document in read.inline(request.texts):
+        yield from _of_file(plan, [document], [])
+
+
+def _of_file(plan: Plan, documents: list[Document], before: list[str]) -> Iterator[Edit]:
+    now = set()
+    for document in documents:
+        now.add(document.uri)
+        known = plan.live.get(document.uri)
+        if known is None or known["id"] != document.id:
+            yield Edit("put", document.uri, document)
+            continue
+        plan.unchanged += 1
+        if known["file_sha"] != document.file_sha:
+            yield Edit("relog", document.uri, document)
+    for uri in sorted(set(before) - now):
+        yield Edit("gone", uri)
+
+
+def _from_truth(folder: Path, manifest: Manifest, uris: set[str]) -> Iterator[Edit]:
+    columns = ["uri", "title", "text", "metadata", "created", "file", "file_sha"]
+    for batch in live_documents(folder, manifest, columns).to_batches(max_chunksize=500):
+        for row in batch.to_pylist():
+            if row["uri"] in uris:
+                yield Edit("derive", row["uri"], Document(**{**row, "metadata": json.loads(row["metadata"])}))
