@@ -1,0 +1,74 @@
+"""The rooms an agent enters: one function per tool, thin, in a fixed order.
+
+Takes nothing; gives the `Tool` objects that a server offers, with flat input schemas. Only this floor and
+server.py know MCP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mcp.server.mcpserver.tools import Tool
+from mcp.types import ToolAnnotations
+
+from graphrag_mcp.tools import drift, index, lookup, search
+
+READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+# A synchronised folder's vanished files leave the index: it destroys, and a second call changes nothing more.
+SYNCHRONISES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
+STOPS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+STARTS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+
+TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
+    (index.index_documents, "Index documents", SYNCHRONISES),
+    (search.local_search, "Local search", READS),
+    (search.global_search, "Global search", READS),
+    (drift.drift_search, "DRIFT search", STARTS),
+    (lookup.get_entity, "Get an entity", READS),
+    (lookup.get_community_report, "Get a community report", READS),
+    (drift.drift_step, "DRIFT step", STOPS),
+    (drift.drift_finish, "DRIFT finish", READS),
+    (search.search_text, "Search text", READS),
+    (lookup.get_source, "Get sources", READS),
+    (index.graph_status, "Graph status", READS),
+    (index.cancel_job, "Cancel a job", STOPS),
+)
+
+
+def all_tools() -> list[Tool]:
+    """Every tool of this release, built anew: name and description from the function, schemas without noise."""
+    return [_tool(function, title, annotations) for function, title, annotations in TOOLS]
+
+
+def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
+    description = " ".join((function.__doc__ or "").split())
+    tool = Tool.from_function(function, title=title, description=description, annotations=annotations)
+    tool.parameters = _bare(tool.parameters)
+    if tool.fn_metadata.output_schema is not None:
+        schema = tool.fn_metadata.output_schema
+        tool.fn_metadata.output_schema = _bare(schema, schema.get("$defs", {}))
+    return tool
+
+
+def _bare(schema: Any, definitions: Any = None, names: bool = False) -> Any:
+    """The schema without pydantic's titles and model docstrings, and with every $ref replaced by what it names.
+
+    `names` is True inside `properties`, where "title" is a field and not a keyword.
+    """
+    if isinstance(schema, list):
+        return [_bare(item, definitions) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema and definitions:
+        named = definitions[schema["$ref"].rpartition("/")[2]]
+        return _bare({key: value for key, value in named.items() if key != "description"}, definitions)
+    kept = {
+        key: _bare(value, definitions, names=key == "properties" and not names)
+        for key, value in schema.items()
+        if names or (key not in ("title", "$defs") and (key, value) != ("default", None))
+    }
+    if not names and [one.get("type") for one in kept.get("anyOf", [])][1:] == ["null"]:  # X | None, without anyOf
+        first = kept.pop("anyOf")[0]
+        kept = {**first, **kept, "type": [first["type"], "null"]}
+    return kept

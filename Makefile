@@ -1,0 +1,50 @@
+# Each target sets itself up: a virtual environment in .venv, made once and again when pyproject.toml changes.
+# Needs make and Python 3.11 or newer, nothing else. On Windows without make: see "By hand" in README.md.
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help:
+	@echo "make demo    index the sample corpus and call every tool through a real MCP client"
+	@echo "make test    run all tests"
+	@echo "make lint    run ruff"
+	@echo "make bench   measure speed and memory (benchmarks/)"
+
+$(STAMP): pyproject.toml
+	@set -e; python=""; \
+	for name in $(PYTHON) python3 python3.13 python3.12 python3.11 python3.14 python; do \
+	  if command -v "$$name" >/dev/null 2>&1 && \
+	     "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	    python="$$name"; break; \
+	  fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo "graphrag-mcp needs Python 3.11 or newer with the venv module; none was found." >&2; \
+	  echo "Install one (on Debian or Ubuntu also python3-venv), or say which: make PYTHON=/path/to/python3.12" >&2; \
+	  exit 1; \
+	fi; \
+	if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	  echo "making $(VENV) with $$python"; "$$python" -m venv --clear $(VENV); \
+	fi; \
+	echo "installing graphrag-mcp and what it needs into $(VENV) (once; a minute or two)"; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
+	touch $(STAMP)
+
+demo: $(STAMP)
+	@$(BIN)/python docs/demo.py
+
+test: $(STAMP)
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+
+bench: $(STAMP)
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

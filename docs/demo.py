@@ -1,0 +1,193 @@
+"""`make demo`: a server as a host starts it, the sample corpus, one call of every tool, and what to paste.
+
+Nothing is written outside a temporary folder. The answers in the DRIFT walk are scripted, because no model
+takes part: in real use your agent writes them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp import Client, StdioServerParameters
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLE = ROOT / "docs" / "sample"
+WIDTH = min(shutil.get_terminal_size((110, 40)).columns, 110)
+COLOUR = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+QUESTION = "Why was the tidal array moved out of the Narrows?"
+PRIMER_ANSWER = """\
+The Corrie Accord of 2022 moved the array to the Sule Channel because a sill in the Narrows causes the back-run, a
+reversal of the current that the Authority's model T4 did not contain. Who first saw it is still open."""
+STEP_ANSWER = """\
+Ines Calloway timed the back-run in 1936 and guessed at a sill; Tobias Fenn swore to it in 1969; the radar of 2017 and
+sounding roll 12 of the Meridian Tern confirmed both."""
+
+
+def strong(text: str) -> str:
+    return f"\033[1m{text}\033[0m" if COLOUR else text
+
+
+def faint(text: str) -> str:
+    return f"\033[2m{text}\033[0m" if COLOUR else text
+
+
+def head(text: str, lines: int, skip: tuple[str, ...] = ()) -> None:
+    """The first lines that say something, each on one line of the terminal."""
+    kept = [line for line in text.splitlines() if line.strip() and not line.startswith(skip or ("\0",))]
+    for line in kept[:lines]:
+        print("   " + textwrap.shorten(line, WIDTH - 4, placeholder=" …"))
+    if len(kept) > lines:
+        print(faint(f"   … {len(kept) - lines} more lines"))
+
+
+def cited(result: dict[str, Any], most: int = 4) -> None:
+    """Where the context stands, best first."""
+    places = [f"{c['id']} {c['title']}, lines {c['line_start']}-{c['line_end']}" for c in result.get("citations", [])]
+    for place in dict.fromkeys(places[:most]):
+        print(faint("   ↳ " + textwrap.shorten(place, WIDTH - 6, placeholder=" …")))
+
+
+class Guest:
+    """A host's side of the conversation: calls a tool, shows the question and how long the answer took."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def ask(self, tool: str, note: str = "", **arguments: Any) -> dict[str, Any]:
+        shown = ", ".join(f"{name}={brief(value)}" for name, value in arguments.items())
+        began = time.perf_counter()
+        result = await self.client.call_tool(tool, arguments)
+        took = f"{1000 * (time.perf_counter() - began):,.0f} ms"
+        print(f"\n{strong(tool)}({textwrap.shorten(shown, WIDTH - len(tool) - 14, placeholder='…')})  {faint(took)}")
+        if note:
+            print(faint(f"   {note}"))
+        text = "\n".join(block.text for block in result.content if block.type == "text")
+        return {**(result.structured_content or {}), "text": text, "is_error": result.is_error}
+
+
+def brief(value: Any) -> str:
+    if isinstance(value, str):
+        value = value.replace(str(ROOT) + os.sep, "")
+        return f'"{textwrap.shorten(value, 60, placeholder="…")}"'
+    return json.dumps(value, ensure_ascii=False).replace(str(ROOT) + os.sep, "")
+
+
+async def index(guest: Guest) -> None:
+    result = await guest.ask("index_documents", paths=[str(SAMPLE)], wait_seconds=50)
+    head(result["text"], 4)
+    if result["is_error"] or result.get("status") != "done" or result.get("errors"):
+        raise SystemExit("the sample corpus was not indexed whole")
+    status = await guest.ask("graph_status")
+    head(status["text"], 6)
+
+
+async def questions(guest: Guest) -> None:
+    result = await guest.ask(
+        "local_search", query="Whose testimony was proved right by sounding roll 12?", max_tokens=2000
+    )
+    head(result["text"], 6)
+    cited(result)
+    result = await guest.ask("local_search", query="沈若岚是怎么发现回流的？", max_tokens=2000)
+    head(result["text"], 5)
+    cited(result)
+    result = await guest.ask("global_search", query=QUESTION, max_tokens=2000)
+    head(result["text"], 6)
+    report = next(iter(result.get("communities", [])), "c1")
+    result = await guest.ask("get_community_report", community_id=report)
+    head(result["text"], 6)
+    result = await guest.ask("get_entity", id_or_name="HTA", max_tokens=800)
+    head(result["text"], 5)
+    result = await guest.ask("search_text", query='"the lady\'s step"', max_tokens=800)
+    head(result["text"], 4)
+    cited(result, 3)
+    result = await guest.ask("search_text", query="海槛 十一点二米", max_tokens=800)
+    cited(result, 2)
+    if result.get("citations"):
+        result = await guest.ask("get_source", ids=[result["citations"][0]["id"]], max_tokens=600)
+        head(result["text"], 4)
+
+
+async def drift(guest: Guest) -> None:
+    state = await guest.ask("drift_search", query=QUESTION)
+    head(state["text"], 4)
+    node = state["open_node"]
+    state = await guest.ask(
+        "drift_step", "the agent answers the first node from the reports, scores itself, and asks on",
+        session_id=state["session_id"], node_id=node, answer=PRIMER_ANSWER, score=70,
+        follow_ups=["Who saw the back-run first?", "What does the sill do to the eelgrass?"],
+    )  # fmt: skip
+    head(state["text"], 4)
+    frontier(state)
+    if state.get("open_node"):
+        state = await guest.ask(
+            "drift_step", "one node a call, until the agent is satisfied",
+            session_id=state["session_id"], node_id=state["open_node"], answer=STEP_ANSWER, score=85, open_next=False,
+        )  # fmt: skip
+        frontier(state)
+    result = await guest.ask("drift_finish", session_id=state["session_id"])
+    head(result["text"], 8)
+
+
+def frontier(state: dict[str, Any]) -> None:
+    for node in state.get("frontier", [])[:3]:
+        print(faint(f"   ? {textwrap.shorten(node['query'], WIDTH - 6, placeholder=' …')}"))
+
+
+async def mistake(guest: Guest) -> None:
+    result = await guest.ask(
+        "get_entity", "a typing mistake, and an error that says what to do", id_or_name="Meridan Tren"
+    )
+    head(result["text"], 4)
+
+
+def configuration() -> None:
+    """What to paste, with the path of this checkout's interpreter."""
+    command = [sys.executable, "-m", "graphrag_mcp", "serve", "--root", "/path/to/your/documents"]
+    server = {"command": command[0], "args": command[1:]}
+    print("\n" + strong("To use it, paste one of these") + " (and put your folder after --root)")
+    print("\nClaude Desktop (claude_desktop_config.json) and Cursor (~/.cursor/mcp.json):")
+    print(json.dumps({"mcpServers": {"graphrag": server}}, indent=2))
+    print("\nVS Code (.vscode/mcp.json):")
+    print(json.dumps({"servers": {"graphrag": {"type": "stdio", **server}}}, indent=2))
+    print("\nClaude Code:")
+    print("claude mcp add graphrag -- " + " ".join(f'"{part}"' if " " in part else part for part in command))
+    print('\nOnce it is published, without this checkout: "command": "uvx", "args": ["graphrag-mcp", "serve", …]')
+
+
+async def main() -> None:
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="graphrag-mcp-demo-", ignore_cleanup_errors=True) as home:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))}
+        server = StdioServerParameters(
+            command=sys.executable, args=["-m", "graphrag_mcp", "serve", "--home", home, "--root", str(SAMPLE)],
+            env={**kept, "PYTHONUTF8": "1"}, cwd=ROOT,
+        )  # fmt: skip
+        files = sum(1 for path in SAMPLE.rglob("*") if path.is_file())
+        print(
+            strong("graphrag-mcp")
+            + f": {files} files about one island, in English and Chinese; no key, no model, no network."
+        )
+        async with Client(server) as client:
+            tools = (await client.list_tools()).tools
+            print(f"Server up with {len(tools)} tools after {1000 * (time.perf_counter() - began):,.0f} ms.")
+            guest = Guest(client)
+            for part in (index, questions, drift, mistake):
+                await part(guest)
+    print(f"\nEvery tool called; {time.perf_counter() - began:.1f} s in all.")
+    configuration()
+
+
+if __name__ == "__main__":
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
+    anyio.run(main)

@@ -1,0 +1,225 @@
+"""The handle that holds the open things: which corpus, which folders may be read, cached snapshots.
+
+Takes `Settings`; gives corpus names, folders, snapshots pinned to the newest generation, resolved paths.
+Knows no MCP, computes nothing about documents, and imports the store only when a snapshot is wanted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import os
+import re
+import threading
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from graphrag_mcp.errors import BadInput, NotFound, OutsideRoots
+from graphrag_mcp.settings import Settings
+
+if TYPE_CHECKING:
+    from graphrag_mcp.store.tables import Snapshot
+
+NOTES_CORPUS = "notes"  # inline texts only, no name given, no folder to name the corpus after
+
+
+class App:
+    """One per process. Safe to use from several threads; opens nothing until asked."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.home = settings.home
+        self._snapshots: dict[str, tuple[tuple[int, int, int], Snapshot]] = {}
+        self._lock = threading.Lock()
+
+    # ---- corpora ------------------------------------------------------------------------------
+
+    def corpora(self) -> list[str]:
+        """Names of the corpora that have an index, sorted."""
+        base = self.home / "corpora"
+        if not base.is_dir():
+            return []
+        return sorted(entry.name for entry in base.iterdir() if _is_corpus(entry))
+
+    def folder(self, corpus: str) -> Path:
+        """Where a corpus lives, whether or not it exists yet. BadInput for a name that cannot be one."""
+        return self.home / "corpora" / checked_name(corpus)
+
+    def corpus_for_writing(self, name: str = "", first_path: str | Path = "") -> str:
+        """The given name, else the one of the first folder indexed, of the first root, or `notes`."""
+        if name:
+            return checked_name(name)
+        if str(first_path):
+            path = Path(first_path).resolve()
+            return corpus_name(path.parent if path.is_file() else path)
+        return corpus_name(self.settings.roots[0]) if self.settings.roots else NOTES_CORPUS
+
+    def corpus_for_reading(self, name: str = "") -> str:
+        """The given name; else the corpus of the first root; else the only one with a folder of this
+        project; else the only one there is. NotFound lists the corpora, nearest name first."""
+        known = self.corpora()
+        if name:
+            if checked_name(name) in known:
+                return name
+            raise NotFound(f"there is no corpus {name!r}", _choose(known, name))
+        if self.settings.roots and (own := corpus_name(self.settings.roots[0])) in known:
+            return own
+        if len(known) == 1:
+            return known[0]
+        if not known:
+            raise NotFound("there is no index yet", 'Call index_documents(paths=["."]) or give it texts first')
+        ours = [corpus for corpus in known if self._holds_our_folder(corpus)]
+        if len(ours) == 1:
+            return ours[0]
+        raise NotFound(f"there are {len(known)} corpora and none belongs to this project alone", _choose(known, ""))
+
+    def snapshot(self, corpus: str = "") -> Snapshot:
+        """A reader of the newest generation, cached until the manifest file changes."""
+        from graphrag_mcp.store import tables
+
+        name = self.corpus_for_reading(corpus)
+        folder = self.folder(name)
+        stamp = _stamp(folder / "manifest.json")
+        with self._lock:
+            held = self._snapshots.get(name)
+            if held is None or held[0] != stamp:
+                # Stamp before reading: a commit in between only means one more reopening next time.
+                held = (stamp, tables.open_snapshot(folder))
+                self._snapshots[name] = held
+            return held[1]
+
+    def forget(self, corpus: str) -> None:
+        """Drop the cached snapshot, for a reader whose generation has been cleaned away."""
+        with self._lock:
+            self._snapshots.pop(corpus, None)
+
+    def drift_path(self, session_id: str) -> Path:
+        """The journal of a DRIFT session. BadInput unless it looks like an id that we gave."""
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", session_id):
+            raise BadInput(f"session_id {session_id[:40]!r} is not one of ours", "Start with drift_search(query=...)")
+        return self.home / "drift" / f"{session_id}.jsonl"
+
+    def warm(self) -> None:
+        """Import what the first search needs and open the default corpus. That there is none yet is no matter."""
+        os.environ.setdefault("LANCEDB_LOG", "error")  # read when it is imported, as in store/tables.py
+        import lancedb  # noqa: F401  (2 s)
+
+        from graphrag_mcp.query import local  # noqa: F401  (all that a search reads with)
+
+        with contextlib.suppress(NotFound):
+            self.snapshot().count("documents")
+
+    # ---- folders ------------------------------------------------------------------------------
+
+    def allowed(self, path: str | Path) -> Path:
+        """`path` with every link resolved, when it lies in a root and exists; relative to the first root.
+
+        OutsideRoots for anything else, whether or not it exists there; BadInput for what is no path.
+        """
+        roots = [root.resolve() for root in self.settings.roots]
+        if not roots:
+            advice = "Set GRAPHRAG_MCP_ROOTS to the folders it may index"
+            raise OutsideRoots("this server may not read any folder", advice)
+        wanted = roots[0] / _plain_path(str(path))
+        try:
+            resolved = wanted.resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise BadInput(f"{_short(path)} cannot be resolved", "Give the path of a real file or folder") from error
+        if not any(resolved.is_relative_to(root) for root in roots):
+            raise OutsideRoots(
+                f"{_short(path)} is outside the folders this server may read",
+                f"Use a path under {', '.join(map(str, roots))}, or add its folder to GRAPHRAG_MCP_ROOTS",
+            )
+        try:
+            return wanted.resolve(strict=True)
+        except (OSError, RuntimeError) as error:
+            near = _siblings(resolved) if any(resolved.parent.is_relative_to(root) for root in roots) else []
+            advice = f"Nearest there: {', '.join(near)}" if near else f"Relative paths start at {roots[0]}"
+            raise BadInput(f"there is no file or folder {_short(path)}", advice) from error
+
+    def _holds_our_folder(self, corpus: str) -> bool:
+        from graphrag_mcp.store import manifest
+
+        roots = [root.resolve() for root in self.settings.roots]
+        held = manifest.read(self.folder(corpus))
+        paths = [Path(source["path"]) for source in held.sources.values() if source.get("path")] if held else []
+        return any(path.is_relative_to(root) for path in paths for root in roots)
+
+
+def corpus_name(folder: Path) -> str:
+    """`<slug of the folder's name>-<6 hex of its absolute path>`: stable, and two folders never share it."""
+    path = os.path.normcase(folder.resolve())
+    letters = unicodedata.normalize("NFC", folder.resolve().name).lower()
+    slug = re.sub(r"-+", "-", "".join(ch if _name_character(ch) else "-" for ch in letters)).strip("-.~")[:40]
+    return f"{slug or 'folder'}-{hashlib.sha256(path.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
+
+
+def checked_name(name: str) -> str:
+    """The name itself when it can be one folder on any platform: letters of any script, digits, - _ . ~"""
+    fits = 0 < len(name.encode("utf-8", "surrogatepass")) <= 200 and not name.startswith(".") and not name.endswith(".")
+    if not fits or not all(_name_character(ch) for ch in name):
+        raise BadInput(
+            f"corpus name {name[:40]!r} cannot be used",
+            "Use letters, digits, - _ . ~ without spaces or slashes, not starting or ending with a dot",
+        )
+    return name
+
+
+def _name_character(ch: str) -> bool:
+    return ch in "-_.~" or unicodedata.category(ch)[0] in "LMN"  # letters, their marks, digits
+
+
+def _is_corpus(folder: Path) -> bool:
+    # A kept generation stands in for a lost manifest (store/manifest.py), so such a corpus is still there.
+    return (folder / "manifest.json").is_file() or any((folder / "generations").glob("*.json"))
+
+
+def _choose(known: list[str], name: str) -> str:
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    listed = [*near, *(corpus for corpus in known if corpus not in near)][:12]
+    if not listed:
+        return 'Call index_documents(paths=["."]) to make the first'
+    return f"Give corpus= one of: {', '.join(listed)}" + (f" (and {len(known) - 12} more)" if len(known) > 12 else "")
+
+
+def _plain_path(text: str) -> Path:
+    """Text as a path: `~` and file:// understood, other URLs and NUL refused."""
+    text = text.strip()
+    if not text or "\0" in text:
+        raise BadInput("an empty path or one with a NUL character names nothing", 'Give a folder or file, e.g. "docs"')
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text):
+        parts = urlsplit(text)
+        if parts.scheme.lower() != "file" or parts.netloc not in ("", "localhost"):
+            raise BadInput(f"{_short(text)} is a URL, and only files and folders are read", "Save it to a file first")
+        text = unquote(parts.path)
+        if "\0" in text:
+            raise BadInput("a path with a NUL character names nothing", 'Give a folder or file, e.g. "docs"')
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise BadInput(f"{_short(text)} names an unknown user's folder", "Give an absolute path") from error
+
+
+def _siblings(path: Path) -> list[str]:
+    """Entries beside a missing path whose names are near; [] when its folder is missing too."""
+    try:
+        names = [entry.name for entry in path.parent.iterdir() if not entry.name.startswith(".")]
+    except OSError:
+        return []
+    return difflib.get_close_matches(path.name, sorted(names), n=3, cutoff=0.4)
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        stat = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+
+
+def _short(path: object) -> str:
+    text = str(path)
+    return repr(text if len(text) <= 200 else text[:199] + "…")

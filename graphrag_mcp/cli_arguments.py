@@ -1,0 +1,69 @@
+"""The arguments of every command: names, defaults and one line of help each.
+
+Takes the functions that run the commands; gives an `argparse` parser whose result carries one of them as `run`.
+Checks nothing beyond types and choices and prints nothing by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphrag_mcp import __version__
+
+Run = Callable[[argparse.Namespace], int]
+FORMATS: dict[str, Any] = {"choices": ("concise", "detailed"), "default": "concise", "help": "how much of each item"}
+
+
+def parser(runs: Sequence[Run]) -> argparse.ArgumentParser:
+    """The whole command line; each of `runs` is a command named after it and described by its docstring."""
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--home", default="", metavar="DIR", help="where indexes are kept (else GRAPHRAG_MCP_HOME)")
+    common.add_argument("--corpus", default="", metavar="NAME", help="which index (else that of this folder)")
+    common.add_argument("--json", action="store_true", help="print one JSON object")
+    about = "A folder of documents in, a knowledge graph and tools for agents out."
+    parser = argparse.ArgumentParser(prog="graphrag-mcp", description=about)
+    parser.add_argument("--version", action="version", version=f"graphrag-mcp {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    by_name = {run.__name__: run for run in runs}
+
+    def command(name: str) -> Callable[..., Any]:
+        run = by_name[name]
+        about = (run.__doc__ or "").splitlines()[0]
+        made = commands.add_parser(name, help=about, description=about, parents=[common])
+        made.set_defaults(run=run)
+        return made.add_argument
+
+    add = command("serve")
+    add("--root", action="append", metavar="DIR", help="a folder that tools may index; repeat it for more")
+    add = command("index")
+    add("paths", nargs="*", metavar="PATH", help="folders and files")
+    add("--remove-missing", action="store_true", help="let it remove more than half of a corpus of over 20 documents")
+    add("--recluster", action="store_true", help="forget earlier communities and cluster afresh")
+    add("--dry-run", action="store_true", help="only read and estimate")
+    add("--method", choices=("auto", "fast"), default="auto", help="both work without a model in this release")
+    add("--job", default="", help=argparse.SUPPRESS)
+    add = command("search")
+    add("query", metavar="QUERY")
+    add("--mode", default="auto", help="auto (here: local), local, global or text")
+    add("--level", type=int, default=-1, metavar="N", help="community level for global: 0 is the coarsest, -1 chooses")
+    add("--max-tokens", type=int, metavar="N", help="budget of the result")
+    add("--format", **FORMATS)
+    add = command("entity")
+    add("name", metavar="NAME", help="a name or an id such as e12")
+    add("--format", **FORMATS)
+    add = command("report")
+    add("community", metavar="COMMUNITY", help="an id such as c5")
+    add("--format", **FORMATS)
+    add = command("source")
+    add("ids", nargs="+", metavar="ID", help="ids such as t33 or d4")
+    add("--around", type=int, default=0, metavar="N", help="so many text units before and after")
+    command("status")
+    add = command("doctor")
+    add("--repair", action="store_true", help="derive what is wrong again from the stored originals")
+    command("digest")
+    add = command("export")
+    add("folder", metavar="DIR", help="where the Parquet files go")
+    return parser

@@ -1,0 +1,204 @@
+"""Rows as the searches show them: read, verified, turned into items with short aliases.
+
+Takes a snapshot and content ids; gives items for `pack`, rendered references, nearest names. Every row that is
+shown has passed its check value. Knows no ranking: ids come in the order in which they are wanted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from graphrag_mcp.pack import Item, columns, one_line, referenced_ids, render_references, source_item
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import normalise_name, sentences, terms
+from graphrag_mcp.types import Citation, SearchResult
+
+Row = dict[str, Any]
+SCANNED = 50_000  # names that a search for near ones may read
+REFERENCES = {"Reports": ("reports", "c"), "Entities": ("entities", "e"), "Relationships": ("relationships", "r")}
+
+
+def rows(snapshot: Snapshot, table: str, ids: Sequence[str]) -> list[Row]:
+    """Whole rows in the order of the ids; unknown and damaged ones are missing."""
+    if not ids:
+        return []
+    return snapshot.verified(table, snapshot.by_key(table, list(ids), "id")).to_pylist()
+
+
+def numbered(snapshot: Snapshot, table: str, numbers: Sequence[int]) -> list[Row]:
+    """Whole rows by the number behind their alias; of text units, all passages."""
+    if not numbers:
+        return []
+    return snapshot.verified(table, snapshot.by_key(table, list(numbers), "n")).to_pylist()
+
+
+# ---- items -------------------------------------------------------------------------------------
+
+def passage_items(snapshot: Snapshot, scored: Sequence[tuple[str, float]]) -> tuple[list[Item], list[int]]:
+    """Passages as items, and for each its place in the ranking (a damaged row leaves a gap)."""
+    score = dict(scored)
+    place = {id: number for number, (id, _) in enumerate(scored)}
+    found = rows(snapshot, "passages", list(score))
+    return [source_item(row, score[row["id"]]) for row in found], [place[row["id"]] for row in found]
+
+
+def entity_items(found: Sequence[Row], detailed: bool) -> list[Item]:
+    """One line per entity: a bullet, or `id|entity|description|number of relationships`."""
+    items = []
+    for row in found:
+        alias = f"e{row['n']}"
+        if detailed:
+            text = columns(alias, row["title"], one_line(row["description"], 600), row["degree"])
+        else:
+            text = f"- [{alias}] {one_line(row['title'], 100)} ({row['type']}): {first_sentence(row['description'], 160)}"
+        items.append(Item(alias, text, None, "Entities"))
+    return items
+
+
+def report_items(snapshot: Snapshot, found: Sequence[Row], occurrence: Mapping[str, float]) -> list[Item]:
+    """`id|title|occurrence weight|content|rank`."""
+    items = []
+    summaries = rendered(snapshot, [row["summary"] for row in found])
+    for row, summary in zip(found, summaries, strict=True):
+        weight = round(occurrence.get(row["id"], 0.0), 2)
+        text = columns(f"c{row['n']}", row["title"], weight, summary, f"{row['rank']:g}")
+        items.append(Item(f"c{row['n']}", text, None, "Reports", weight))
+    return items
+
+
+def relationship_items(found: Sequence[Row], titles: Mapping[str, str], links: Mapping[str, int]) -> list[Item]:
+    """`id|source|target|description|weight|links`."""
+    items = []
+    for row in found:
+        names = titles.get(row["source_id"], "?"), titles.get(row["target_id"], "?")
+        description = one_line(row["description"], 300)
+        text = columns(f"r{row['n']}", *names, description, f"{row['weight']:g}", links.get(row["id"], 0))
+        items.append(Item(f"r{row['n']}", text, None, "Relationships"))
+    return items
+
+
+def first_sentence(text: str, characters: int) -> str:
+    spans = sentences(text[: characters * 4])
+    return one_line(text[spans[0][0] : spans[0][1]] if spans else "", characters)
+
+
+# ---- references --------------------------------------------------------------------------------
+
+def rendered(snapshot: Snapshot, texts: Sequence[str]) -> list[str]:
+    """Texts of reports with aliases in place of content ids; one lookup per kind for all of them."""
+    aliases, _ = resolve_references(snapshot, texts)
+    return [render_references(text, aliases) for text in texts]
+
+
+def resolve_references(
+    snapshot: Snapshot, texts: Sequence[str]
+) -> tuple[dict[str, dict[str, str]], dict[str, Citation]]:
+    """Aliases by group name and content id, and the citations of the sources, by alias."""
+    wanted: dict[str, dict[str, None]] = {}
+    for text in texts:
+        for group, ids in referenced_ids(text).items():
+            wanted.setdefault(group, {}).update(dict.fromkeys(ids))
+    aliases: dict[str, dict[str, str]] = {}
+    for group, (table, letter) in REFERENCES.items():
+        if wanted.get(group):
+            found = snapshot.by_key(table, list(wanted[group]), "id", ["id", "n"]).to_pylist()
+            aliases[group] = {row["id"]: f"{letter}{row['n']}" for row in found}
+    cited = unit_citations(snapshot, list(wanted.get("Sources", ())))
+    aliases["Sources"] = {id: citation.id for id, citation in cited.items()}
+    return aliases, {citation.id: citation for citation in cited.values()}
+
+
+def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation]:
+    """Citations of whole text units, by content id, in the order given; unknown ids are missing."""
+    if not ids:
+        return {}
+    names = ["id", "n", "document_id", "char_start", "char_end", "line_start", "line_end"]
+    units = snapshot.by_key("text_units", list(ids), "id", names).to_pylist()
+    wanted = list(dict.fromkeys(unit["document_id"] for unit in units))
+    documents = {row["id"]: row for row in snapshot.by_key("documents", wanted, "id", ["id", "title", "uri"]).to_pylist()}
+    return {
+        unit["id"]: Citation(
+            id=f"t{unit['n']}", title=documents[unit["document_id"]]["title"], uri=documents[unit["document_id"]]["uri"],
+            **{name: unit[name] for name in names[2:]},
+        )
+        for unit in units if unit["document_id"] in documents
+    }  # fmt: skip
+
+
+def findings(row: Row) -> list[dict[str, str]]:
+    """The findings of a report as stored: a JSON list of {summary, explanation}."""
+    try:
+        found = json.loads(row["findings"] or "[]")
+    except ValueError:
+        return []
+    return [one for one in found if isinstance(one, dict)]
+
+
+# ---- nothing found -----------------------------------------------------------------------------
+
+def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
+    """Entities whose names look most like this one: {id, n, title, degree}, best first."""
+    key = normalise_name(name[:200])
+    if not key:
+        return []
+    names = ["id", "n", "key", "title", "type", "degree"]
+    found = {row["id"]: row for row in snapshot.full_text("entities", terms(key)[:16], 40, names).to_pylist()}
+    if snapshot.manifest.counters.get("entities", 0) <= SCANNED:
+        listed = snapshot.rows("entities", "", ["id", "key"])
+        pairs = _pairs(key)
+        near = []
+        for id, other in zip(listed["id"].to_pylist(), listed["key"].to_pylist(), strict=True):
+            if abs(len(other) - len(key)) <= max(3, len(key) // 2):
+                same = len(pairs & _pairs(other))
+                if same:
+                    near.append((-2 * same / (len(pairs) + max(len(other) - 1, 1)), id))
+        for row in snapshot.by_key("entities", [id for _, id in sorted(near)[:40]], "id", names).to_pylist():
+            found[row["id"]] = row
+    ranked = []
+    for row in found.values():
+        alike = difflib.SequenceMatcher(None, key, row["key"]).ratio()
+        alike = max(alike, 0.75 if key in row["key"].split() or f" {key} " in f" {row['key']} " else 0.0)
+        if alike >= 0.55:
+            ranked.append((-round(alike, 6), -row["degree"], row["id"], row))
+    return [row for *_, row in sorted(ranked, key=lambda one: one[:3])[:count]]
+
+
+def _pairs(key: str) -> set[str]:
+    return {key[at : at + 2] for at in range(len(key) - 1)} or {key}
+
+
+def named_list(found: Iterable[Row]) -> str:
+    return ", ".join(f"{one_line(row['title'], 60)} (e{row['n']})" for row in found)
+
+
+def empty_corpus(snapshot: Snapshot, mode: str) -> SearchResult | None:
+    """The result to give when there is nothing to search in."""
+    if snapshot.manifest.counters.get("passages", 0) > 0:
+        return None
+    return SearchResult(
+        state="not_found", mode=mode, corpus=snapshot.manifest.corpus, text="This corpus holds no text yet.",
+        hint="Add documents with index_documents.", next_call='index_documents(paths=["..."])',
+    )  # fmt: skip
+
+
+def stale(snapshot: Snapshot, mode: str) -> SearchResult:
+    """The result for a cursor of another generation or another question."""
+    return SearchResult(
+        state="stale", mode=mode, corpus=snapshot.manifest.corpus,
+        text="This cursor belongs to another question or to an earlier state of the index.",
+        hint="Search again without a cursor.",
+    )  # fmt: skip
+
+
+def query_length_note(query: str, limit: int) -> str:
+    return f"Only the first {limit} characters of the query were used." if len(query) > limit else ""
+
+
+def most_common(values: Iterable[str], count: int) -> list[str]:
+    """The most frequent values, ties in alphabetical order."""
+    counts = Counter(values)
+    return sorted(counts, key=lambda value: (-counts[value], value))[:count]

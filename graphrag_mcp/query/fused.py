@@ -1,0 +1,294 @@
+"""Fused retrieval, the heart of plain questions: which passages answer it, and which entities it is about.
+
+Takes a snapshot and a question; gives passages and entities with scores between 0 and 1 and the raw parts they
+are made of. Full text proposes candidates; our own BM25, from the generation's counters, scores them, so the
+history of the index does not change a ranking. The graph adds what words cannot: a passage of a document whose
+title is named in a high passage (title links), and passages that share a rare name with one. Knows no budget.
+
+What each part is worth was measured on questions over encyclopaedic text, long documents and Chinese; where no
+title is ever named (chats, code) the graph has nothing to say and plain text decides.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from graphrag_mcp.extract import extract
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import normalise_name, query_terms, stop_word
+from graphrag_mcp.types import Mention, content_id
+
+K1, B = 1.2, 0.75  # BM25
+CANDIDATES = 200  # passages that full text proposes
+QUERY_CHARACTERS, NAME_CHARACTERS = 20_000, 4_000  # of a very long query
+QUESTION_WORDS = 40
+ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's title
+_WORD = re.compile(r"[^\W_]+(?:['’.&/+#-]+[^\W_]+)*")
+LIGHT = ("id", "n", "document_id", "title_id", "position", "terms", "n_terms", "entity_ids")
+ENTITY = ("id", "n", "key", "title", "type", "description", "names", "frequency", "degree", "terms")
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Shares of the parts; text itself counts 1."""
+
+    form: float = 0.4  # of a word's own form; the rest goes to its stem, since text holds both
+    named: float = 0.3  # the document's title is a name of the question
+    holds: float = 0.05  # the passage holds a name of the question as a name, not only its words
+    link: float = 0.5  # x score of the best passage that names this one's title
+    shared: float = 0.3  # x score of a high passage of another document with which it shares a rare name
+    quiet: float = 0.1  # the same where titles are not named in other documents (chats, code, loose notes)
+    subword: float = 0.05
+    sources: int = 10  # passages that links start from
+    titles: int = 120  # most titles looked up
+    leads: int = 2  # first passages of a linked document
+    crowded: int = 5  # a title of more documents than this links nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A row id with its fused score (0 to 1), its raw BM25, and what brought it in."""
+
+    id: str
+    score: float
+    raw: float
+    why: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class Retrieved:
+    """Best first. `unknown` are terms of the question that no passage holds; `names` are its names."""
+
+    passages: list[Scored] = field(default_factory=list)
+    entities: list[Scored] = field(default_factory=list)
+    names: list[Mention] = field(default_factory=list)
+    terms: dict[str, float] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+    considered: dict[str, int] = field(default_factory=dict)
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)  # of the entities, by id, columns ENTITY
+
+
+@dataclass(slots=True)
+class _Passage:
+    id: str
+    raw: float
+    title_id: str
+    document_id: str
+    position: int
+    entity_ids: list[str]
+    parts: dict[str, float] = field(default_factory=dict)
+
+    def score(self) -> float:
+        return sum(self.parts.values())
+
+
+def retrieve(snapshot: Snapshot, query: str, weights: Weights = Weights()) -> Retrieved:
+    """Rank passages and entities for a question. Empty lists when none of its words and names is known."""
+    found = Retrieved(names=extract(query[:NAME_CHARACTERS]))
+    worth, found.unknown = term_worth(snapshot, query[:QUERY_CHARACTERS], weights)
+    found.terms = worth
+    if not worth:
+        return found
+    rows = snapshot.full_text("passages", list(worth), CANDIDATES, LIGHT)
+    average = snapshot.manifest.counters.get("passage_terms", 0) / max(snapshot.manifest.counters.get("passages", 0), 1)
+    passages = {passage.id: passage for passage in _passages(rows, worth, average)}
+    named = dict.fromkeys(content_id("entity", key) for key in name_keys(query[:NAME_CHARACTERS], found.names))
+    _own_scores(passages.values(), named, weights)
+    linked, encyclopaedic = _follow_titles(snapshot, passages, named, worth, average, weights)
+    _shared_names(passages, named, weights, weights.shared if encyclopaedic else weights.quiet)
+    ranked = sorted(passages.values(), key=lambda p: (-round(p.score(), 9), p.id))
+    top = ranked[0].score() if ranked else 1.0
+    found.passages = [Scored(p.id, p.score() / top if top > 0 else 0.0, p.raw, p.parts) for p in ranked]
+    found.entities = _entities(snapshot, found, ranked, named)
+    found.considered = {"passages": len(passages), "linked": linked, "entities": len(found.entities)}
+    return found
+
+
+# ---- words -------------------------------------------------------------------------------------
+
+def term_worth(snapshot: Snapshot, query: str, weights: Weights = Weights()) -> tuple[dict[str, float], list[str]]:
+    """The query's terms that occur, with weight x idf; and those that occur nowhere."""
+    wanted = query_terms(query)
+    if not wanted:
+        return {}, []
+    known = snapshot.by_key("terms", wanted, "term", ["term", "passages"])
+    df = dict(zip(known["term"].to_pylist(), known["passages"].to_pylist(), strict=True))
+    total = snapshot.manifest.counters.get("passages", 0)
+    worth: dict[str, float] = {}
+    unknown: list[str] = []
+    for at, term in enumerate(wanted):
+        share = 1.0
+        if at + 1 < len(wanted) and _is_stem(wanted[at + 1], term):
+            share = weights.form
+        elif at and _is_stem(term, wanted[at - 1]):
+            share = 1.0 - weights.form
+        if df.get(term, 0) > 0:
+            worth[term] = share * math.log(1 + (total - df[term] + 0.5) / (df[term] + 0.5))
+        elif share >= 0.5 or not _is_stem(wanted[at + 1], term):
+            unknown.append(term)
+    return worth, unknown
+
+
+def name_keys(query: str, names: Sequence[Mention]) -> list[str]:
+    """Keys under which the question may name something: the names found in it, and its runs of up to six words.
+
+    A question is short, so titles that no rule recognises as a name ("How to Eat") can be tried one by one.
+    """
+    keys = dict.fromkeys(mention.key for mention in names)
+    spans = [match.span() for match in _WORD.finditer(query)][:QUESTION_WORDS]
+    plain = [query[a:b].islower() and stop_word(query[a:b]) for a, b in spans]
+    for first in range(len(spans)):
+        for last in range(first, min(first + 6, len(spans))):
+            if not plain[first] and not plain[last] and (first < last or not stop_word(query[slice(*spans[first])].casefold())):
+                keys.setdefault(normalise_name(query[spans[first][0] : spans[last][1]]))
+    return [key for key in keys if key]
+
+
+def _is_stem(term: str, form: str) -> bool:
+    """Does `term` look like the stem that follows its form in a list of terms?"""
+    return len(term) <= len(form) and term != form and len(term) > 2 and form.startswith(term[:-1]) and form.isalpha()
+
+
+def _passages(rows: Any, worth: Mapping[str, float], average: float) -> list[_Passage]:
+    columns = [rows[name].to_pylist() for name in ("id", "title_id", "document_id", "position", "entity_ids")]
+    scores = [
+        bm25(terms, length, worth, average)
+        for terms, length in zip(rows["terms"].to_pylist(), rows["n_terms"].to_pylist(), strict=True)
+    ]
+    return [
+        _Passage(id, raw, title_id, document_id, position, entity_ids)
+        for raw, id, title_id, document_id, position, entity_ids in zip(scores, *columns, strict=True)
+    ]
+
+
+def bm25(terms: str, length: int, worth: Mapping[str, float], average: float) -> float:
+    """Okapi BM25 of one row's terms (separated by spaces) for terms with their weighted idf."""
+    spaced = f"  {terms.replace(' ', '  ')}  "  # two spaces, so that neighbours do not share one
+    norm = K1 * (1 - B + B * length / average) if average else K1
+    score = 0.0
+    for term, idf in worth.items():
+        count = spaced.count(f" {term} ")
+        if count:
+            score += idf * count * (K1 + 1) / (count + norm)
+    return score
+
+
+# ---- the graph ---------------------------------------------------------------------------------
+
+def _own_scores(passages: Any, named: Mapping[str, None], weights: Weights) -> None:
+    """What a passage is worth by itself: its words, its title, the names it holds."""
+    top = max((passage.raw for passage in passages), default=0.0)
+    for passage in passages:
+        passage.parts["text"] = passage.raw / top if top else 0.0
+        if passage.title_id in named:
+            passage.parts["named"] = weights.named
+        if named:
+            held = sum(1 for id in passage.entity_ids if id in named)
+            if held:
+                passage.parts["holds"] = weights.holds * min(1.0, held / len(named))
+
+
+def _best(passages: Mapping[str, _Passage], count: int) -> list[_Passage]:
+    return sorted(passages.values(), key=lambda p: (-round(p.score(), 9), p.id))[:count]
+
+
+def _follow_titles(
+    snapshot: Snapshot, passages: dict[str, _Passage], named: Mapping[str, None], worth: Mapping[str, float],
+    average: float, weights: Weights,
+) -> tuple[int, bool]:  # fmt: skip
+    """Give the passages of documents whose title a high passage names a share of that passage's score.
+
+    Adds the first passages of such documents when full text did not propose them. Returns how many it added, and
+    whether this is text whose documents name each other by title.
+    """
+    sources = _best(passages, weights.sources)
+    reach: dict[str, float] = {}
+    for source in sources:
+        for id in source.entity_ids:
+            if id != source.title_id and len(reach) < weights.titles:
+                reach[id] = max(reach.get(id, 0.0), source.score())
+    wanted = list(dict.fromkeys([*named, *reach]))[: weights.titles]
+    if not wanted:
+        return 0, False
+    listed = ", ".join(f"'{id}'" for id in wanted)
+    rows = snapshot.rows("passages", f"title_id IN ({listed}) AND position < {weights.leads}", LIGHT)
+    documents: dict[str, set[str]] = defaultdict(set)
+    arrived = _passages(rows, worth, average)
+    for passage in arrived:
+        documents[passage.title_id].add(passage.document_id)
+    quiet = {title for title, ids in documents.items() if len(ids) > weights.crowded}
+    fresh = [p for p in arrived if p.title_id not in quiet and p.id not in passages]
+    if fresh:
+        top = max((passage.raw for passage in passages.values()), default=0.0) or 1.0
+        for passage in fresh:
+            passages[passage.id] = passage
+            passage.parts["text"] = min(passage.raw / top, 1.0)
+            if passage.title_id in named:
+                passage.parts["named"] = weights.named
+    for passage in passages.values():
+        if passage.title_id in reach and passage.title_id in documents and passage.title_id not in quiet:
+            passage.parts["link"] = weights.link * reach[passage.title_id]
+    naming = sum(any(id in reach and id in documents and id not in quiet and id != s.title_id for id in s.entity_ids) for s in sources)
+    return len(fresh), naming >= ENCYCLOPAEDIC * len(sources)
+
+
+def _shared_names(
+    passages: Mapping[str, _Passage], named: Mapping[str, None], weights: Weights, share: float
+) -> None:
+    """A rare name that a high passage and a few others hold, and the question does not, ties them together."""
+    spread: Counter[str] = Counter()
+    for passage in passages.values():
+        spread.update(set(passage.entity_ids))
+    gain: dict[str, float] = defaultdict(float)
+    holders: dict[str, list[_Passage]] = defaultdict(list)
+    for passage in passages.values():
+        for id in passage.entity_ids:
+            if 2 <= spread[id] <= 6 and id not in named:
+                holders[id].append(passage)
+    for source in _best(passages, weights.sources):
+        for id in set(source.entity_ids):
+            for other in holders.get(id, ()):
+                if other.document_id != source.document_id:
+                    value = source.score() / (spread[id] - 1)
+                    gain[other.id] = max(gain[other.id], value)
+    for id, value in gain.items():
+        passages[id].parts["shared"] = share * value
+
+
+# ---- entities ----------------------------------------------------------------------------------
+
+def _entities(
+    snapshot: Snapshot, found: Retrieved, ranked: Sequence[_Passage], named: Mapping[str, None], count: int = 20
+) -> list[Scored]:
+    """Entities the question names (else those whose titles share its words), then those of the best passages."""
+    weight: dict[str, float] = {}
+    for place, passage in enumerate(ranked[:8]):
+        for id in passage.entity_ids:
+            weight[id] = weight.get(id, 0.0) + passage.score() / (1 + place)
+    often = sorted(weight, key=lambda id: (-round(weight[id], 9), id))[:count]
+    rows = snapshot.by_key("entities", list(dict.fromkeys([*named, *often])), "id")
+    keys = {mention.key for mention in found.names}
+    if not keys & set(rows["key"].to_pylist()):
+        by_words = snapshot.full_text("entities", list(found.terms), 20).select(rows.column_names)
+        rows = pa.concat_tables([rows, by_words])
+    rows = snapshot.verified("entities", rows).select(ENTITY)
+    top = max(weight.values(), default=0.0) or 1.0
+    scored: dict[str, Scored] = {}
+    for row in rows.to_pylist():
+        words = row["terms"].split()
+        parts = {
+            "name": 1.0 if keys & {row["key"], *row["names"]} else 0.7 if row["id"] in named else 0.0,
+            "words": 0.5 * sum(word in found.terms for word in words) / max(len(words), 1),
+            "passages": 0.4 * weight.get(row["id"], 0.0) / top / (1 + math.log(max(row["frequency"], 1))),
+        }
+        held = sum(found.terms.get(word, 0.0) for word in words)
+        scored[row["id"]] = Scored(row["id"], sum(parts.values()), held, parts)
+        found.rows[row["id"]] = row
+    return sorted(scored.values(), key=lambda s: (-round(s.score, 9), s.id))[:count]

@@ -1,0 +1,230 @@
+"""Global search: what the corpus as a whole says about a question, from its community reports.
+
+Takes a snapshot and a question; gives the findings of the best-rated reports as cited points. Without a model a
+report is rated 0 to 5 by how much of the question its words cover, the best report of the tree setting the
+scale, so that a vague question over a small corpus still finds its communities. Knows no passages but those cited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphrag_mcp.pack import Item, Section, clamp_budget, compose, finish, one_line, read_cursor, render_references, write_cursor
+from graphrag_mcp.query import context, fused
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import terms
+from graphrag_mcp.types import SearchResult
+
+Row = dict[str, Any]
+DEFAULT_TOKENS = 6_000
+CANDIDATES = 200  # reports that full text proposes
+THRESHOLD = 1.0  # a rating from which a report is relevant
+READ = 40  # reports read in full at most
+FLOOR = 0.2  # share of the question's words that the best report must cover to set the scale alone
+FROM_CHILD = 0.8  # a parent is at least this much as relevant as its best child, else its branch would be cut
+LIGHT = ["id", "n", "level", "rank", "n_text_units", "title", "terms"]
+
+
+@dataclass(slots=True)
+class Rated:
+    """A report that was looked at. `own` is the rating by its own words, `rating` with what its children lend."""
+
+    id: str
+    level: int
+    parent: str
+    childless: bool
+    own: float
+    rating: float
+    weight: float
+    rank: float
+
+
+def global_search(
+    snapshot: Snapshot, query: str, *, level: int = -1, max_tokens: int = DEFAULT_TOKENS, cursor: str = "",
+    response_format: str = "concise",
+) -> SearchResult:  # fmt: skip
+    """Points from community reports. level -1 goes down the tree where it is relevant; n takes that level."""
+    budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
+    nothing = context.empty_corpus(snapshot, "global")
+    if nothing is not None:
+        return finish(nothing, budget)
+    query = query.strip()
+    asked, generation = f"global|{level}|{response_format}|{query}", snapshot.manifest.generation
+    offset = read_cursor(cursor, generation, asked, 1)
+    if offset is None:
+        return finish(context.stale(snapshot, "global"), budget)
+    kept, coverage = select(snapshot, query, level)
+    result = SearchResult(mode="global", corpus=snapshot.manifest.corpus, coverage=coverage)
+    stale = "Communities are being brought up to date." if "communities" in snapshot.manifest.stale else ""
+    result.hint = " ".join(filter(None, [note, stale]))
+    if not kept:
+        result.state = "not_found"
+        what = "no community report yet" if not coverage["reports"] else f"none of {coverage['reports']} reports speaks of this"
+        result.text = f"Corpus {result.corpus} has {what}." if not coverage["reports"] else f"In corpus {result.corpus} {what}."
+        result.hint = " ".join(filter(None, [result.hint, "Try local_search or search_text."]))
+        return finish(result, budget)
+    items, communities = _points(snapshot, query, kept, response_format == "detailed")
+    result.communities = communities[:20]
+    section = Section("Points", items[offset[0] :], 1.0, offset[0])
+    result = compose(result, [section], budget, lambda after: write_cursor(generation, asked, after), first="Points")
+    return finish(result, budget)
+
+
+# ---- which reports -----------------------------------------------------------------------------
+
+def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated], dict[str, int]]:
+    """The relevant reports, best first, and how many were rated, kept and pruned."""
+    total = snapshot.count("reports")
+    coverage = {"reports": total, "rated": 0, "kept": 0, "pruned": 0}
+    if not total:
+        return [], coverage
+    if not query:
+        return _ranked_by_weight(snapshot, level, coverage)
+    rated = _rate(snapshot, query)
+    if level >= 0:
+        deepest = max((one.level for one in rated.values()), default=0)
+        chosen = [one for one in rated.values() if _at_level(one, min(level, deepest))]
+    else:
+        chosen = _descend(rated)
+    kept = [one for one in chosen if one.rating >= THRESHOLD]
+    kept.sort(key=lambda one: (-round(one.rating, 6), -round(one.weight, 6), -one.rank, one.id))
+    kept = kept[:READ]
+    coverage.update(rated=len(rated), kept=len(kept), pruned=len(rated) - len(kept))
+    return kept, coverage
+
+
+def _ranked_by_weight(snapshot: Snapshot, level: int, coverage: dict[str, int]) -> tuple[list[Rated], dict[str, int]]:
+    """No question: the reports of a level (the coarsest by default) by how much text they cover."""
+    rows = snapshot.rows("reports", "", ["id", "level", "rank", "n_text_units"]).to_pylist()
+    family = _family(snapshot, [row["id"] for row in rows])
+    most = max(row["n_text_units"] for row in rows) or 1
+    deepest = max(row["level"] for row in rows)
+    found = [
+        Rated(row["id"], row["level"], *family.get(row["id"], ("", True)), 0.0, 0.0, row["n_text_units"] / most, row["rank"])
+        for row in rows
+    ]
+    chosen = [one for one in found if _at_level(one, min(max(level, 0), deepest))]
+    chosen.sort(key=lambda one: (-round(one.weight, 6), -one.rank, one.id))
+    coverage.update(rated=0, kept=len(chosen[:READ]), pruned=0)
+    return chosen[:READ], coverage
+
+
+def _at_level(one: Rated, level: int) -> bool:
+    """Level n is the communities of that level and the childless ones above it: each entity once."""
+    return one.level == level or (one.level < level and one.childless)
+
+
+def _family(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, bool]]:
+    """Parent ("" for a root) and whether childless, by id."""
+    rows = snapshot.by_key("communities", list(ids), "id", ["id", "parent", "children"]).to_pylist()
+    return {row["id"]: (row["parent"], not row["children"]) for row in rows}
+
+
+def _rate(snapshot: Snapshot, query: str) -> dict[str, Rated]:
+    """Reports proposed by full text, and all their ancestors, rated 0 to 5 on a scale set by the best of them."""
+    worth, _ = fused.term_worth(snapshot, query[: fused.QUERY_CHARACTERS])
+    whole = sum(worth.values())
+    if not whole:
+        return {}
+    rows = snapshot.full_text("reports", list(worth), CANDIDATES, LIGHT).select(LIGHT).to_pylist()
+    family = _family(snapshot, [row["id"] for row in rows])
+    missing = {parent for parent, _ in family.values() if parent} - family.keys()
+    while missing:  # at most the depth of the tree
+        rows += snapshot.by_key("reports", sorted(missing), "id", LIGHT).to_pylist()
+        above = _family(snapshot, sorted(missing))
+        family |= above
+        missing = {parent for parent, _ in above.values() if parent} - family.keys()
+    similar = {row["id"]: _similarity(row["terms"], worth) / whole for row in rows}
+    scale = 5 / max(max(similar.values(), default=0.0), FLOOR)
+    most = max((row["n_text_units"] for row in rows), default=0) or 1
+    rated = {
+        row["id"]: Rated(
+            row["id"], row["level"], *family.get(row["id"], ("", True)), similar[row["id"]] * scale,
+            similar[row["id"]] * scale, row["n_text_units"] / most, row["rank"],
+        )
+        for row in rows
+    }  # fmt: skip
+    for one in sorted(rated.values(), key=lambda one: (-one.level, one.id)):
+        if one.parent in rated:
+            rated[one.parent].rating = max(rated[one.parent].rating, FROM_CHILD * one.rating)
+    return rated
+
+
+def _similarity(text_terms: str, worth: Mapping[str, float]) -> float:
+    """The worth of the question's terms that a text holds; a second and third mention add a little."""
+    spaced = f"  {text_terms.replace(' ', '  ')}  "
+    score = 0.0
+    for term, value in worth.items():
+        count = spaced.count(f" {term} ")
+        if count:
+            score += value * (0.8 + 0.2 * min(count - 1, 3) / 3)
+    return score
+
+
+def _descend(rated: Mapping[str, Rated]) -> list[Rated]:
+    """From the roots to the children of what is relevant; a parent is kept only where no child of it is relevant.
+
+    When nothing on a frontier is relevant, the whole next level is looked at before giving up, twice at most.
+    """
+    children: dict[str, list[Rated]] = {}
+    for one in rated.values():
+        children.setdefault(one.parent if one.parent in rated else "", []).append(one)
+    kept: list[Rated] = []
+    frontier = children.get("", [])
+    fallback = 0
+    while frontier:
+        following: list[Rated] = []
+        relevant = [one for one in frontier if one.rating >= THRESHOLD]
+        if not relevant and not kept and fallback < 2:
+            fallback += 1
+            relevant = frontier
+        for one in relevant:
+            below = [child for child in children.get(one.id, []) if child.rating >= max(THRESHOLD, FROM_CHILD * one.own)]
+            following += below
+            if not below and one.rating >= THRESHOLD:
+                kept.append(one)
+        frontier = following
+    return kept
+
+
+# ---- points ------------------------------------------------------------------------------------
+
+def _points(snapshot: Snapshot, query: str, kept: Sequence[Rated], detailed: bool) -> tuple[list[Item], list[str]]:
+    """Findings as items, best first: two thirds the report's rating, one third the finding's own words."""
+    worth, _ = fused.term_worth(snapshot, query[: fused.QUERY_CHARACTERS]) if query else ({}, [])
+    whole = sum(worth.values()) or 1.0
+    rows = context.rows(snapshot, "reports", [one.id for one in kept])
+    rating = {one.id: one.rating for one in kept}
+    found: list[tuple[float, str, int, Row, str]] = []
+    for row in rows:
+        findings = context.findings(row) or [{"summary": row["title"], "explanation": row["summary"]}]
+        for number, one in enumerate(findings, 1):
+            text = _point(str(one.get("summary", "")), str(one.get("explanation", "")), detailed)
+            own = min(1.0, _similarity(" ".join(terms(text)), worth) / whole) if worth else 1 / number
+            found.append((20 * rating[row["id"]] * 2 / 3 + 100 * own / 3, row["id"], number, row, text))
+    found.sort(key=lambda one: (-round(one[0], 6), one[1], one[2]))
+    aliases, cited = context.resolve_references(snapshot, [one[4] for one in found])
+    items = []
+    for score, _, number, row, text in found:
+        shown = render_references(text, aliases)
+        alias = f"c{row['n']}"
+        places = [place for id, place in cited.items() if f"{id})" in shown or f"{id}," in shown][:5]
+        scored = [place.model_copy(update={"score": round(score / 100, 4)}) for place in places]
+        line = f"- {shown} ({one_line(row['title'], 60)}, {alias})"
+        items.append(Item(f"{alias}.{number}", line, None, "Points", score, also=tuple(scored)))
+    return items, list(dict.fromkeys(f"c{one[3]['n']}" for one in found))
+
+
+def _point(summary: str, explanation: str, detailed: bool) -> str:
+    """A finding on one line; the summary is left out where the explanation begins with it."""
+    limit = 1_600 if detailed else 600
+    body, tail = explanation, ""
+    at = explanation.rfind("[Data:")
+    if at >= 0:
+        body, tail = explanation[:at], " " + explanation[at:]
+    body = one_line(body, limit)
+    if body.startswith(summary.rstrip(".…")) or not summary:
+        return body + tail
+    return f"**{one_line(summary, 200)}** {body}{tail}"

@@ -1,0 +1,176 @@
+"""The composition root: Settings -> App -> MCPServer, and serving it over stdio.
+
+Takes settings; gives a server with its tools, middleware and lifespan. Imports the SDK only inside functions,
+because starting is measured: a host waits for `initialize` and `tools/list`, so nothing heavy comes before them
+and what the first search needs is imported behind them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any
+
+from graphrag_mcp import __version__
+from graphrag_mcp.settings import Settings, load
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+    from graphrag_mcp.app import App
+
+INSTRUCTIONS = """\
+Knowledge-graph search over the user's documents; every result carries ids to cite.
+index_documents(paths=["."]) first, and again after files change; graph_status shows what is indexed.
+local_search for specific questions; global_search for themes of the whole corpus; search_text for exact words.
+drift_search, then drift_step per node, then drift_finish, for investigations that need follow-up questions.
+get_entity, get_community_report and get_source open the ids (e12, c5, t33) that results cite; quote from get_source."""
+
+WARM_AFTER = 1.5  # seconds: hosts that never list tools are warmed too
+LAST_MOMENTS = 1.5  # seconds for small jobs to end after the client has gone; hosts kill after 2
+
+log = logging.getLogger(__name__)
+
+
+def build_server(app: App, *, warm: bool = False) -> MCPServer[Any]:
+    """A server over `app`: the same over stdio, in memory, or any other transport.
+
+    With `warm`, the heavy imports and the default corpus are opened in a thread, after the first tools/list.
+    """
+    with _no_collection():
+        import anyio
+        from mcp.server import MCPServer
+
+        from graphrag_mcp.tools import all_tools
+        from graphrag_mcp.tools.results import THREADS, Desk
+        from graphrag_mcp.tools.teach import teach
+
+        warmer = _Once(app.warm) if warm else None
+
+        @contextlib.asynccontextmanager
+        async def lifespan(_: Any) -> AsyncIterator[Desk]:
+            if warmer is not None:
+                warmer.start(WARM_AFTER)
+            yield Desk(app, anyio.CapacityLimiter(THREADS))
+
+        async def warm_after_list(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
+            result = await call_next(ctx)
+            if warmer is not None and ctx.method == "tools/list":
+                warmer.start(0.1)  # the answer is written first
+            return result
+
+        tools = all_tools()
+        return MCPServer(
+            "graphrag-mcp", title="GraphRAG", version=__version__, instructions=INSTRUCTIONS, tools=tools,
+            lifespan=lifespan, middleware=[warm_after_list, teach({tool.name: tool for tool in tools})],
+            log_level="WARNING",
+        )
+
+
+def main() -> None:
+    """Serve with the settings of the environment."""
+    serve(load())
+
+
+def serve(settings: Settings) -> None:
+    """Serve over stdio until the client goes away. Ends the process: threads left behind must not keep it."""
+    wire = take_stdio()
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    status = 0
+    try:
+        import anyio
+
+        from graphrag_mcp.app import App
+
+        server = build_server(App(settings), warm=True)
+        anyio.run(_serve, server, wire)
+    except KeyboardInterrupt:
+        status = 130
+    except Exception as error:
+        log.error("the server ended: %s", error, exc_info=error)
+        status = 1
+    _last_moments()
+    # A thread may still be reading stdin or an abandoned search still run; nothing of it is waited for.
+    logging.shutdown()
+    os._exit(status)
+
+
+async def _serve(server: MCPServer[Any], wire: tuple[Any, Any]) -> None:
+    import anyio
+    from mcp.server.stdio import stdio_server
+
+    lowlevel = server._lowlevel_server  # run_stdio_async would take fd 1 as it finds it, which is stderr by now
+    async with stdio_server(anyio.wrap_file(wire[0]), anyio.wrap_file(wire[1])) as (read, write):
+        await lowlevel.run(read, write, lowlevel.create_initialization_options())
+
+
+def take_stdio() -> tuple[TextIOWrapper, TextIOWrapper]:
+    """The protocol's own (in, out); after it fd 0 is empty and fd 1 and sys.stdout are stderr, for good.
+
+    For good, unlike the SDK's: what a C library has in its buffer is written when the process ends.
+    """
+    incoming, outgoing = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # started without stderr
+        os.dup2(nothing, 1)
+    os.close(nothing)
+    sys.stdout.flush()  # what was printed before goes to stderr too
+    sys.stdout = sys.stderr
+    sys.stdin = open(os.devnull, encoding="utf-8")
+    # closefd=False: a thread may block on it when the interpreter ends.
+    return (
+        TextIOWrapper(os.fdopen(incoming, "rb", closefd=False), encoding="utf-8", errors="replace"),
+        TextIOWrapper(os.fdopen(outgoing, "wb", closefd=False), encoding="utf-8", newline="\n"),
+    )
+
+
+def _last_moments() -> None:
+    end = time.monotonic() + LAST_MOMENTS
+    for thread in threading.enumerate():
+        if thread.name.startswith("job-"):
+            thread.join(max(0.0, end - time.monotonic()))
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """No garbage collection while thousands of model classes are built: a quarter of the start-up, for nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if enabled:
+            gc.enable()
+
+
+class _Once:
+    """Runs a function in a daemon thread, once, after the shortest of the delays it was started with."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.work, self.lock, self.begun = work, threading.Lock(), False
+
+    def start(self, delay: float) -> None:
+        timer = threading.Timer(delay, self._run)
+        timer.daemon = True
+        timer.start()
+
+    def _run(self) -> None:
+        with self.lock:
+            if self.begun:
+                return
+            self.begun = True
+        try:
+            self.work()
+        except Exception as error:
+            log.warning("warming up failed: %s", error)

@@ -1,0 +1,119 @@
+"""DRIFT: an investigation as a graph of questions that the agent walks, one call per node.
+
+Takes a question, then per node the agent's answer, score and follow-ups; gives each next node's context. The
+session is a journal on disk (query/drift.py), so any process goes on with it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from mcp.types import CallToolResult
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from graphrag_mcp.app import App
+from graphrag_mcp.errors import NotFound
+from graphrag_mcp.tools.arguments import Budget6000, Corpus, Query, SessionId, Strings, Text, as_int, as_word, names
+from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, serve, too_long
+from graphrag_mcp.types import DriftResult, Result
+
+if TYPE_CHECKING:
+    from graphrag_mcp.query.drift import Drift
+    from graphrag_mcp.store.tables import Snapshot
+
+Mode = Annotated[
+    Literal["step"], BeforeValidator(lambda value: as_word(value) or "step"),
+    WithJsonSchema({"type": "string", "enum": ["step"]}), Field(description="You answer each node"),
+]
+Depth = Annotated[int, BeforeValidator(as_int(3)), Field(
+    description="Levels of follow-ups, 1 to 6", validation_alias=names("depth", "max_depth"),
+)]
+Breadth = Annotated[int, BeforeValidator(as_int(20)), Field(
+    description="Nodes per level, 1 to 100", validation_alias=names("breadth", "width"),
+)]
+MaxNodes = Annotated[int, BeforeValidator(as_int(40)), Field(
+    description="Nodes in all, 2 to 200", validation_alias=names("max_nodes", "nodes", "node_budget"),
+)]
+NodeId = Annotated[Text, Field(
+    description="The node you answer (open_node of the last result)",
+    validation_alias=names("node_id", "node", "open_node"),
+)]
+Answer = Annotated[Text, Field(
+    description="Your answer to this node alone, citing ids", validation_alias=names("answer", "response", "text"),
+)]
+# What models send as a score or as questions is read, and explained where it cannot be, by query/walk.py.
+Score = Annotated[Any, WithJsonSchema({"type": "number"}), Field(
+    description="0 to 100: how much the answer helps the first question", validation_alias=names("score", "rating"),
+)]
+FollowUps = Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}}), Field(
+    description="Up to 5 new questions, each about one thing",
+    validation_alias=names("follow_ups", "follow_up", "followups", "questions", "follow_up_questions"),
+)]
+Prune = Annotated[Strings, Field(
+    description="Frontier nodes to drop", validation_alias=names("prune", "pruned", "prune_ids"),
+)]
+OpenNext = Annotated[Text, Field(
+    description='Node to open next; empty: the best; "none": none',
+    validation_alias=names("open_next", "next", "next_node"),
+)]
+
+
+async def drift_search(
+    query: Query, ctx: Ctx, corpus: Corpus = "", mode: Mode = "step", depth: Depth = 3, breadth: Breadth = 20,
+    max_nodes: MaxNodes = 40, max_tokens: Budget6000 = 6000,
+) -> Annotated[CallToolResult, DriftResult]:
+    """Begin an investigation that needs several steps: how things connect, why something happened. Gives the first
+    node's context; answer it with drift_step, node by node, then call drift_finish."""
+    limits = {
+        "depth": clamp("depth", depth, 1, 6), "breadth": clamp("breadth", breadth, 1, 100),
+        "max_nodes": clamp("max_nodes", max_nodes, 2, 200),
+    }  # fmt: skip
+    inner, whole = budgets(max_tokens, 6000)
+    app = ctx.request_context.lifespan_context.app
+    path = app.drift_path(f"drift-{secrets.token_hex(6)}")
+
+    def work(snapshot: Snapshot) -> Result:
+        from graphrag_mcp.query.drift import Drift
+
+        return Drift(snapshot, path).start(query, **limits, max_tokens=inner)
+
+    late = too_long(DriftResult, "drift_search", "drift_search(query=...)")
+    return await read(ctx, "drift_search", corpus, work, late, whole)
+
+
+async def drift_step(
+    session_id: SessionId, node_id: NodeId, ctx: Ctx, answer: Answer = "", score: Score = None,
+    follow_ups: FollowUps = [], prune: Prune = [], open_next: OpenNext = "", max_tokens: Budget6000 = 6000,  # noqa: B006
+) -> Annotated[CallToolResult, DriftResult]:
+    """Record your answer, score and follow-up questions for a node, and get the next node's context in the same call.
+    Sending it twice changes nothing."""
+    inner, whole = budgets(max_tokens, 6000)
+
+    def work(app: App) -> Result:
+        session = _session(app, session_id)
+        return session.step(node_id, answer, score, follow_ups, prune, open_next, max_tokens=inner)
+
+    late = too_long(DriftResult, "drift_step", "drift_step(...) with the same arguments")
+    return await serve(ctx, "drift_step", work, late, whole)
+
+
+async def drift_finish(
+    session_id: SessionId, ctx: Ctx, max_tokens: Budget6000 = 6000
+) -> Annotated[CallToolResult, DriftResult]:
+    """The answers of a DRIFT session, ranked and cited, to write the final answer from. The session stays open."""
+    inner, whole = budgets(max_tokens, 6000)
+    late = too_long(DriftResult, "drift_finish", "drift_finish(session_id=...)")
+    return await serve(ctx, "drift_finish", lambda app: _session(app, session_id).finish(max_tokens=inner), late, whole)
+
+
+def _session(app: App, session_id: str) -> Drift:
+    """The session on the newest generation of the corpus that it began in."""
+    from graphrag_mcp.query.drift import Drift
+    from graphrag_mcp.store import sessions
+
+    path = app.drift_path(session_id.strip())
+    corpus = next((str(event.get("corpus", "")) for event in sessions.read(path) if event.get("op") == "start"), "")
+    if not corpus:
+        raise NotFound(f"there is no DRIFT session {session_id[:60]!r}", 'Start one with drift_search(query="...")')
+    return Drift(app.snapshot(corpus), path)

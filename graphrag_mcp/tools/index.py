@@ -1,0 +1,276 @@
+"""Putting documents in and watching it happen: index_documents, graph_status, cancel_job.
+
+Takes paths and texts; starts or joins a job (jobs.py) and waits for it as long as asked, which never changes what
+the job does. Gives what was done, or the job to ask about. Texts are checked here one by one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import anyio
+import anyio.to_thread
+from mcp.types import CallToolResult
+from pydantic import BeforeValidator, Field
+
+from graphrag_mcp import jobs
+from graphrag_mcp.app import App
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.jobs import FINAL, Job
+from graphrag_mcp.tools.arguments import Corpus, Flag, JobId, Strings, Texts, as_int, as_text, as_word, names
+from graphrag_mcp.tools.results import Ctx, clamp, remark, reply, serve, telling
+from graphrag_mcp.types import IndexRequest, IndexResult, InlineText, Result, StatusResult
+
+LONGEST_WAIT = 50  # as documented; the last 2 s of it are for the reply, hosts want it within 50
+SHOWN_ERRORS = 50  # in the structured result; the text shows 10
+RECENT_JOBS = 5
+_TEXTS = 'texts=[{"id": "a", "text": "..."}]'
+
+Paths = Annotated[Strings, Field(
+    description="Folders or files, absolute or relative to the project",
+    validation_alias=names("paths", "path", "folder", "folders", "files", "file", "directory", "dir"),
+)]
+Method = Annotated[Literal["auto", "fast"], BeforeValidator(lambda value: as_word(value) or "auto"), Field(
+    description="Both work without a model",
+)]
+RemoveMissing = Annotated[Flag, Field(
+    description="Allow one call to remove over half of the corpus because its files are gone",
+    validation_alias=names("remove_missing", "delete_missing", "prune"),
+)]
+Wait = Annotated[int, BeforeValidator(as_int(20)), Field(
+    description="0 to 50; longer work goes on as a job", validation_alias=names("wait_seconds", "wait", "timeout"),
+)]
+
+
+async def index_documents(
+    ctx: Ctx, paths: Paths = [], texts: Texts = [], corpus: Corpus = "", method: Method = "auto",  # noqa: B006
+    remove_missing: RemoveMissing = False, wait_seconds: Wait = 20,
+) -> Annotated[CallToolResult, IndexResult]:
+    """Build or update the knowledge graph from folders, files or texts. Call it first, and again after changes: only
+    what changed is done again. A folder is synchronised: files that vanished from it leave the index."""
+    desk = ctx.request_context.lifespan_context
+    wait = clamp("wait_seconds", wait_seconds, 0, LONGEST_WAIT)
+    home = desk.app.home
+
+    def begin() -> tuple[Job, list[dict[str, str]]]:
+        name, request, errors = _request(desk.app, paths, texts, corpus, method, remove_missing)
+        return jobs.start(desk.app.settings, name, request), errors
+
+    with telling("index_documents"):
+        # Shielded for its moment: a job that has started is always written down and named.
+        with anyio.CancelScope(shield=True):
+            job, errors = await anyio.to_thread.run_sync(begin, limiter=desk.threads)
+        job = await _watch(ctx, home, job, min(wait, LONGEST_WAIT - 2), lambda job: job.status in FINAL)
+        return await anyio.to_thread.run_sync(lambda: reply(_outcome(job, errors)), limiter=desk.threads)
+
+
+async def graph_status(ctx: Ctx, corpus: Corpus = "", job_id: JobId = "") -> Annotated[CallToolResult, StatusResult]:
+    """What is indexed: corpora, counts, levels, generation, model in use, recent jobs. With job_id: that job's
+    progress."""
+
+    def work(app: App) -> Result:
+        return _job_status(app, job_id.strip()) if job_id.strip() else _status(app, corpus.strip())
+
+    late = StatusResult(text="graph_status was not finished in time.", hint="Try again.", next_call="graph_status()")
+    return await serve(ctx, "graph_status", work, late)
+
+
+async def cancel_job(job_id: JobId, ctx: Ctx) -> Annotated[CallToolResult, StatusResult]:
+    """Stop an indexing job. What it has committed stays; index_documents goes on from there."""
+    desk = ctx.request_context.lifespan_context
+    with telling("cancel_job"):
+        job = await anyio.to_thread.run_sync(jobs.cancel, desk.app.home, job_id.strip(), limiter=desk.threads)
+        job = await _watch(ctx, desk.app.home, job, 5, lambda job: job.status in FINAL)
+        if job.status not in FINAL:
+            remark("It stops at its next step.")
+        return await anyio.to_thread.run_sync(lambda: reply(_job_status(desk.app, job.job_id)), limiter=desk.threads)
+
+
+# ---- the request ----------------------------------------------------------------------------------
+
+def _request(
+    app: App, paths: list[str], texts: list[Any], corpus: str, method: str, remove_missing: bool
+) -> tuple[str, IndexRequest, list[dict[str, str]]]:
+    """The corpus, the request, and what is wrong with single texts (the others go in)."""
+    found = tuple(str(app.allowed(path)) for path in dict.fromkeys(paths))
+    good, errors = _texts(texts)
+    if not found and not good:
+        if errors:
+            raise BadInput(f"none of the {len(errors)} texts can be used: {errors[0]['reason']}", f"Give {_TEXTS}")
+        where = ", ".join(map(str, app.settings.roots)) or "GRAPHRAG_MCP_ROOTS, which is not set"
+        raise BadInput("there is nothing to index", f'Give paths=["."] (under {where}) or {_TEXTS}')
+    name = app.corpus_for_writing(corpus.strip(), found[0] if found else "")
+    return name, IndexRequest(paths=found, texts=good, method=method, remove_missing=remove_missing), errors
+
+
+def _texts(texts: list[Any]) -> tuple[tuple[InlineText, ...], list[dict[str, str]]]:
+    good: dict[str, InlineText] = {}
+    errors: list[dict[str, str]] = []
+    for number, item in enumerate(texts):
+        body = {"text": item} if isinstance(item, str) else item
+        reason = _wrong_text(body)
+        if reason:
+            errors.append({"path": f"texts[{number}]", "reason": reason})
+            continue
+        id, title = as_text(body.get("id")), as_text(body.get("title"))
+        text = InlineText(body["text"], id, title, body.get("metadata") or {})
+        if id and id in good:
+            reason = f"id {id[:60]!r} is given twice; the later text is used"
+            errors.append({"path": f"texts[{number}]", "reason": reason})
+        good[text.id or f"#{number}"] = text
+    return tuple(good.values()), errors
+
+
+def _wrong_text(body: Any) -> str:
+    """Why a text cannot be used, or ""."""
+    if not isinstance(body, dict):
+        return "it is neither a string nor an object with text"
+    if not isinstance(body.get("text"), str) or not body["text"].strip():
+        return "text is missing or empty"
+    if not isinstance(as_text(body.get("id")), str) or not isinstance(as_text(body.get("title")), str):
+        return "id and title must be strings"
+    if not isinstance(body.get("metadata") or {}, dict):
+        return "metadata must be an object"
+    return ""
+
+
+# ---- watching a job ---------------------------------------------------------------------------------
+
+async def _watch(ctx: Ctx, home: Any, job: Job, seconds: float, enough: Callable[[Job], bool]) -> Job:
+    """The job as it is when `enough` or when the time is up, reporting progress at most twice a second."""
+    began = told = time.monotonic()
+    pause = 0.01
+    while not enough(job) and time.monotonic() - began < seconds:
+        await anyio.sleep(min(pause, max(0.0, seconds - (time.monotonic() - began))))
+        pause = min(pause * 1.3, 0.25)
+        job = await anyio.to_thread.run_sync(jobs.load, home, job.job_id, abandon_on_cancel=True)
+        now = time.monotonic()
+        if now - told >= 0.5:
+            told = now
+            # Phases start again at 0, seconds only grow: progress must never go back.
+            await ctx.report_progress(round(now - began, 2), None, _where(job))
+    return job
+
+
+def _where(job: Job) -> str:
+    if job.status == "running" and job.phase:
+        return f"{job.phase} {job.done} of {job.total}" if job.total else job.phase
+    return "waiting for another writer of this corpus" if job.status == "queued" else job.status
+
+
+def _outcome(job: Job, errors: list[dict[str, str]]) -> IndexResult:
+    """The job as the result of index_documents."""
+    result = IndexResult(**(job.result or {"done": job.done, "total": job.total}))
+    result.job_id, result.status, result.corpus = job.job_id, job.status, job.corpus
+    every = [*errors, *result.errors]
+    result.errors = every[:SHOWN_ERRORS]
+    lines = [_headline(job, result)]
+    if result.skipped:
+        lines.append("Skipped: " + ", ".join(f"{count} {reason}" for reason, count in result.skipped.items()) + ".")
+    if every:
+        shown = [f"- {error.get('path', '')}: {error.get('reason', '')}" for error in every[:10]]
+        more = [f"- and {len(every) - 10} more"] if len(every) > 10 else []
+        lines.append("\n".join([f"Not indexed ({len(every)}):", *shown, *more]))
+    if job.status not in FINAL:
+        result.poll_after_ms = 2000
+        result.next_call = f'graph_status(job_id="{job.job_id}")'
+    elif job.status == "done":
+        result.next_call = result.next_call or f'local_search(query="...", corpus="{job.corpus}")'
+    result.text = "\n".join(lines)
+    return result
+
+
+def _headline(job: Job, result: IndexResult) -> str:
+    counts = result.counts
+    if job.status == "failed":
+        return f"Indexing corpus {job.corpus} failed ({job.job_id}): {job.error}"
+    if job.status not in FINAL:
+        return f"Indexing corpus {job.corpus} goes on as {job.job_id}: {_where(job)}."
+    changes = _listed(counts, "added", "changed", "removed", "unchanged")
+    held = _listed(counts, "documents_total", "text_units", "entities", "relationships", "communities")
+    verb = "is up to date" if job.status == "done" else "was cancelled; what was committed stays"
+    return f"Corpus {job.corpus} {verb}: {changes or 'nothing to do'}." + (f" It holds {held}." if held else "")
+
+
+def _listed(counts: dict[str, int], *kinds: str) -> str:
+    shown = [f"{counts[kind]} {kind.removesuffix('_total').replace('_', ' ')}" for kind in kinds if counts.get(kind)]
+    return ", ".join(shown)
+
+
+# ---- status -----------------------------------------------------------------------------------------
+
+def _job_status(app: App, job_id: str) -> StatusResult:
+    job = jobs.load(app.home, job_id)
+    outcome = _outcome(job, [])
+    result = StatusResult(corpus=job.corpus, corpora=app.corpora(), jobs=[_view(job)], counts=outcome.counts)
+    result.text = f"{job.job_id}: {job.status}. {outcome.text}"
+    result.next_call = outcome.next_call
+    return result
+
+
+def _status(app: App, corpus: str) -> StatusResult:
+    known = app.corpora()
+    if not known and not corpus:
+        running = jobs.listing(app.home)[:RECENT_JOBS]
+        result = StatusResult(text="Nothing is indexed yet.", jobs=[_view(job) for job in running])
+        result.text += "".join(f"\n{_job_line(job)}" for job in running)
+        result.next_call = 'index_documents(paths=["."])'
+        return result
+    try:
+        name = app.corpus_for_reading(corpus)
+    except NotFound as error:
+        if corpus and (started := jobs.listing(app.home, corpus)):  # its first job has not committed yet
+            return _job_status(app, started[0].job_id)
+        if corpus:
+            raise
+        listed = "\n".join(f"- {one}: {_documents(app, one)} documents" for one in known)
+        return StatusResult(text=f"{error}\n{listed}", corpora=known)
+    return _corpus_status(app, name, known)
+
+
+def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
+    snapshot = app.snapshot(name)
+    manifest = snapshot.manifest
+    kinds = ("documents", "text_units", "passages", "entities", "relationships", "communities", "reports")
+    counts = {kind: snapshot.count(kind) for kind in kinds}
+    levels: dict[str, int] = {}
+    for level in snapshot.rows("communities", columns=["level"]).column("level").to_pylist():
+        levels[str(level)] = levels.get(str(level), 0) + 1
+    recent = jobs.listing(app.home, name)[:RECENT_JOBS]
+    result = StatusResult(
+        corpus=name, corpora=known, generation=manifest.generation, counts=counts, jobs=[_view(job) for job in recent],
+        levels=dict(sorted(levels.items(), key=lambda item: int(item[0]))), stale=list(manifest.stale),
+    )
+    lines = [
+        f"Corpus {name}, generation {manifest.generation} of {manifest.created or 'an unknown time'}.",
+        ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts.items()) + ".",
+        "Communities per level: " + (", ".join(f"{level}: {n}" for level, n in result.levels.items()) or "none") + ".",
+        f"Model: {result.model}. This release calls no model: searches return cited context and you write the answer.",
+    ]
+    folders = [f"{label} ({source.get('path', '')})" for label, source in sorted(manifest.sources.items())]
+    lines += [f"Folders: {', '.join(folders[:10])}."] if folders else []
+    lines += [f"Out of date until the next indexing: {', '.join(manifest.stale)}."] if manifest.stale else []
+    lines += [_job_line(job) for job in recent]
+    if others := [f"{one} ({_documents(app, one)} documents)" for one in known if one != name]:
+        lines.append("Other corpora: " + ", ".join(others[:20]) + (" and more." if len(others) > 20 else "."))
+    result.text = "\n".join(lines)
+    return result
+
+
+def _documents(app: App, corpus: str) -> int:
+    from graphrag_mcp.store import manifest
+
+    held = manifest.read(app.folder(corpus))
+    return held.counters.get("documents", 0) if held else 0
+
+
+def _job_line(job: Job) -> str:
+    more = [_where(job)] if job.status == "running" else [job.error] if job.error else []
+    return f"{job.job_id} ({job.started[:19]}): " + ", ".join([job.status, *more])
+
+
+def _view(job: Job) -> dict[str, Any]:
+    shown = ("job_id", "corpus", "status", "phase", "done", "total", "error", "started", "updated")
+    return {name: getattr(job, name) for name in shown}

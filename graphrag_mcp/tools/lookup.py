@@ -1,0 +1,84 @@
+"""Looking things up by id or name: entities, community reports, exact sources.
+
+Takes an id that another tool gave, or a name; gives that one thing, complete within its budget.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from mcp.types import CallToolResult
+from pydantic import BeforeValidator, Field
+
+from graphrag_mcp.tools.arguments import Budget3000, Budget4000, Corpus, Format, Strings, Text, as_int, names
+from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, too_long
+from graphrag_mcp.types import EntityResult, ReportResult, Result, SourceResult
+
+if TYPE_CHECKING:
+    from graphrag_mcp.store.tables import Snapshot
+
+NameOrId = Annotated[Text, Field(
+    description='e12 or a name, e.g. "Ada Lovelace"',
+    validation_alias=names("id_or_name", "name", "entity", "id", "entity_id", "entity_name", "title", "query"),
+)]
+CommunityId = Annotated[Text, Field(
+    description="c5", validation_alias=names("community_id", "community", "id", "report_id", "report"),
+)]
+SourceIds = Annotated[Strings, Field(
+    description="1 to 20 of t33, t33.2, d4",
+    validation_alias=names("ids", "id", "sources", "source_ids", "source_id", "source", "citations"),
+)]
+Around = Annotated[int, BeforeValidator(as_int(0)), Field(
+    description="Neighbouring passages to add on each side, 0 to 10",
+    validation_alias=names("around", "neighbours", "neighbors", "context"),
+)]
+
+
+async def get_entity(
+    id_or_name: NameOrId, ctx: Ctx, corpus: Corpus = "", max_tokens: Budget3000 = 3000,
+    response_format: Format = "concise",
+) -> Annotated[CallToolResult, EntityResult]:
+    """Everything about one entity: description, aliases, relationships with evidence, communities. An ambiguous or
+    unknown name gives candidates."""
+    inner, whole = budgets(max_tokens, 3000)
+
+    def work(snapshot: Snapshot) -> Result:
+        from graphrag_mcp.query.lookup import get_entity as lookup
+
+        return lookup(snapshot, id_or_name, max_tokens=inner, response_format=response_format)
+
+    late = too_long(EntityResult, "get_entity", "search_text(query=...)")
+    return await read(ctx, "get_entity", corpus, work, late, whole)
+
+
+async def get_community_report(
+    community_id: CommunityId, ctx: Ctx, corpus: Corpus = "", max_tokens: Budget4000 = 4000,
+    response_format: Format = "concise",
+) -> Annotated[CallToolResult, ReportResult]:
+    """The report on one community of related entities: summary, findings with citations, members, parent and
+    children. Ids come from global_search and get_entity."""
+    inner, whole = budgets(max_tokens, 4000)
+
+    def work(snapshot: Snapshot) -> Result:
+        from graphrag_mcp.query.lookup import get_community_report as lookup
+
+        return lookup(snapshot, community_id, max_tokens=inner, response_format=response_format)
+
+    late = too_long(ReportResult, "get_community_report", "global_search(query=...)")
+    return await read(ctx, "get_community_report", corpus, work, late, whole)
+
+
+async def get_source(
+    ids: SourceIds, ctx: Ctx, corpus: Corpus = "", max_tokens: Budget4000 = 4000, around: Around = 0,
+) -> Annotated[CallToolResult, SourceResult]:
+    """The exact original text behind citations, with document, lines and character offsets. Quote from this."""
+    near = clamp("around", around, 0, 10)
+    inner, whole = budgets(max_tokens, 4000)
+
+    def work(snapshot: Snapshot) -> Result:
+        from graphrag_mcp.query.lookup import get_source as lookup
+
+        return lookup(snapshot, ids, max_tokens=inner, around=near)
+
+    late = too_long(SourceResult, "get_source", "search_text(query=...)")
+    return await read(ctx, "get_source", corpus, work, late, whole)

@@ -1,0 +1,190 @@
+"""From engine to wire: worker threads, the time limit, errors that teach, and one shape of reply.
+
+Takes a function of the engine (sync, gives a `Result`); gives the `CallToolResult` whose text and structured
+content both hold everything, because hosts show a model only one of them. Here, and only here, a
+`GraphRAGError` becomes a `ToolError`. Knows no single tool.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, TextContent
+
+from graphrag_mcp.app import App
+from graphrag_mcp.errors import GraphRAGError
+from graphrag_mcp.types import Result
+
+if TYPE_CHECKING:
+    from graphrag_mcp.store.tables import Snapshot
+
+SECONDS = 45.0  # hosts cut a call at 60; what is not done by then is answered with what to do next
+THREADS = 4  # engine calls at a time
+FOOTER_TOKENS = 100  # kept free for the hint and the next call under the text
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What every call of one server shares."""
+
+    app: App
+    threads: anyio.CapacityLimiter
+
+
+Ctx = Context[Desk]
+
+# Remarks about the arguments of the call being served (clamped, unknown, cut); they end in its `hint`.
+REMARKS: ContextVar[list[str] | None] = ContextVar("REMARKS", default=None)
+
+
+def remark(sentence: str) -> None:
+    """Say something about this call's arguments in its hint."""
+    remarks = REMARKS.get()
+    if remarks is None:
+        REMARKS.set(remarks := [])
+    if sentence and sentence not in remarks:
+        remarks.append(sentence)
+
+
+def clamp(name: str, value: int, low: int, high: int) -> int:
+    """`value` brought into its range, with a remark when it was not in it."""
+    used = min(max(value, low), high)
+    if used != value:
+        remark(f"{name} {_short(value)} was changed to {used} ({low} to {high}).")
+    return used
+
+
+def budgets(max_tokens: int, default: int) -> tuple[int, int]:
+    """(for the engine, for the whole reply); a remark when what was asked for had to be changed."""
+    from graphrag_mcp.pack import LOWEST, clamp_budget
+
+    used, hint = clamp_budget(min(max(max_tokens, -1), 10**9), default)
+    remark(hint)
+    return max(LOWEST, used - FOOTER_TOKENS), used
+
+
+def reply(result: Result, budget: int = 0) -> CallToolResult:
+    """The result in both channels. What a text-only host would miss (hint, next page, next call) ends the text.
+
+    With a budget, what is below the text gives way before the text does.
+    """
+    from graphrag_mcp import pack
+
+    result.hint = " ".join(part for part in (result.hint.strip(), *(REMARKS.get() or ())) if part)
+    footer = _footer(result)
+    body = result.text.rstrip()
+    result.text = "\n\n".join(part for part in (body, *footer) if part)
+    tokens, characters = pack.size(result)
+    while footer and budget and (tokens > budget or characters > pack.CHARACTERS):
+        footer.pop()
+        result.text = "\n\n".join(part for part in (body, *footer) if part)
+        tokens, characters = pack.size(result)
+    result.tokens = tokens
+    if budget and (tokens > budget or characters > pack.CHARACTERS):
+        pack.finish(result, budget)
+    data = encodable(result.model_dump())
+    return CallToolResult(content=[TextContent(type="text", text=data["text"])], structured_content=data)
+
+
+def encodable(value: Any) -> Any:
+    """The value with lone surrogates escaped (file names that are not UTF-8 have them): the wire cannot carry them."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, list | tuple):
+        return [encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {encodable(name): encodable(item) for name, item in value.items()}
+    return value
+
+
+async def serve(
+    ctx: Ctx, tool: str, work: Callable[[App], Result], late: Result, budget: int = 0, seconds: float = SECONDS
+) -> CallToolResult:
+    """Run `work` in a worker thread and reply; `late` is the answer when it takes longer than a host waits.
+
+    A cancelled call stops waiting at once; the thread it leaves behind only reads.
+    """
+    desk = ctx.request_context.lifespan_context
+
+    def finished() -> CallToolResult:
+        return reply(work(desk.app), budget)
+
+    with telling(tool):
+        with anyio.move_on_after(seconds):
+            return await anyio.to_thread.run_sync(finished, abandon_on_cancel=True, limiter=desk.threads)
+        return reply(late)
+
+
+async def read(
+    ctx: Ctx, tool: str, corpus: str, work: Callable[[Snapshot], Result], late: Result, budget: int = 0
+) -> CallToolResult:
+    """`serve` for work on the newest generation of a corpus; opened once more when it was cleaned away meanwhile."""
+
+    def on_snapshot(app: App) -> Result:
+        name = app.corpus_for_reading(corpus)
+        snapshot = app.snapshot(name)
+        try:
+            result = work(snapshot)
+        except GraphRAGError:
+            app.forget(name)
+            newer = app.snapshot(name)
+            if newer.manifest.generation == snapshot.manifest.generation:
+                raise
+            result = work(newer)
+        if "corpus" in type(result).model_fields:
+            setattr(result, "corpus", name)  # noqa: B010 (not every result has it)
+        return result
+
+    return await serve(ctx, tool, on_snapshot, late, budget)
+
+
+@contextmanager
+def telling(tool: str) -> Iterator[None]:
+    """The one place where failures become text for a model: ours as they are, anything else without its insides."""
+    try:
+        yield
+    except ToolError:
+        raise
+    except GraphRAGError as error:
+        raise ToolError(encodable(" ".join([str(error), *(REMARKS.get() or ())]))) from None
+    except Exception as error:
+        mark = secrets.token_hex(4)
+        log.error("internal error in %s (%s)", tool, mark, exc_info=error)
+        other = "graph_status" if tool.startswith(("search", "graph", "index", "cancel")) else "search_text"
+        raise ToolError(f"internal error in {tool} (logged as {mark}). Try {other}, or other arguments.") from None
+
+
+def too_long(model: type[Result], tool: str, call: str) -> Result:
+    """What a call says that ran out of time."""
+    return model(
+        state="partial", text=f"{tool} was not finished after {SECONDS:.0f} s.",
+        hint="Try again (what was read is warm now), with a shorter question or a smaller max_tokens.", next_call=call,
+    )
+
+
+def _footer(result: Result) -> list[str]:
+    """Lines that repeat the fields a text-only host would not see, the most needed first."""
+    lines = []
+    if result.next_cursor and result.next_cursor not in result.text:
+        lines.append(f'More: call again with cursor="{result.next_cursor}".')
+    if result.next_call and result.next_call not in result.text:
+        lines.append(f"Next: {result.next_call}")
+    if result.hint and result.hint not in result.text:
+        lines.append(f"Hint: {result.hint}")
+    return lines
+
+
+def _short(value: int) -> str:
+    return str(value) if abs(value) < 10**12 else "of that size"

@@ -1,0 +1,271 @@
+"""What the rows of one generation promise each other.
+
+Takes a snapshot whose tables can be read; gives (kind, table, what) for every promise that is broken: ids that lead
+nowhere, spans that do not give the text, counts that do not recount, communities without report. Repairs nothing
+and knows no file. Texts are read a batch of documents at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphrag_mcp.errors import GraphRAGError
+from graphrag_mcp.store import truth
+from graphrag_mcp.store.schema import FULL_TEXT, KEY, TABLES
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.types import Document
+
+Row = dict[str, Any]
+Broken = tuple[str, str, str]
+TEXTS = 200  # documents whose texts are in memory at once
+PROBES = 20  # rows of a table that are looked up through its indexes
+ALIASES = {"documents": "d", "text_units": "t", "entities": "e", "relationships": "r", "communities": "c"}
+
+
+@dataclass
+class _Ids:
+    documents: set[str]
+    units: set[str]
+    entities: set[str]
+    relationships: set[str]
+    communities: set[str]
+
+
+def inconsistencies(snapshot: Snapshot) -> Iterator[Broken]:
+    """Every broken promise, in a stable order."""
+    ids = _Ids(*(_ids(snapshot, name) for name in ALIASES))
+    yield from _numbers(snapshot)
+    yield from _against_truth(snapshot)
+    yield from _spans(snapshot, ids)
+    yield from _entities(snapshot, ids)
+    yield from _relationships(snapshot, ids)
+    yield from _communities(snapshot, ids)
+    yield from _reports(snapshot, ids)
+    yield from _terms(snapshot)
+    yield from _indexes(snapshot)
+
+
+def _ids(snapshot: Snapshot, table: str) -> set[str]:
+    return set(snapshot.rows(table, columns=["id"])["id"].to_pylist())
+
+
+def _numbers(snapshot: Snapshot) -> Iterator[Broken]:
+    for table, letter in ALIASES.items():
+        numbers = Counter(snapshot.rows(table, columns=["n"])["n"].to_pylist())
+        yield from (("number", table, f"{letter}{n} stands for several rows") for n in numbers if numbers[n] > 1)
+        if numbers and max(numbers) >= snapshot.manifest.next.get(letter, 1):
+            yield "number", table, f"{letter}{max(numbers)} is in use, but the next number is not above it"
+
+
+def _against_truth(snapshot: Snapshot) -> Iterator[Broken]:
+    columns = ["uri", "id", "n"]
+    try:
+        log = truth.live_documents(snapshot.folder, snapshot.manifest, columns)
+    except GraphRAGError:  # a finding of its own
+        return
+    wanted = {row["uri"]: row for row in log.to_pylist()}
+    there = {row["uri"]: row for row in _rows(snapshot, "documents", columns=columns)}
+    for uri in sorted(wanted.keys() | there.keys()):
+        if uri not in there:
+            yield "truth", "documents", f"{uri} is in the document log but not in the table"
+        elif uri not in wanted:
+            yield "truth", "documents", f"{uri} is in the table but not in the document log"
+        elif wanted[uri] != there[uri]:
+            yield "truth", "documents", f"{uri} is another version than in the document log"
+
+
+def _spans(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
+    for table in ("text_units", "passages"):
+        owners = snapshot.rows(table, columns=["id", "document_id"]).to_pylist()
+        yield from _dangling(table, ((row["id"], row["document_id"]) for row in owners), ids.documents)
+    with_passages: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for row in _rows(snapshot, "passages", columns=["text_unit_id", "part", "parts"]):
+        with_passages[row["text_unit_id"]].append((row["part"], row["parts"]))
+    for unit in sorted(ids.units | with_passages.keys()):
+        parts = sorted(with_passages.get(unit, ()))
+        if unit not in ids.units:
+            yield "dangling", "passages", f"{len(parts)} passages of text unit {unit}, which is not there"
+        elif not parts or parts != [(part, len(parts)) for part in range(1, len(parts) + 1)]:
+            yield "passages", "passages", f"text unit {unit} has the parts {parts}"
+    named = {"id", "document_id", "char_start", "char_end", "text"}
+    for chunk in _chunks(sorted(ids.documents)):
+        documents = {row["id"]: row for row in snapshot.by_key("documents", chunk).to_pylist()}
+        for row in documents.values():
+            if _document(row).id != row["id"]:
+                yield "content", "documents", f"{row['uri']}: its text is not the one that its id was made of"
+        for table in ("text_units", "passages"):
+            for row in snapshot.by_key(table, chunk, "document_id", sorted(named)).to_pylist():
+                if documents[row["document_id"]]["text"][row["char_start"] : row["char_end"]] != row["text"]:
+                    yield "span", table, f"{row['id']}: the text at its span is another"
+
+
+def _document(row: Row) -> Document:
+    return Document(row["uri"], row["title"], row["text"], json.loads(row["metadata"] or "{}"))
+
+
+def _entities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
+    units_of: dict[str, set[str]] = defaultdict(set)
+    for row in _rows(snapshot, "mentions", columns=["key", "text_unit_id"]):
+        units_of[row["key"]].add(row["text_unit_id"])
+    lost = {unit for units in units_of.values() for unit in units} - ids.units
+    yield from (("dangling", "mentions", f"names of text unit {id}, which is not there") for id in sorted(lost))
+    degree: Counter[str] = Counter()
+    ends = snapshot.rows("relationships", columns=["source_id", "target_id"])
+    for column in ends.columns:
+        degree.update(column.to_pylist())
+    columns = ["id", "names", "frequency", "degree", "text_unit_ids", "evidence"]
+    for row in _rows(snapshot, "entities", columns=columns):
+        units = set().union(*(units_of.get(name, ()) for name in row["names"]))
+        if set(row["text_unit_ids"]) != units:
+            yield "mentions", "entities", f"{row['id']}: its text units are not those of its names"
+        if row["frequency"] != len(units):
+            yield "frequency", "entities", f"{row['id']}: {row['frequency']}, recounted {len(units)}"
+        if row["degree"] != degree[row["id"]]:
+            yield "degree", "entities", f"{row['id']}: {row['degree']}, recounted {degree[row['id']]}"
+    yield from _evidence_texts(snapshot, "entities", ids)
+
+
+def _relationships(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
+    weight: Counter[str] = Counter()
+    units_of: dict[str, set[str]] = defaultdict(set)
+    for row in _rows(snapshot, "evidence"):
+        weight[row["relationship_id"]] += row["weight"]
+        units_of[row["relationship_id"]].add(row["text_unit_id"])
+        for id, there in ((row["source_id"], ids.entities), (row["target_id"], ids.entities),
+                          (row["text_unit_id"], ids.units), (row["relationship_id"], ids.relationships)):  # fmt: skip
+            if id not in there:
+                yield "dangling", "evidence", f"{row['relationship_id']} names {id}, which is not there"
+    columns = ["id", "source_id", "target_id", "weight", "text_unit_ids"]
+    for row in _rows(snapshot, "relationships", columns=columns):
+        source, target = row["source_id"], row["target_id"]
+        yield from _dangling("relationships", ((row["id"], source), (row["id"], target)), ids.entities)
+        if source >= target:
+            yield "order", "relationships", f"{row['id']}: its ends are not in order"
+        if set(row["text_unit_ids"]) != units_of[row["id"]]:
+            yield "evidence", "relationships", f"{row['id']}: its text units are not those of its evidence"
+        if abs(row["weight"] - weight[row["id"]]) > 1e-5:
+            yield "weight", "relationships", f"{row['id']}: {row['weight']}, recounted {weight[row['id']]}"
+    yield from _evidence_texts(snapshot, "relationships", ids)
+
+
+def _evidence_texts(snapshot: Snapshot, table: str, ids: _Ids) -> Iterator[Broken]:
+    """Sentences kept with a row are the text units' own words."""
+    wanted: dict[str, list[tuple[str, Row]]] = defaultdict(list)
+    for row in _rows(snapshot, table, columns=["id", "evidence"]):
+        for item in row["evidence"]:
+            wanted[item["text_unit_id"]].append((row["id"], item))
+    for unit in sorted(wanted.keys() - ids.units):
+        yield "dangling", table, f"{wanted[unit][0][0]}: evidence from text unit {unit}, which is not there"
+    for chunk in _chunks(sorted(wanted.keys() & ids.units)):
+        for unit in snapshot.by_key("text_units", chunk, columns=["id", "text"]).to_pylist():
+            for id, item in wanted[unit["id"]]:
+                if unit["text"][item["start"] : item["end"]] != item["text"]:
+                    yield "evidence", table, f"{id}: its evidence is not the text of {unit['id']}"
+
+
+def _communities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
+    rows = {row["id"]: row for row in _rows(snapshot, "communities")}
+    fresh = not snapshot.manifest.stale  # until the second commit, communities speak of the graph before
+    children: dict[str, set[str]] = defaultdict(set)
+    for row in rows.values():
+        children[row["parent"]].add(row["id"])
+    for id, row in rows.items():
+        parent = rows.get(row["parent"])
+        if row["parent"] and parent is None:
+            yield "dangling", "communities", f"{id}: its parent {row['parent']} is not there"
+        elif row["level"] != (parent["level"] + 1 if parent else 0):
+            yield "level", "communities", f"{id}: level {row['level']} under {row['parent'] or 'no parent'}"
+        if set(row["children"]) != children[id]:
+            yield "children", "communities", f"{id}: its children are not those that name it as parent"
+        below = Counter(member for child in row["children"] if child in rows for member in rows[child]["entity_ids"])
+        if row["children"] and below != Counter(row["entity_ids"]):
+            yield "members", "communities", f"{id}: its children do not divide its members"
+        if row["size"] != len(row["entity_ids"]):
+            yield "size", "communities", f"{id}: {row['size']}, recounted {len(row['entity_ids'])}"
+        if fresh:
+            yield from _dangling("communities", ((id, member) for member in row["entity_ids"]), ids.entities)
+    yield from _memberships(snapshot, rows, fresh)
+
+
+def _memberships(snapshot: Snapshot, communities: Mapping[str, Row], fresh: bool) -> Iterator[Broken]:
+    wanted: dict[str, list[str]] = defaultdict(list)
+    for row in sorted(communities.values(), key=lambda row: row["level"]):
+        for member in row["entity_ids"]:
+            wanted[member].append(row["id"])
+    there = {row["entity_id"]: row["path"] for row in _rows(snapshot, "memberships")}
+    for id in sorted(wanted.keys() | there.keys()):
+        if wanted.get(id) != there.get(id):
+            yield "membership", "memberships", f"{id}: its path is not the communities that hold it"
+    if fresh:
+        linked = snapshot.rows("relationships", columns=["source_id", "target_id"])
+        ends = {id for column in linked.columns for id in column.to_pylist()}
+        alone = sorted(ends - there.keys())
+        yield from (("membership", "memberships", f"{id} has a relationship but no community") for id in alone)
+
+
+def _reports(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
+    there = _ids(snapshot, "reports")
+    for id in sorted(ids.communities ^ there):
+        yield "report", "reports", f"community {id} has {'a report but is not there' if id in there else 'no report'}"
+    if snapshot.manifest.stale:
+        return
+    groups = {"entity_ids": ids.entities, "relationship_ids": ids.relationships, "text_unit_ids": ids.units}
+    for row in _rows(snapshot, "reports", columns=["id", *groups]):
+        for column, known in groups.items():
+            yield from _dangling("reports", ((row["id"], id) for id in row[column]), known)
+
+
+def _terms(snapshot: Snapshot) -> Iterator[Broken]:
+    counted: Counter[str] = Counter()
+    length = 0
+    for batch in snapshot.batches("passages", ["terms", "n_terms"]):
+        for text in batch["terms"].to_pylist():
+            counted.update(set(text.split()))
+        length += sum(batch["n_terms"].to_pylist())
+    there = {row["term"]: row["passages"] for row in _rows(snapshot, "terms")}
+    wrong = sorted(term for term in counted.keys() | there.keys() if counted.get(term, 0) != there.get(term, 0))
+    yield from (("terms", "terms", f"{t!r}: {there.get(t, 0)} passages, recounted {counted.get(t, 0)}") for t in wrong)
+    wanted = snapshot.manifest.counters.get("passage_terms", length)
+    if wanted != length:
+        yield "count", "passages", f"{length} terms in all, the manifest counts {wanted}"
+
+
+def _indexes(snapshot: Snapshot) -> Iterator[Broken]:
+    """Rows spread over each table are found through its scalar index, and through full text by their rarest term."""
+    seen: Counter[str] = Counter()
+    for table in FULL_TEXT:
+        for batch in snapshot.batches(table, [FULL_TEXT[table]]):
+            for text in batch[FULL_TEXT[table]].to_pylist():
+                seen.update({f"{table} {term}" for term in text.split()})
+    for table in TABLES:
+        key = KEY.get(table, "id")
+        keys = sorted(set(snapshot.rows(table, columns=[key])[key].to_pylist()))
+        probes = keys[:: max(1, len(keys) // PROBES)]
+        columns = [key, FULL_TEXT[table]] if table in FULL_TEXT else [key]
+        rows = snapshot.by_key(table, probes, columns=columns).to_pylist()
+        missing = set(probes) - {row[key] for row in rows}
+        yield from (("index", table, f"{id} is not found by its key") for id in sorted(missing))
+        for row in rows if table in FULL_TEXT else ():
+            words = sorted(set(row[FULL_TEXT[table]].split()), key=lambda word: (seen[f"{table} {word}"], word))
+            if words:
+                rarest = seen[f"{table} {words[0]}"]
+                found = snapshot.full_text(table, words[:1], limit=rarest + 10, columns=["id"])
+                if row["id"] not in found["id"].to_pylist():
+                    yield "index", table, f"{row['id']} is not found by its term {words[0]!r}"
+
+
+def _rows(snapshot: Snapshot, table: str, columns: Iterable[str] | None = None) -> Iterator[Row]:
+    for batch in snapshot.batches(table, None if columns is None else list(columns)):
+        yield from batch.to_pylist()
+
+
+def _dangling(table: str, pairs: Iterable[tuple[str, str]], there: set[str]) -> Iterator[Broken]:
+    return (("dangling", table, f"{id} names {other}, which is not there") for id, other in pairs if other not in there)
+
+
+def _chunks(values: list[str]) -> Iterator[list[str]]:
+    return (values[start : start + TEXTS] for start in range(0, len(values), TEXTS))

@@ -1,0 +1,121 @@
+"""Digest: two hashes that say whether two indexes hold the same.
+
+Takes a snapshot; gives {"content", "communities"}. Rows are hashed sorted by what they mean (uri, span, key), never
+by id numbers, so the hashes know no time, alias, table layout, absolute path or history. The heavy texts are read
+in batches; of the rest only the columns that are hashed are in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.types import content_id
+
+DIGITS = 9  # sums of the same weights in another order differ behind this
+TEXTS = 500  # documents or reports read at once
+ROWS = 4_096  # rows of light columns written out at once
+
+
+def digest(snapshot: Snapshot) -> dict[str, str]:
+    """`content`: documents, text units, passages, mentions, entities, relationships and their evidence: the same for
+    the same input whatever the history. `communities`: the hierarchy and its reports. Both 64 hex digits."""
+    entities = snapshot.rows("entities", columns=["id", "key"])
+    return {"content": _content(snapshot, entities), "communities": _communities(snapshot, entities)}
+
+
+def _content(snapshot: Snapshot, entities: pa.Table) -> str:
+    hashed = hashlib.sha256()
+    documents = snapshot.rows("documents", columns=["id", "uri"])
+    for ids in _chunks(documents.sort_by("uri")["id"].to_pylist()):
+        _feed(hashed, "document", snapshot.by_key("documents", ids, columns=["uri", "title", "text", "metadata"]))
+
+    units = snapshot.rows("text_units", columns=["id", "document_id", "char_start", "char_end"])
+    places = pa.table({
+        "uri": _looked_up(documents, "uri", units["document_id"]), "from": units["char_start"], "to": units["char_end"],
+        "id": units["id"],
+    })  # fmt: skip
+    _feed(hashed, "unit", _sorted(places.select(["uri", "from", "to"])))
+    passages = snapshot.rows("passages", columns=["uri", "char_start", "char_end", "part", "parts"])
+    _feed(hashed, "passage", _sorted(passages))
+
+    mentions = snapshot.rows("mentions", columns=["key", "form", "type", "count", "sentences", "text_unit_id"])
+    _feed(hashed, "mention", _sorted(_placed(mentions, places), ["key", "uri", "from", "to"]))
+    rows = snapshot.rows("entities", columns=["key", "title", "type", "description", "aliases"])
+    aliases = [sorted(names) for names in rows["aliases"].to_pylist()]
+    rows = rows.set_column(4, "aliases", pa.array(aliases, pa.list_(pa.string())))
+    _feed(hashed, "entity", _sorted(rows, ["key"]))
+
+    rows = snapshot.rows("relationships", columns=["source_id", "target_id", "weight", "description"])
+    _feed(hashed, "relationship", _sorted(_with_keys(rows, entities), ["source", "target"]))
+    rows = snapshot.rows("evidence", columns=["source_id", "target_id", "text_unit_id", "weight", "start", "end"])
+    order = ["source", "target", "uri", "from", "to", "start", "end"]
+    _feed(hashed, "evidence", _sorted(_with_keys(_placed(rows, places), entities), order))
+    return hashed.hexdigest()
+
+
+def _communities(snapshot: Snapshot, entities: pa.Table) -> str:
+    hashed = hashlib.sha256()
+    key_of = dict(zip(entities["id"].to_pylist(), entities["key"].to_pylist(), strict=True))
+    rows = snapshot.rows("communities", columns=["id", "level", "parent", "entity_ids"]).to_pylist()
+    members = {row["id"]: sorted(key_of.get(id, id) for id in row["entity_ids"]) for row in rows}
+    # Members alone do not tell a community from its only child; the level does.
+    name = {row["id"]: f"{row['level']:03d} {content_id(*members[row['id']])}" for row in rows}
+    for row in sorted(rows, key=lambda row: name[row["id"]]):
+        _add(hashed, "community", [(row["level"], members[row["id"]], name.get(row["parent"], row["parent"]))])
+    reports = snapshot.rows("reports", columns=["id"])["id"].to_pylist()
+    columns = ["id", "title", "summary", "full_content", "rank"]
+    for ids in _chunks(sorted(reports, key=lambda id: (name.get(id, ""), id))):
+        for row in snapshot.by_key("reports", ids, columns=columns).to_pylist():
+            said = (row["title"], row["summary"], row["full_content"], round(row["rank"], DIGITS))
+            _add(hashed, "report", [(name.get(row["id"], row["id"]), *said)])
+    return hashed.hexdigest()
+
+
+def _placed(rows: pa.Table, places: pa.Table) -> pa.Table:
+    """`text_unit_id` replaced by the uri and span of the unit (nulls where there is none)."""
+    at = pc.index_in(rows["text_unit_id"], places["id"])
+    for column in ("uri", "from", "to"):
+        rows = rows.append_column(column, places[column].take(at))
+    return rows.drop_columns("text_unit_id")
+
+
+def _with_keys(rows: pa.Table, entities: pa.Table) -> pa.Table:
+    """`source_id`, `target_id` replaced by the entities' keys, `weight` rounded."""
+    for end in ("source", "target"):
+        rows = rows.append_column(end, _looked_up(entities, "key", rows[f"{end}_id"]))
+    weight = pc.round(rows["weight"], DIGITS)
+    rows = rows.set_column(rows.column_names.index("weight"), "weight", weight)
+    return rows.drop_columns(["source_id", "target_id"])
+
+
+def _looked_up(table: pa.Table, column: str, ids: pa.ChunkedArray) -> pa.ChunkedArray:
+    return table[column].take(pc.index_in(ids, table["id"]))
+
+
+def _sorted(table: pa.Table, by: Sequence[str] | None = None) -> pa.Table:
+    return table.sort_by([(name, "ascending") for name in by or table.column_names])
+
+
+def _feed(hashed: Any, kind: str, table: pa.Table) -> None:
+    """Hash the rows in their order, columns by name."""
+    table = table.select(sorted(table.column_names))
+    for start in range(0, table.num_rows, ROWS):
+        part = table.slice(start, ROWS)
+        _add(hashed, kind, list(zip(*(column.to_pylist() for column in part.columns), strict=True)))
+
+
+def _add(hashed: Any, kind: str, rows: list[Any]) -> None:
+    """Rows as one JSON list without its brackets, so that it does not matter how many come at once."""
+    text = json.dumps([(kind, *row) for row in rows], ensure_ascii=False, separators=(",", ":"))
+    hashed.update(f"{text[1:-1]},".encode("utf-8", "surrogatepass"))
+
+
+def _chunks(ids: list[str]) -> list[list[str]]:
+    return [ids[start : start + TEXTS] for start in range(0, len(ids), TEXTS)]

@@ -1,0 +1,64 @@
+"""Shared by all tests: no network but loopback, the sample corpus, one index of it per run."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLE = ROOT / "docs" / "sample"
+LOOPBACK = ("127.", "::1", "localhost")
+
+
+@pytest.fixture(autouse=True)
+def only_loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A socket to anything but this machine raises: the product must not call out, and neither must its tests."""
+    connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+
+    def checked(address: object) -> None:
+        host = address[0] if isinstance(address, tuple) else ""
+        if isinstance(host, str) and host and not host.startswith(LOOPBACK):
+            raise AssertionError(f"a test tried to reach {address!r}")
+
+    def guarded_connect(self: socket.socket, address: object) -> None:
+        checked(address)
+        connect(self, address)  # type: ignore[arg-type]
+
+    def guarded_connect_ex(self: socket.socket, address: object) -> int:
+        checked(address)
+        return connect_ex(self, address)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket.socket, "connect", guarded_connect)
+    monkeypatch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
+    yield
+
+
+def clean_environment(**extra: str) -> dict[str, str]:
+    """The environment of a child process: ours without any setting, key or model of the developer's."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))}
+    return {**kept, "PYTHONUTF8": "1", "PYTHONPATH": str(ROOT), **extra}
+
+
+def run_cli(
+    *arguments: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """`python -m graphrag_mcp ARGUMENTS` as a real process, output decoded as UTF-8."""
+    return subprocess.run(
+        [sys.executable, "-m", "graphrag_mcp", *map(str, arguments)],
+        cwd=cwd or ROOT, env=env or clean_environment(), capture_output=True, encoding="utf-8", timeout=120,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which the sample corpus has been indexed by the command line, as corpus `sample`. Do not write to it."""
+    home = tmp_path_factory.mktemp("sample-home")
+    done = run_cli("index", SAMPLE, "--home", home, "--corpus", "sample")
+    assert done.returncode == 0, done.stderr
+    return home

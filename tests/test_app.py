@@ -1,0 +1,226 @@
+"""The handle of the open things: corpus names, which corpus is read, which paths may be read; and job records."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp import jobs
+from graphrag_mcp.app import App, checked_name, corpus_name
+from graphrag_mcp.errors import BadInput, NotFound, OutsideRoots
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import manifest
+from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.types import IndexRequest, InlineText
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    (root / "docs").mkdir(parents=True)
+    (root / "docs" / "a.md").write_text("# A\n\nAda Lovelace wrote to Charles Babbage.\n", "utf-8")
+    return root
+
+
+@pytest.fixture
+def app(tmp_path: Path, project: Path) -> App:
+    return App(Settings(home=tmp_path / "home", roots=(project,)))
+
+
+def indexed(app: App, corpus: str, **sources: str) -> None:
+    """A corpus that exists: a committed manifest is what makes it one."""
+    folders = {label: {"path": path, "kind": "folder"} for label, path in sources.items()}
+    manifest.commit(app.folder(corpus), Manifest(corpus, generation=1, sources=folders))
+
+
+# ---- which corpus ---------------------------------------------------------------------------------
+
+
+def test_a_corpus_is_named_after_the_folder_and_six_digits_of_its_path(tmp_path: Path) -> None:
+    one, other = tmp_path / "x" / "My Docs", tmp_path / "y" / "My Docs"
+    for folder in (one, other):
+        folder.mkdir(parents=True)
+    assert corpus_name(one).startswith("my-docs-") and len(corpus_name(one)) == len("my-docs-") + 6
+    assert corpus_name(one) != corpus_name(other)
+    assert corpus_name(one) == corpus_name(one / ".." / "My Docs")
+
+
+@pytest.mark.parametrize("folder", ["研究 资料", "...", "données", "a" * 300, "हिन्दी"])
+def test_the_name_made_from_any_folder_is_itself_a_valid_name(folder: str) -> None:
+    name = corpus_name(Path("/somewhere") / folder)
+    assert checked_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", ".hidden", "a/b", "a\\b", "..", "a b", "a\0b", "x" * 201, "ends.", "a:b", "*"])
+def test_a_name_that_could_leave_the_home_folder_is_refused(name: str) -> None:
+    with pytest.raises(BadInput, match="cannot be used"):
+        checked_name(name)
+
+
+def test_writing_goes_to_the_named_corpus_else_to_the_first_folders(app: App, project: Path) -> None:
+    docs = project / "docs"
+    assert app.corpus_for_writing("papers", str(docs)) == "papers"
+    assert app.corpus_for_writing("", str(docs)) == corpus_name(docs)
+    assert app.corpus_for_writing("", str(docs / "a.md")) == corpus_name(docs)
+    assert app.corpus_for_writing() == corpus_name(project)
+    assert App(Settings(home=app.home)).corpus_for_writing() == "notes"
+
+
+def test_reading_takes_the_first_roots_corpus_else_the_only_one_else_asks(app: App, project: Path, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=r"no index yet.*index_documents"):
+        app.corpus_for_reading()
+    indexed(app, "elsewhere", theirs=str(tmp_path / "other"))
+    assert app.corpus_for_reading() == "elsewhere"
+    indexed(app, "another", theirs=str(tmp_path / "third"))
+    with pytest.raises(NotFound, match=r"2 corpora.*another, elsewhere"):
+        app.corpus_for_reading()
+    indexed(app, "part", docs=str(project / "docs"))
+    assert app.corpus_for_reading() == "part"  # the only one with a folder of this project
+    indexed(app, corpus_name(project), project=str(project))
+    assert app.corpus_for_reading() == corpus_name(project)
+    assert app.corpus_for_reading("another") == "another"
+
+
+def test_an_unknown_corpus_is_answered_with_the_nearest_name_first(app: App) -> None:
+    for corpus in ("alpha", "papers-2024", "zeta"):
+        indexed(app, corpus)
+    with pytest.raises(NotFound, match="one of: papers-2024, alpha, zeta"):
+        app.corpus_for_reading("paper-2024")
+
+
+def test_a_corpus_whose_manifest_was_lost_is_still_there(app: App) -> None:
+    indexed(app, "alpha")
+    (app.folder("alpha") / "manifest.json").unlink()
+    assert app.corpora() == ["alpha"]
+
+
+# ---- which paths ----------------------------------------------------------------------------------
+
+
+def test_paths_inside_a_root_resolve_and_relative_ones_start_at_the_first_root(app: App, project: Path) -> None:
+    expected = (project / "docs" / "a.md").resolve()
+    given = ["docs/a.md", "./docs/../docs/a.md", str(expected), f"  {expected} ", expected.as_uri(), "docs//a.md"]
+    assert [app.allowed(path) for path in given] == [expected] * len(given)
+    assert app.allowed(".") == project.resolve()
+
+
+def test_no_path_leads_out_of_the_roots(app: App, project: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "project-secret"  # a sibling whose name begins like the root's
+    secret.mkdir()
+    (secret / "key.txt").write_text("secret", "utf-8")
+    (project / "link").symlink_to(secret)
+    (project / "docs" / "file-link.txt").symlink_to(secret / "key.txt")
+    (project / "up").symlink_to("..")
+    outside = [
+        "..", "../project-secret", "../project-secret/key.txt", "docs/../../project-secret", str(secret), "/", "/etc/passwd",
+        "/proc/self/environ", "link", "link/key.txt", "docs/file-link.txt", "up/project-secret/key.txt", "~", "~/.ssh/id_rsa",
+        secret.as_uri(), "file:///etc/passwd", "file:///%65tc/passwd", "docs/../../../../../../etc/shadow", str(project) + "-secret",
+        str(project.parent / "does-not-exist"), "/no/such/thing", "link/../project-secret",
+    ]  # fmt: skip
+    for path in outside:
+        with pytest.raises(OutsideRoots, match="GRAPHRAG_MCP_ROOTS") as caught:
+            app.allowed(path)
+        assert str(project) in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["", "   ", "docs/a.md\0.txt", "file:///a%00b", "https://example.org/x", "ftp://x/y", "file://host/x"])
+def test_what_is_no_path_is_refused_with_advice(app: App, path: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        app.allowed(path)
+    assert not isinstance(caught.value, OutsideRoots)
+
+
+def test_a_missing_file_is_answered_with_the_nearest_name(app: App) -> None:
+    with pytest.raises(BadInput, match=r"no file or folder 'dosc'. Nearest there: docs"):
+        app.allowed("dosc")
+
+
+def test_a_loop_of_links_is_an_error_and_not_a_hang(app: App, project: Path) -> None:
+    (project / "loop").symlink_to("loop")
+    with pytest.raises(BadInput):
+        app.allowed("loop")
+
+
+def test_without_roots_nothing_may_be_read(tmp_path: Path) -> None:
+    with pytest.raises(OutsideRoots, match="GRAPHRAG_MCP_ROOTS"):
+        App(Settings(home=tmp_path)).allowed("docs")
+
+
+def test_a_drift_session_id_cannot_name_another_file(app: App) -> None:
+    assert app.drift_path("s-1_a") == app.home / "drift" / "s-1_a.jsonl"
+    for session in ("", "../x", "a/b", "a.b", "x" * 200):
+        with pytest.raises(BadInput, match="drift_search"):
+            app.drift_path(session)
+
+
+# ---- job records ------------------------------------------------------------------------------------
+
+
+def write(app: App, **fields: object) -> jobs.Job:
+    """A record as another process would have left it."""
+    job = jobs.Job(**{"job_id": "job-aaaaaaaaaaaa", "corpus": "c", "started": "2025-01-01", **fields})  # type: ignore[arg-type]
+    folder = app.home / "jobs"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{job.job_id}.json").write_text(json.dumps(asdict(job)), "utf-8")
+    return job
+
+
+def test_a_job_whose_process_has_died_is_shown_as_failed_and_says_how_to_go_on(app: App) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    mark = jobs.process_mark(child.pid)
+    write(app, status="running", pid=child.pid, process=mark)
+    assert jobs.load(app.home, "job-aaaaaaaaaaaa").status == "running"
+    child.communicate(b"\n")
+    job = jobs.load(app.home, "job-aaaaaaaaaaaa")
+    assert job.status == "failed" and job.error.startswith("interrupted") and "index_documents" in job.error
+
+
+def test_a_pid_that_was_given_to_another_process_does_not_revive_a_job(app: App) -> None:
+    write(app, status="running", pid=os.getpid(), process="1")
+    assert jobs.load(app.home, "job-aaaaaaaaaaaa").status == "failed"
+    assert jobs.process_mark(os.getpid()) not in ("", "1")
+    assert jobs.process_mark(0) == "" and jobs.process_mark(2**22 + 1) == ""
+
+
+def test_an_interrupted_job_can_be_cancelled_and_a_finished_one_stays_finished(app: App) -> None:
+    write(app, status="running", pid=os.getpid(), process="1")
+    assert jobs.cancel(app.home, "job-aaaaaaaaaaaa").status == "cancelled"
+    write(app, status="done")
+    assert jobs.cancel(app.home, "job-aaaaaaaaaaaa").status == "done"
+
+
+def test_an_unknown_job_is_answered_with_recent_ones_and_a_strange_id_refused(app: App) -> None:
+    write(app, status="done")
+    with pytest.raises(NotFound, match="Recent jobs: job-aaaaaaaaaaaa"):
+        jobs.load(app.home, "job-bbbbbbbbbbbb")
+    with pytest.raises(BadInput):
+        jobs.load(app.home, "../../etc/passwd")
+
+
+def test_a_torn_record_is_no_job_and_harms_no_listing(app: App) -> None:
+    write(app, status="done")
+    (app.home / "jobs" / "job-cccccccccccc.json").write_text('{"job_id": "job-cccc', "utf-8")
+    assert [job.job_id for job in jobs.listing(app.home)] == ["job-aaaaaaaaaaaa"]
+
+
+def test_only_little_work_stays_in_the_process_of_the_server(project: Path) -> None:
+    assert jobs.is_small(IndexRequest(paths=(str(project),), texts=(InlineText("short"),)))
+    assert not jobs.is_small(IndexRequest(texts=(InlineText("x" * 2_000_001),)))
+    (project / "big.txt").write_text("x" * 2_000_001, "utf-8")
+    assert not jobs.is_small(IndexRequest(paths=(str(project),)))
+    (project / "big.txt").unlink()
+    for number in range(101):
+        (project / f"{number}.txt").touch()
+    assert not jobs.is_small(IndexRequest(paths=(str(project),)))
+
+
+def test_the_request_comes_back_from_the_record_as_it_was(app: App) -> None:
+    request = IndexRequest(paths=("/a",), texts=(InlineText("té 研究", "id", "T", {"k": [1]}),), remove_missing=True)
+    job = jobs.Job("job-x", "c", request=json.loads(json.dumps(asdict(request))))
+    assert jobs.request_of(job) == request

@@ -1,0 +1,146 @@
+"""The documentation is run, its links lead somewhere, and nothing that a user can turn or call is missing from it.
+
+Every ```python block of a page runs in one namespace per page, every ```console line must be `$ graphrag-mcp ...` and
+exit with 0, all in a temporary folder where `sample` is the sample corpus. ```sh and ```text are for reading.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from graphrag_mcp import prompts
+from graphrag_mcp.app import App
+from graphrag_mcp.server import build_server
+from graphrag_mcp.settings import ENVIRONMENT, Settings, load
+from tests.conftest import ROOT, SAMPLE, clean_environment
+
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "AGENTS.md", ROOT / "CHANGELOG.md", ROOT / "prompts" / "README.md"]
+PAGES += sorted(DOCS.glob("*.md"))
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RUN = [page for page in PAGES if re.search(r"^```(python|console)$", page.read_text("utf-8"), re.MULTILINE)]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [body for kind, body in BLOCK.findall(page.read_text("utf-8")) if kind == language]
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
+def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, sample_home: Path) -> None:
+    shutil.copytree(SAMPLE, tmp_path / "sample")
+    env = clean_environment(GRAPHRAG_MCP_HOME=str(tmp_path / "home"), HOME=str(tmp_path), USERPROFILE=str(tmp_path))
+    for kind, body in BLOCK.findall(page.read_text("utf-8")):
+        if kind == "console":
+            for line in body.splitlines():
+                command = shlex.split(line)
+                assert command[:2] == ["$", "graphrag-mcp"], f"{page.name}: {line!r} cannot be run; use ```sh"
+                run([sys.executable, "-m", "graphrag_mcp", *command[2:]], tmp_path, env)
+    script = "\n".join(blocks(page, "python"))
+    if script:
+        run([sys.executable, "-c", script], tmp_path, env)
+
+
+def run(command: list[str], folder: Path, env: dict[str, str]) -> None:
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, encoding="utf-8", timeout=120)
+    assert done.returncode == 0, (command[1:], done.stdout[-2000:], done.stderr[-2000:])
+
+
+def test_json_and_toml_blocks_parse() -> None:
+    for page in PAGES:
+        for body in blocks(page, "json"):
+            json.loads(body)
+        for body in blocks(page, "toml"):
+            tomllib.loads(body)
+    assert json.loads((ROOT / "claude_desktop_config.example.json").read_text("utf-8"))["mcpServers"]["graphrag"][
+        "args"
+    ]
+
+
+def test_the_settings_file_of_the_docs_is_accepted(tmp_path: Path) -> None:
+    (path := tmp_path / "settings.toml").write_text(blocks(DOCS / "settings.md", "toml")[0], "utf-8")
+    settings = load({"GRAPHRAG_MCP_SETTINGS": str(path), "HOME": str(tmp_path)})
+    assert (settings.home, settings.chunk_size) == (tmp_path / "indexes", 800)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_internal_links_resolve(page: Path) -> None:
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", BLOCK.sub("", page.read_text("utf-8"))):
+        path, _, anchor = target.partition("#")
+        if "://" in target:
+            continue
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and f"# {anchor.replace('-', ' ')}" not in file.read_text("utf-8").lower()):
+            broken.append(target)
+    assert broken == []
+
+
+def test_every_tool_and_argument_has_its_line_and_its_true_default(tmp_path: Path) -> None:
+    async def listed() -> dict[str, dict[str, Any]]:
+        async with Client(build_server(App(Settings(home=tmp_path, roots=(SAMPLE,))))) as client:
+            return {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+
+    text = (DOCS / "tools.md").read_text("utf-8")
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+    written = {
+        tool: dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", body, re.MULTILINE)) for tool, body in sections.items()
+    }
+    real = {
+        tool: {name: default(spec, name in schema.get("required", ())) for name, spec in schema["properties"].items()}
+        for tool, schema in anyio.run(listed).items()
+    }
+    assert written == real
+
+
+def default(spec: dict[str, Any], needed: bool) -> str:
+    """As the page writes it."""
+    if needed:
+        return "needed"
+    return "none" if spec.get("default") is None else f"`{json.dumps(spec['default'])}`"
+
+
+def test_every_setting_has_its_line_and_its_true_default() -> None:
+    text = (DOCS / "settings.md").read_text("utf-8")
+    table = text.split("## Environment")[0]
+    written = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", table, re.MULTILINE))
+    fields = {field.name: field for field in dataclasses.fields(Settings)}
+    assert list(written) == list(fields)
+    defaults = {name: field.default for name, field in fields.items() if name not in ("home", "roots")}
+    assert {name: written[name] for name in defaults} == {
+        name: f"`{json.dumps(value)}`" for name, value in defaults.items()
+    }
+    assert set(re.findall(r"^\| `(GRAPHRAG_MCP_\w+)`", text, re.MULTILINE)) == set(ENVIRONMENT)
+
+
+def test_every_prompt_has_its_line_and_its_true_variables() -> None:
+    text = (ROOT / "prompts" / "README.md").read_text("utf-8")
+    rows = re.findall(r"^\| \[(\w+)\.md\]\(\w+\.md\) \| .*? \| (.*?) \|$", text, re.MULTILINE)
+    written = {name: set(re.findall(r"\$(\w+)", variables)) for name, variables in rows}
+    assert written == {name: set(prompts.load(name).get_identifiers()) for name in prompts.names()}
+
+
+def test_an_unknown_prompt_is_an_error_that_lists_the_known() -> None:
+    with pytest.raises(prompts.NotFound, match="drift_step"):
+        prompts.load("no_such_prompt")
+
+
+def test_the_documents_of_the_house_name_no_machine_and_no_workplace() -> None:
+    words = [first + second for first, second in (("/wo", "rk/"), ("/tm", "p/"), ("pypi", ".org"), ("npm", "js"))]
+    found = [
+        f"{page.name}: {word}" for page in [*PAGES, ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / ".ci" / "run"]
+        for word in words if word in page.read_text("utf-8")
+    ]  # fmt: skip
+    assert found == []

@@ -1,0 +1,290 @@
+"""The house rules of ARCHITECTURE: floors, sizes, files per request, what an import costs, what is public."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+import graphrag_mcp
+from graphrag_mcp.app import App
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.server import build_server
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.types import IndexRequest
+from tests.conftest import ROOT, SAMPLE, clean_environment
+
+PACKAGE = ROOT / "graphrag_mcp"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+# A module's floor; imports go to a lower floor or stay inside the same sub-package.
+FLOORS = {
+    "__init__": 1, "types": 1, "settings": 1, "errors": 1,
+    "prompts": 2, "text": 2, "lexicon": 2, "seams": 2,
+    "store": 3, "models": 3,
+    "ask": 4, "pack": 4, "extract": 4,
+    "index": 5, "query": 5, "upkeep": 5,
+    "app": 6, "jobs": 6,
+    "tools": 7,
+    "server": 8, "cli_arguments": 8,
+    "cli": 9, "__main__": 9,
+}  # fmt: skip
+# The two exceptions, each a stair inside one floor: the settings raise errors, the doors open one another.
+SAME_FLOOR = {("settings", "errors"), ("__main__", "cli"), ("types", "errors")}
+
+
+def room(path: Path) -> str:
+    """`graphrag_mcp/query/local.py` is in the room `query`, `graphrag_mcp/text.py` in `text`."""
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imported_rooms(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Rooms of this package that a module imports anywhere, functions and TYPE_CHECKING included, with the line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: relative import"
+            base = node.module or ""
+            names = [f"{base}.{alias.name}" for alias in node.names] if base == "graphrag_mcp" else [base]
+        else:
+            continue
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "graphrag_mcp":
+                second = parts[1] if len(parts) > 1 else "__init__"
+                yield (second if second in FLOORS else "__init__"), node.lineno
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+def test_every_module_has_a_floor() -> None:
+    assert {room(path) for path in SOURCES} <= set(FLOORS)
+
+
+def test_imports_go_down_only_and_neighbours_never_meet() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {target}"
+        for path in SOURCES
+        for target, line in imported_rooms(parsed(path))
+        if target != room(path) and FLOORS[target] >= FLOORS[room(path)] and (room(path), target) not in SAME_FLOOR
+    ]
+    assert wrong == []
+
+
+def test_the_floor_rule_would_catch_a_query_that_imports_the_index() -> None:
+    tree = ast.parse("def f():\n    from graphrag_mcp.index.graph import merge\n    from graphrag_mcp import app")
+    assert list(imported_rooms(tree)) == [("index", 2), ("app", 3)]
+
+
+def test_no_file_is_over_400_lines() -> None:
+    sizes = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in SOURCES + TESTS}
+    assert {name: lines for name, lines in sizes.items() if lines > 400} == {}
+
+
+def test_no_function_is_over_60_lines() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for path in SOURCES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 60
+    ]
+    assert long == []
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in SOURCES
+        if path.read_text("utf-8").strip() and len(ast.get_docstring(parsed(path)) or "") < 40
+    ]
+    assert silent == []
+
+
+def test_only_the_command_line_prints() -> None:
+    printing = {
+        str(path.relative_to(PACKAGE))
+        for path in SOURCES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    }
+    assert printing == {"cli.py"}
+
+
+def test_nothing_is_left_to_do_in_a_comment() -> None:
+    marks = tuple(first + second for first, second in (("TO", "DO"), ("FIX", "ME"), ("X", "XX")))
+    marked = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in SOURCES + TESTS
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if any(mark in line for mark in marks)
+    ]
+    assert marked == []
+
+
+def test_every_test_file_tests_something() -> None:
+    empty = [
+        path.name
+        for path in TESTS
+        if path.name.startswith("test_")
+        and not any(
+            isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef) and n.name.startswith("test_")
+            for n in ast.walk(parsed(path))
+        )
+    ]
+    assert empty == []
+
+
+def test_ruff_finds_nothing() -> None:
+    pytest.importorskip("ruff")
+    done = subprocess.run([sys.executable, "-m", "ruff", "check", "."], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+# ---- what an import costs ---------------------------------------------------------------------------
+
+HEAVY = "lancedb pandas pyarrow numpy openai networkx sklearn scipy tiktoken rjieba graspologic_native".split()
+
+
+@pytest.mark.parametrize("module", ["graphrag_mcp", "graphrag_mcp.server", "graphrag_mcp.cli"])
+def test_importing_a_door_loads_nothing_heavy(module: str) -> None:
+    code = f"import sys, {module}; print(sorted(set({HEAVY!r}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_the_command_line_does_not_import_the_protocol() -> None:
+    code = "import sys, graphrag_mcp.cli; print('mcp' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr
+
+
+# ---- what is public ---------------------------------------------------------------------------------
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(graphrag_mcp.__all__) == [
+        "App", "Drift", "GraphRAGError", "Settings", "__version__", "build_server", "digest", "export",
+        "global_search", "index_documents", "local_search",
+    ]  # fmt: skip
+
+
+def test_every_public_name_is_there() -> None:
+    assert [name for name in graphrag_mcp.__all__ if getattr(graphrag_mcp, name, None) is None] == []
+
+
+# ---- one request can be read in one sitting ---------------------------------------------------------
+
+
+class Trace:
+    """Files of this package in which a function ran while recording, in any thread started under it."""
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self.recording = False
+
+    def note(self, frame: FrameType, event: str, argument: Any) -> None:
+        name = frame.f_code.co_filename
+        if self.recording and event == "call" and name.startswith(str(PACKAGE)) and frame.f_code.co_name != "<module>":
+            self.files.add(str(Path(name).relative_to(PACKAGE)))
+
+    def __enter__(self) -> Trace:
+        threading.setprofile(self.note)
+        sys.setprofile(self.note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+
+
+async def _call(trace: Trace, home: Path, tool: str, arguments: dict[str, Any]) -> Any:
+    async with Client(build_server(App(Settings(home=home, roots=(SAMPLE,))))) as client:
+        trace.recording = True
+        result = await client.call_tool(tool, arguments)
+        trace.recording = False
+        return result
+
+
+def test_local_search_is_read_in_at_most_14_files(sample_home: Path) -> None:
+    arguments = {"query": "Who was right about the back-run, and how was it proved?", "corpus": "sample"}
+    with Trace() as trace:
+        result = anyio.run(_call, trace, sample_home, "local_search", arguments)
+    assert not result.is_error, result.content
+    assert {"tools/search.py", "query/local.py"} <= trace.files
+    assert len(trace.files) <= 14, sorted(trace.files)
+
+
+def test_index_documents_is_read_in_at_most_20_files(tmp_path: Path) -> None:
+    request = IndexRequest(paths=(str(SAMPLE),))
+    with Trace() as trace:
+        trace.recording = True
+        result = index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+    assert result.errors == []
+    assert {"index/pipeline.py", "index/read.py", "store/manifest.py"} <= trace.files
+    assert len(trace.files) <= 20, sorted(trace.files)
+
+
+# ---- what an agent sees -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tools(sample_home: Path) -> list[dict[str, Any]]:
+    """tools/list as it goes over the wire."""
+
+    async def listed() -> list[dict[str, Any]]:
+        async with Client(build_server(App(Settings(home=sample_home, roots=(SAMPLE,))))) as client:
+            listing = await client.list_tools()
+            return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listing.tools]
+
+    return anyio.run(listed)
+
+
+def test_the_tools_are_these(tools: list[dict[str, Any]]) -> None:
+    assert sorted(tool["name"] for tool in tools) == [
+        "cancel_job", "drift_finish", "drift_search", "drift_step", "get_community_report", "get_entity", "get_source",
+        "global_search", "graph_status", "index_documents", "local_search", "search_text",
+    ]  # fmt: skip
+
+
+def test_no_input_schema_has_a_choice_or_a_reference(tools: list[dict[str, Any]]) -> None:
+    def keys(node: Any) -> Iterator[str]:
+        if isinstance(node, dict):
+            yield from node
+            for value in node.values():
+                yield from keys(value)
+        elif isinstance(node, list):
+            for value in node:
+                yield from keys(value)
+
+    banned = {"anyOf", "oneOf", "allOf", "$ref", "$defs", "not"}
+    assert {
+        tool["name"]: banned & set(keys(tool["inputSchema"]))
+        for tool in tools
+        if banned & set(keys(tool["inputSchema"]))
+    } == {}
+
+
+def test_the_tool_list_fits_in_14000_characters(tools: list[dict[str, Any]]) -> None:
+    seen = [{name: tool[name] for name in ("name", "description", "inputSchema")} for tool in tools]
+    assert len(json.dumps(seen, ensure_ascii=False, separators=(",", ":"))) <= 14_000
+
+
+def test_every_tool_says_truthfully_whether_it_writes(tools: list[dict[str, Any]]) -> None:
+    writers = {tool["name"] for tool in tools if not tool["annotations"]["readOnlyHint"]}
+    assert "index_documents" in writers and "local_search" not in writers
+    assert {tool["name"] for tool in tools if "openWorldHint" not in tool["annotations"]} == set()

@@ -1,0 +1,543 @@
+"""The server as a host meets it: a real client over stdio, good and bad arguments, one process for most tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.server import MCPServer
+from mcp.types import CallToolResult
+
+from graphrag_mcp import jobs
+from graphrag_mcp.app import App, corpus_name
+from graphrag_mcp.errors import NotFound
+from graphrag_mcp.server import build_server
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.tools import all_tools
+from graphrag_mcp.tools.results import Ctx, Desk, serve
+from graphrag_mcp.tools.teach import accepted, teach
+from graphrag_mcp.types import SearchResult
+
+NAMES = [
+    "index_documents", "local_search", "global_search", "drift_search", "get_entity", "get_community_report", "drift_step",
+    "drift_finish", "search_text", "get_source", "graph_status", "cancel_job",
+]  # fmt: skip
+DOCUMENTS = {
+    "lighthouse.md": "# The Eddystone Lighthouse\n\nJohn Smeaton built the Eddystone Lighthouse in 1759 from dovetailed granite. "
+    "The Royal Society had recommended John Smeaton. Henry Winstanley built the first tower, which the Great Storm destroyed.\n",
+    "smeaton.md": "# John Smeaton\n\nJohn Smeaton was a civil engineer from Leeds. He gave the Royal Society papers on water wheels. "
+    "The Eddystone Lighthouse made John Smeaton famous, and Leeds remembers him.\n",
+    "storm.md": "# The Great Storm\n\nThe Great Storm of 1703 drowned Henry Winstanley at the Eddystone Lighthouse. "
+    "Daniel Defoe described the Great Storm.\n",
+    "research.md": "# 微软研究院\n\n微软研究院在北京成立。北京的微软研究院研究人工智能。清华大学与微软研究院合作研究人工智能。\n",
+    "empty.txt": "",
+}  # fmt: skip
+
+
+@dataclass
+class Caller:
+    """A client whose calls look synchronous."""
+
+    portal: anyio.from_thread.BlockingPortal
+    client: Client
+
+    def __call__(self, tool: str, **arguments: Any) -> CallToolResult:
+        return self.portal.call(lambda: self.client.call_tool(tool, arguments))
+
+    def good(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """The structured result of a call that must work; both channels must hold the same text."""
+        result = self(tool, **arguments)
+        assert not result.is_error, result.content[0].text
+        assert result.structured_content["text"] == result.content[0].text
+        assert result.content[0].text.strip()
+        return result.structured_content
+
+    def bad(self, tool: str, **arguments: Any) -> str:
+        """What a call that cannot work says: two sentences without the SDK's or pydantic's own words."""
+        result = self(tool, **arguments)
+        text = result.content[0].text
+        assert result.is_error, text
+        for noise in ("Error executing", "pydantic", "validation error", "Traceback", "internal error"):
+            assert noise not in text
+        assert text.endswith((".", "?")) and text.count(". ") + text.count("? ") + text.count("; ") >= 1, text
+        assert len(text) < 1500
+        return text
+
+
+@contextmanager
+def connected(target: Any, **options: Any) -> Iterator[Caller]:
+    with anyio.from_thread.start_blocking_portal() as portal:
+        with portal.wrap_async_context_manager(Client(target, **options)) as client:
+            yield Caller(portal, client)
+
+
+def over_stdio(home: Path, root: Path) -> StdioServerParameters:
+    """The command that a host's configuration starts."""
+    environment = {
+        "GRAPHRAG_MCP_HOME": str(home), "GRAPHRAG_MCP_ROOTS": str(root), "PYTHONPATH": str(Path(__file__).parents[1]),
+    }  # fmt: skip
+    return StdioServerParameters(command=sys.executable, args=["-m", "graphrag_mcp", "serve"], env=environment, cwd=str(root))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("work") / "project"
+    root.mkdir()
+    for name, text in DOCUMENTS.items():
+        (root / name).write_text(text, "utf-8")
+    (root / "invalid.txt").write_bytes(b"The keeper wrote \xff\xfe\xfa in the Eddystone Lighthouse log.\n")
+    (root / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8)
+    if sys.platform == "linux":  # a file name that is not UTF-8
+        Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.md")).write_text("# Kaffee\n\nDaniel Defoe drank coffee.\n", "utf-8")
+    outside = root.parent / "secret"
+    outside.mkdir()
+    (outside / "key.txt").write_text("the password is swordfish", "utf-8")
+    return root
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def call(home: Path, project: Path) -> Iterator[Caller]:
+    with connected(over_stdio(home, project)) as caller:
+        first = caller.good("graph_status")
+        assert first["next_call"] == 'index_documents(paths=["."])' and "Nothing is indexed" in first["text"]
+        result = caller.good("index_documents", paths=["."], wait_seconds=50)
+        assert result["status"] == "done", result
+        yield caller
+
+
+# ---- the list of tools ----------------------------------------------------------------------------
+
+
+def test_the_tools_are_these_in_this_order_each_with_true_annotations(call: Caller) -> None:
+    tools = call.portal.call(call.client.list_tools).tools
+    assert [tool.name for tool in tools] == NAMES
+    writes = {tool.name for tool in tools if not tool.annotations.read_only_hint}
+    assert writes == {"index_documents", "drift_search", "drift_step", "cancel_job"}
+    assert [tool.name for tool in tools if tool.annotations.destructive_hint] == ["index_documents"]
+    assert not any(tool.annotations.open_world_hint for tool in tools)
+    assert all(tool.output_schema["properties"]["text"] for tool in tools)
+
+
+def test_input_schemas_are_flat_and_the_whole_list_is_short() -> None:
+    tools = [{"name": tool.name, "description": tool.description, "inputSchema": tool.parameters} for tool in all_tools()]
+
+    def keys(value: Any) -> Iterator[str]:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                yield key
+                yield from keys(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                yield from keys(inner)
+
+    assert not {"anyOf", "oneOf", "allOf", "$ref", "$defs", "const", "not"} & set(keys(tools))
+    assert len(json.dumps(tools, ensure_ascii=False)) <= 14_000
+    for tool in tools:
+        for name, part in tool["inputSchema"]["properties"].items():
+            assert part.get("type") in ("string", "integer", "number", "boolean", "array"), (tool["name"], name)
+            assert part.get("description"), (tool["name"], name)
+            assert "default" in part or name in tool["inputSchema"].get("required", []) or name == "score", (tool["name"], name)
+
+
+def test_starting_imports_nothing_heavy() -> None:
+    program = (
+        "import sys, graphrag_mcp.server as s; from graphrag_mcp.app import App; from graphrag_mcp.settings import Settings\n"
+        "s.build_server(App(Settings()))\n"
+        "print([m for m in ('lancedb','pyarrow','pandas','numpy','openai','networkx','rjieba','sklearn') if m in sys.modules])"
+    )
+    path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=path, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_server_says_in_five_lines_or_so_when_to_use_which_tool(call: Caller) -> None:
+    instructions = call.client.instructions
+    assert 5 <= len(instructions.splitlines()) <= 6
+    assert [name for name in NAMES if name not in instructions] == ["cancel_job"]
+
+
+# ---- both eras ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_both_protocol_eras_get_the_same_answers_and_the_same_lessons(mode: str, call: Caller, home: Path, project: Path) -> None:
+    with connected(build_server(App(Settings(home=home, roots=(project,)))), mode=mode) as memory:
+        assert memory.good("search_text", query="dovetailed granite") == call.good("search_text", query="dovetailed granite")
+        for tool, arguments in [("local_search", {}), ("get_entity", {"id": ["x"]}), ("no_such_tool", {}), ("index_documents", {"dry_run": True})]:
+            assert memory.bad(tool, **arguments) == call.bad(tool, **arguments)
+
+
+# ---- good calls --------------------------------------------------------------------------------------
+
+
+def test_indexing_says_what_went_in_what_did_not_and_why(call: Caller, project: Path) -> None:
+    again = call.good("index_documents", paths=".")  # a string for a list
+    assert again["status"] == "done" and again["corpus"] == corpus_name(project)
+    assert again["counts"]["added"] == 0 and again["counts"]["unchanged"] >= 5
+    assert sum(again["skipped"].values()) + len(again["errors"]) >= 1  # the picture
+
+
+def test_searches_cite_what_get_source_gives_back_exactly(call: Caller, project: Path) -> None:
+    found = call.good("local_search", query="Who built the Eddystone Lighthouse?")
+    assert found["state"] == "context" and found["corpus"] == corpus_name(project)
+    cited = found["citations"][0]
+    source = call.good("get_source", ids=cited["id"])
+    path = project / cited["uri"].partition("/")[2]
+    assert path.read_text("utf-8")[cited["char_start"] : cited["char_end"]].strip() in source["text"]
+    assert "John Smeaton" in source["text"]
+
+
+def test_chinese_and_emoji_are_questions_like_others(call: Caller) -> None:
+    assert "微软研究院" in call.good("local_search", query="微软研究院在哪里？")["text"]
+    assert "微软研究院" in call.good("search_text", query="人工智能")["text"]
+    assert call.good("search_text", query="🗼🌊")["state"] == "not_found"
+    assert call.good("local_search", query="🗼")["state"] in ("not_found", "context")
+
+
+def test_entity_community_and_status_hang_together(call: Caller) -> None:
+    entity = call.good("get_entity", name="john smeaton")
+    assert entity["title"] == "John Smeaton" and entity["communities"]
+    report = call.good("get_community_report", id=entity["communities"][0])
+    assert report["id"] == entity["communities"][0]
+    status = call.good("graph_status")
+    assert status["counts"]["documents"] >= 5 and sum(status["levels"].values()) == status["counts"]["communities"]
+    assert "calls no model" in status["text"] and status["jobs"][0]["status"] == "done"
+
+
+def test_an_unknown_entity_is_answered_with_the_nearest_names(call: Caller) -> None:
+    found = call.good("get_entity", id_or_name="Jon Smeeton")
+    assert found["state"] == "not_found" and "John Smeaton" in [one["title"] for one in found["candidates"]]
+
+
+def test_global_search_speaks_from_reports(call: Caller) -> None:
+    found = call.good("global_search", query="What is told about lighthouses and storms?", level=0)
+    assert found["communities"] and found["coverage"]["reports"] >= 1
+
+
+def test_drift_is_walked_from_question_to_answers(call: Caller) -> None:
+    begun = call.good("drift_search", query="What did the Great Storm destroy?")
+    step = call.good(
+        "drift_step", session_id=begun["session_id"], node_id=begun["open_node"], answer="Winstanley's tower.", score="85/100",
+        follow_ups="Who described the storm?",
+    )  # fmt: skip
+    assert step["answered"] == 1 and step["open_node"] not in ("", begun["open_node"])
+    finished = call.good("drift_finish", session=begun["session_id"])
+    assert "Winstanley's tower." in finished["text"]
+
+
+def test_texts_go_in_by_themselves_and_replace_by_id(call: Caller) -> None:
+    body = {"id": "note", "text": "Grace Hopper found a moth in the Harvard Mark II.", "title": "Moth"}
+    first = call.good("index_documents", texts=[body, {"title": "no text"}, 7], corpus="notes-1")
+    assert first["counts"]["added"] == 1
+    assert [error["path"] for error in first["errors"]] == ["texts[1]", "texts[2]"]
+    assert "moth" in call.good("search_text", query="moth", corpus="notes-1")["text"]
+    second = call.good("index_documents", texts=json.dumps([{**body, "text": "The moth is in a museum."}]), collection="notes-1")
+    assert second["counts"]["changed"] == 1
+    third = call.good("index_documents", text="A second note, given as a bare string.", corpus="notes-1")
+    assert third["counts"]["added"] == 1 and third["counts"]["documents_total"] == 2
+
+
+# ---- forgiving arguments -----------------------------------------------------------------------------
+
+
+def test_names_that_models_guess_are_accepted(call: Caller) -> None:
+    expected = call.good("search_text", query="granite", max_tokens=1000)
+    for names in ({"q": "granite"}, {"question": "granite"}, {"text": "granite"}):
+        assert call.good("search_text", **names, budget="1,000") == expected
+    assert call.good("search_text", query="granite", token_budget=1000.4, index=None) == expected
+    for tool in all_tools():
+        assert set(accepted(tool).values()) == set(tool.parameters["properties"])
+
+
+@pytest.mark.parametrize("asked", [50, "100000", -3, 10**30, 200, 1234, 20000])
+@pytest.mark.parametrize("tool", ["local_search", "search_text", "global_search", "get_entity", "get_source"])
+def test_results_stay_within_the_budget_and_a_changed_budget_is_said(call: Caller, tool: str, asked: Any) -> None:
+    arguments = {"get_entity": {"name": "Eddystone Lighthouse"}, "get_source": {"ids": ["d1", "d2", "d3", "d4"]}}
+    result = call.good(tool, **arguments.get(tool, {"query": "Eddystone Lighthouse"}), max_tokens=asked)
+    number = int(asked)
+    usual = {"search_text": 4000, "get_source": 4000, "get_entity": 3000}.get(tool, 6000)
+    assert result["tokens"] <= (usual if number <= 0 else min(max(number, 200), 20_000))
+    assert len(json.dumps(result, ensure_ascii=False)) <= 48_000
+    assert ("max_tokens" in result["hint"]) == (not 200 <= number <= 20_000)
+
+
+def test_other_numbers_are_clamped_with_a_hint_too(call: Caller) -> None:
+    assert "level" in call.good("global_search", query="storm", level=-7)["hint"]
+    assert "around" in call.good("get_source", ids=["d1"], around=99)["hint"]
+    assert "wait_seconds" in call.good("index_documents", paths=["storm.md"], corpus="one", wait_seconds="9000")["hint"]
+    assert "max_nodes" in call.good("drift_search", query="storm", max_nodes=100000)["hint"]
+
+
+def test_a_reading_tool_names_an_unknown_argument_and_answers_all_the_same(call: Caller) -> None:
+    result = call.good("local_search", query="storm", max_token_count=500, filters=["type=person"], extra=None)
+    assert "no argument 'max_token_count'; did you mean 'max_tokens'?" in result["hint"]
+    assert "'filters'" in result["hint"] and "ignored" in result["hint"] and "extra" not in result["hint"]
+    assert result["hint"] in result["text"]
+
+
+def test_a_writing_tool_refuses_an_unknown_argument(call: Caller) -> None:
+    text = call.bad("index_documents", paths=["."], remove_missings=True)
+    assert "did you mean 'remove_missing'?" in text and "index_documents(paths=[]" in text
+    assert "dry_run" in call.bad("index_documents", paths=["."], dry_run=True)
+
+
+# ---- bad calls ---------------------------------------------------------------------------------------
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("local_search", {}, "needs 'query'"),
+    ("local_search", {"qeury": "x"}, "did you mean 'query'"),
+    ("local_search", {"query": {"a": 1}}, "query must be text"),
+    ("local_search", {"query": "x", "max_tokens": "many"}, "max_tokens must be a whole number"),
+    ("local_search", {"query": "x", "max_tokens": [1]}, "max_tokens must be a whole number"),
+    ("local_search", {"query": "x", "response_format": "xml"}, 'response_format must be "concise" or "detailed"'),
+    ("local_search", {"query": "x", "corpus": "nope"}, "no corpus 'nope'"),
+    ("local_search", {"query": "x", "corpus": "../.."}, "cannot be used"),
+    ("search_text", {"query": ""}, "empty"),
+    ("search_text", {"query": None}, "empty"),
+    ("drift_search", {"query": "   "}, "empty"),
+    ("drift_search", {"query": "x", "mode": "auto"}, 'mode must be "step"'),
+    ("drift_step", {"session_id": "nope", "node_id": "n", "answer": "x"}, "drift_search"),
+    ("drift_step", {"session_id": "../../x", "node_id": "n"}, "drift_search"),
+    ("drift_finish", {"session_id": "nope"}, "drift_search"),
+    ("drift_finish", {}, "needs 'session_id'"),
+    ("get_entity", {"id_or_name": ""}, "no entity"),
+    ("get_community_report", {"community_id": "c99999"}, "c1"),
+    ("get_community_report", {"community_id": "banana"}, "c1"),
+    ("get_source", {"ids": []}, "no ids"),
+    ("get_source", {"ids": ["t99999"]}, "t99999"),
+    ("get_source", {"ids": {"a": 1}}, "ids[0] must be text"),
+    ("index_documents", {}, "nothing to index"),
+    ("index_documents", {"paths": ["no-such-folder"]}, "no file or folder"),
+    ("index_documents", {"paths": ["../secret"]}, "GRAPHRAG_MCP_ROOTS"),
+    ("index_documents", {"paths": ["storm.md", "/etc/passwd"]}, "outside the folders"),
+    ("index_documents", {"paths": ["."], "method": "llm"}, 'method must be "auto" or "fast"'),
+    ("index_documents", {"paths": ["."], "corpus": "a/b"}, "cannot be used"),
+    ("index_documents", {"texts": [{"title": "x"}]}, "text is missing"),
+    ("index_documents", {"paths": ["."], "remove_missing": "perhaps"}, "true or false"),
+    ("graph_status", {"corpus": "nope"}, "no corpus 'nope'"),
+    ("graph_status", {"job_id": "job-000000000000"}, "no job"),
+    ("cancel_job", {"job_id": "job-000000000000"}, "no job"),
+    ("cancel_job", {"job_id": "../manifest"}, "not one of ours"),
+    ("lokal_search", {"query": "x"}, "Nearest: local_search"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "arguments", "said"), BAD, ids=lambda value: json.dumps(value)[:60])
+def test_a_wrong_call_is_told_what_is_wrong_and_what_to_do(call: Caller, tool: str, arguments: dict[str, Any], said: str) -> None:
+    text = call.bad(tool, **arguments)
+    assert said in text
+    assert "swordfish" not in text
+
+
+def test_a_query_of_a_megabyte_is_answered(call: Caller) -> None:
+    for tool in ("local_search", "search_text", "global_search"):
+        result = call.good(tool, query="Eddystone Lighthouse " * 50_000, max_tokens=500)
+        assert result["tokens"] <= 500
+
+
+def test_an_empty_question_gets_an_overview(call: Caller) -> None:
+    assert call.good("local_search", query="")["text"]
+    assert call.good("global_search", query=" ")["text"]
+
+
+def test_a_file_over_the_limit_is_left_out_and_said(call: Caller, project: Path) -> None:
+    folder = project / "large"
+    folder.mkdir()
+    with open(folder / "huge.txt", "wb") as file:
+        file.truncate(30_000_000)
+    (folder / "small.md").write_text("# Small\n\nRobert Stevenson built Bell Rock.\n", "utf-8")
+    result = call.good("index_documents", paths=["large"], corpus="large", wait_seconds=50)
+    assert result["counts"]["added"] == 1
+    assert result["skipped"] or result["errors"]
+
+
+# ---- jobs ---------------------------------------------------------------------------------------------
+
+
+def many_files(folder: Path, count: int = 130) -> Path:
+    """More files than a thread of the server takes: a job for a process of its own."""
+    folder.mkdir()
+    for number in range(count):
+        text = f"# Note {number}\n\nKeeper {chr(65 + number % 26)}ldous Finch met Mary Somerville at Bell Rock on day {number}.\n"
+        (folder / f"note{number}.md").write_text(text, "utf-8")
+    return folder
+
+
+def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+    return value
+
+
+def test_a_large_job_outlives_the_server_and_the_same_request_joins_it(tmp_path: Path) -> None:
+    root, home = tmp_path / "root", tmp_path / "home"
+    root.mkdir()
+    many_files(root / "notes")
+    with connected(over_stdio(home, root)) as caller:
+        begun = caller.good("index_documents", paths=["notes"], wait_seconds=0)
+        assert begun["status"] in ("queued", "running") and begun["poll_after_ms"] > 0
+        assert begun["next_call"] == f'graph_status(job_id="{begun["job_id"]}")'
+        assert begun["next_call"] in begun["text"]
+        joined = caller.good("index_documents", paths=["notes"], wait_seconds=0)
+        assert joined["job_id"] == begun["job_id"]
+        shown = caller.good("graph_status", job_id=begun["job_id"])
+        assert [job["job_id"] for job in shown["jobs"]] == [begun["job_id"]]
+    job = until(lambda: (now := jobs.load(home, begun["job_id"])).status in jobs.FINAL and now)
+    assert (job.status, job.result["counts"]["added"]) == ("done", 130), job.error
+    assert job.pid not in (0, os.getpid())
+
+
+def test_progress_only_grows_and_a_cancelled_wait_leaves_the_job_alone(tmp_path: Path) -> None:
+    root, home = tmp_path / "root", tmp_path / "home"
+    root.mkdir()
+    many_files(root / "notes")
+    seen: list[float] = []
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        seen.append(done)
+
+    async def walk() -> str:
+        async with Client(over_stdio(home, root)) as client:
+            with anyio.move_on_after(0.3):
+                await client.call_tool("index_documents", {"paths": ["notes"], "wait_seconds": 50})
+            result = await client.call_tool("index_documents", {"paths": ["notes"], "wait_seconds": 50}, progress_callback=progress)
+            assert result.structured_content["status"] == "done", result.structured_content
+            return result.structured_content["job_id"]
+
+    job_id = anyio.run(walk)
+    assert [job.job_id for job in jobs.listing(home)] == [job_id]
+    assert seen == sorted(set(seen))
+
+
+def test_a_job_can_be_cancelled_and_a_later_call_finishes_the_work(tmp_path: Path) -> None:
+    root, home = tmp_path / "root", tmp_path / "home"
+    root.mkdir()
+    many_files(root / "notes")
+    with connected(over_stdio(home, root)) as caller:
+        begun = caller.good("index_documents", paths=["notes"], wait_seconds=0)
+        cancelled = caller.good("cancel_job", job_id=begun["job_id"])
+        job = until(lambda: (now := jobs.load(home, begun["job_id"])).status in jobs.FINAL and now)
+        assert job.status == "cancelled" and "cancel" in cancelled["text"]
+        again = caller.good("index_documents", paths=["notes"], wait_seconds=50)
+        assert again["status"] == "done" and again["job_id"] != begun["job_id"]
+        assert again["counts"]["documents_total"] == 130
+
+
+# ---- the wire -----------------------------------------------------------------------------------------
+
+NOISY = """
+import ctypes, os, sys, threading, time
+libc, early = ctypes.CDLL(None), sys.stdout
+early.write("printed before serving\\n"); libc.printf(b"C printed before serving\\n")
+def noise():
+    while sys.stdout is early:
+        time.sleep(0.001)
+    while True:
+        print("python noise", flush=True)
+        print("kept in a buffer")
+        os.write(1, b"raw noise\\n")
+        libc.puts(b"C noise")
+        libc.fflush(None)
+        libc.puts(b"kept in a buffer of C")
+        time.sleep(0.005)
+threading.Thread(target=noise, daemon=True).start()
+from graphrag_mcp.server import main
+main()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="ctypes.CDLL(None)")
+def test_nothing_that_any_library_prints_reaches_the_protocol(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\nMary Somerville met Ada Lovelace.\n", "utf-8")
+    parameters = over_stdio(tmp_path / "home", tmp_path)
+    process = subprocess.Popen(
+        [sys.executable, "-c", NOISY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, **parameters.env, "PYTHONUNBUFFERED": ""}, cwd=tmp_path,
+    )  # fmt: skip
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+        {"id": 3, "method": "tools/call", "params": {"name": "index_documents", "arguments": {"paths": ["a.md"]}}},
+    ]  # fmt: skip
+    assert process.stdin and process.stdout and process.stderr
+    for message in messages:
+        process.stdin.write((json.dumps({"jsonrpc": "2.0", **message}) + "\n").encode())
+    process.stdin.flush()
+    with anyio.from_thread.start_blocking_portal() as portal:
+        errors = portal.start_task_soon(anyio.to_thread.run_sync, process.stderr.read)
+        lines: list[bytes] = []
+        while len([line for line in lines if b'"id"' in line]) < 3:
+            lines.append(process.stdout.readline())
+            assert lines[-1], "the server went away"
+        process.stdin.close()
+        lines += process.stdout.readlines()
+        assert process.wait(20) == 0
+        noise = errors.result()
+    assert [json.loads(line)["id"] for line in lines if b'"id"' in line] == [1, 2, 3]
+    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in lines)
+    assert b"python noise" in noise and b"raw noise" in noise and b"C noise" in noise
+
+
+# ---- time and failure -----------------------------------------------------------------------------------
+
+
+def odd_server(app: App) -> MCPServer[Any]:
+    """A server with tools that misbehave in the ways that `serve` must catch."""
+    from contextlib import asynccontextmanager
+
+    from mcp.server.mcpserver.tools import Tool
+
+    async def local_slow(ctx: Ctx) -> CallToolResult:
+        late = SearchResult(state="partial", text="not finished", next_call="search_text(query=...)")
+        return await serve(ctx, "local_slow", lambda app: time.sleep(1.0) or SearchResult(text="done"), late, seconds=0.1)
+
+    async def local_crash(ctx: Ctx) -> CallToolResult:
+        return await serve(ctx, "local_crash", lambda app: SearchResult(text=str(1 // len(app.corpora()))), SearchResult())
+
+    async def local_missing(ctx: Ctx) -> CallToolResult:
+        def work(app: App) -> SearchResult:
+            raise NotFound("there is no such thing", "Look elsewhere")
+
+        return await serve(ctx, "local_missing", work, SearchResult())
+
+    @asynccontextmanager
+    async def lifespan(_: Any) -> Any:
+        yield Desk(app, anyio.CapacityLimiter(2))
+
+    tools = [Tool.from_function(tool) for tool in (local_slow, local_crash, local_missing)]
+    middleware = [teach({tool.name: tool for tool in tools})]
+    return MCPServer("odd", tools=tools, lifespan=lifespan, middleware=middleware, log_level="WARNING")
+
+
+def test_time_running_out_and_crashes_become_answers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with connected(odd_server(App(Settings(home=tmp_path)))) as caller:
+        began = time.monotonic()
+        slow = caller("local_slow")
+        assert time.monotonic() - began < 0.9 and slow.structured_content["state"] == "partial"
+        assert "Next: search_text" in slow.content[0].text
+        crash = caller("local_crash")
+        assert crash.is_error and crash.content[0].text.startswith("internal error in local_crash (logged as ")
+        assert "division" not in crash.content[0].text and "division" in caplog.text
+        assert caller.bad("local_missing") == "there is no such thing. Look elsewhere."

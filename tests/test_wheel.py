@@ -1,0 +1,84 @@
+"""The wheel: what is in it, and that it works where the checkout is not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import graphrag_mcp
+from tests.conftest import ROOT, SAMPLE, clean_environment
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built by hatchling itself, so that nothing is downloaded."""
+    folder = tmp_path_factory.mktemp("dist")
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a process that sees the installed wheel and its dependencies, but no checkout."""
+    target = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", target, wheel]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return clean_environment(PYTHONPATH=str(target))
+
+
+def run(arguments: list[str], env: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], env=env, cwd=cwd, capture_output=True, encoding="utf-8", timeout=120
+    )
+
+
+def test_the_wheel_holds_the_package_its_prompts_and_its_licence_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    modules = {str(path.relative_to(ROOT)).replace("\\", "/") for path in (ROOT / "graphrag_mcp").rglob("*.py")}
+    prompts = {f"graphrag_mcp/_prompts/{path.name}" for path in (ROOT / "prompts").glob("*.md")}
+    inside = {name for name in names if not name.split("/")[0].endswith(".dist-info")}
+    assert inside == modules | prompts | {"graphrag_mcp/py.typed"}
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert any(name.endswith("entry_points.txt") for name in names)
+
+
+def test_the_version_is_said_outside_the_checkout(installed: dict[str, str], tmp_path: Path) -> None:
+    done = run(["-m", "graphrag_mcp", "--version"], installed, tmp_path)
+    assert (done.returncode, done.stdout.strip()) == (0, f"graphrag-mcp {graphrag_mcp.__version__}")
+
+
+def test_the_installed_package_is_used_and_finds_its_prompts(installed: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "drift_step.md").write_text("a trap in the working directory")
+    code = "from graphrag_mcp import prompts; print(prompts.folder()); print(prompts.load('drift_step').template)"
+    done = run(["-c", code], installed, tmp_path)
+    folder, text = done.stdout.split("\n", 1)
+    assert Path(folder).parts[-2:] == ("graphrag_mcp", "_prompts") and str(ROOT) not in folder
+    assert "$node_query" in text and "trap" not in text
+
+
+def test_it_indexes_and_answers_outside_the_checkout(installed: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    for name in ("corrie-accord.md", "zh/back-run-analysis.md"):
+        (tmp_path / "notes" / Path(name).name).write_bytes((SAMPLE / name).read_bytes())
+    home = ["--home", str(tmp_path / "home"), "--json"]
+    done = run(["-m", "graphrag_mcp", "index", "notes", *home], installed, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["counts"]["added"] == 2
+    done = run(["-m", "graphrag_mcp", "search", "Where is the array moved to?", *home], installed, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Sule Channel" in json.loads(done.stdout)["text"]
