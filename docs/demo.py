@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
-import textwrap
 import time
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,10 @@ COLOUR = sys.stdout.isatty() and "NO_COLOR" not in os.environ
 QUESTION = "Why was the tidal array moved out of the Narrows?"
 PRIMER_ANSWER = """\
 The Corrie Accord of 2022 moved the array to the Sule Channel because a sill in the Narrows causes the back-run, a
-reversal of the current that the Authority's model T4 did not contain. Who first saw it is still open."""
+reversal of the current that the Authority's model T4 did not contain. Who first saw it is still open. %s"""
 STEP_ANSWER = """\
 Ines Calloway timed the back-run in 1936 and guessed at a sill; Tobias Fenn swore to it in 1969; the radar of 2017 and
-sounding roll 12 of the Meridian Tern confirmed both."""
+sounding roll 12 of the Meridian Tern confirmed both. %s"""
 
 
 def strong(text: str) -> str:
@@ -41,12 +42,23 @@ def faint(text: str) -> str:
     return f"\033[2m{text}\033[0m" if COLOUR else text
 
 
-def head(text: str, lines: int, skip: tuple[str, ...] = ()) -> None:
+def cut(text: str, width: int) -> str:
+    """One line of at most so many columns; a Chinese character takes two."""
+    text = " ".join(text.split())
+    taken = 0
+    for at, ch in enumerate(text):
+        taken += 2 if unicodedata.east_asian_width(ch) in "WF" else 1
+        if taken > width - 2:
+            return text[:at] + " …"
+    return text
+
+
+def head(text: str, lines: int) -> None:
     """The first lines that say something, each on one line of the terminal."""
-    kept = [line for line in text.splitlines() if line.strip() and not line.startswith(skip or ("\0",))]
+    kept = [line for line in text.splitlines() if line.strip()]
     for line in kept[:lines]:
-        print("   " + textwrap.shorten(line, WIDTH - 4, placeholder=" …"))
-    if len(kept) > lines:
+        print("   " + cut(line, WIDTH - 3))
+    if len(kept) > lines + 1:
         print(faint(f"   … {len(kept) - lines} more lines"))
 
 
@@ -54,7 +66,11 @@ def cited(result: dict[str, Any], most: int = 4) -> None:
     """Where the context stands, best first."""
     places = [f"{c['id']} {c['title']}, lines {c['line_start']}-{c['line_end']}" for c in result.get("citations", [])]
     for place in dict.fromkeys(places[:most]):
-        print(faint("   ↳ " + textwrap.shorten(place, WIDTH - 6, placeholder=" …")))
+        print(faint("   ↳ " + cut(place, WIDTH - 5)))
+
+
+class Failed(Exception):
+    """A call that had to succeed did not."""
 
 
 class Guest:
@@ -63,91 +79,104 @@ class Guest:
     def __init__(self, client: Client) -> None:
         self.client = client
 
-    async def ask(self, tool: str, note: str = "", **arguments: Any) -> dict[str, Any]:
+    async def ask(self, tool: str, note: str = "", *, may_fail: bool = False, **arguments: Any) -> dict[str, Any]:
         shown = ", ".join(f"{name}={brief(value)}" for name, value in arguments.items())
         began = time.perf_counter()
         result = await self.client.call_tool(tool, arguments)
         took = f"{1000 * (time.perf_counter() - began):,.0f} ms"
-        print(f"\n{strong(tool)}({textwrap.shorten(shown, WIDTH - len(tool) - 14, placeholder='…')})  {faint(took)}")
+        print(f"\n{strong(tool)}({cut(shown, WIDTH - len(tool) - 14)})  {faint(took)}")
         if note:
             print(faint(f"   {note}"))
         text = "\n".join(block.text for block in result.content if block.type == "text")
-        return {**(result.structured_content or {}), "text": text, "is_error": result.is_error}
+        if result.is_error and not may_fail:
+            raise Failed(text)
+        return {**(result.structured_content or {}), "text": text}
 
 
 def brief(value: Any) -> str:
     if isinstance(value, str):
         value = value.replace(str(ROOT) + os.sep, "")
-        return f'"{textwrap.shorten(value, 60, placeholder="…")}"'
+        return json.dumps(cut(value, 60), ensure_ascii=False)
     return json.dumps(value, ensure_ascii=False).replace(str(ROOT) + os.sep, "")
 
 
 async def index(guest: Guest) -> None:
     result = await guest.ask("index_documents", paths=[str(SAMPLE)], wait_seconds=50)
-    head(result["text"], 4)
-    if result["is_error"] or result.get("status") != "done" or result.get("errors"):
-        raise SystemExit("the sample corpus was not indexed whole")
+    head(result["text"], 1)
+    if result.get("status") != "done" or result.get("errors"):
+        raise Failed("the sample corpus was not indexed whole")
     status = await guest.ask("graph_status")
-    head(status["text"], 6)
+    head(status["text"], 4)
+    stopped = await guest.ask("cancel_job", "it is over already, and says so", job_id=result["job_id"])
+    head(stopped["text"], 1)
 
 
 async def questions(guest: Guest) -> None:
-    result = await guest.ask(
-        "local_search", query="Whose testimony was proved right by sounding roll 12?", max_tokens=2000
-    )
-    head(result["text"], 6)
+    result = await guest.ask("local_search", query="What did Tobias Fenn see, and what proved him right?")
+    head(section(result["text"], "## Sources"), 6)
     cited(result)
-    result = await guest.ask("local_search", query="沈若岚是怎么发现回流的？", max_tokens=2000)
-    head(result["text"], 5)
+    result = await guest.ask("local_search", query="沈若岚是怎么发现回流的？")
+    head(section(result["text"], "## Sources"), 5)
     cited(result)
-    result = await guest.ask("global_search", query=QUESTION, max_tokens=2000)
+    result = await guest.ask("global_search", query=QUESTION)
     head(result["text"], 6)
-    report = next(iter(result.get("communities", [])), "c1")
+    report = result["communities"][0]
     result = await guest.ask("get_community_report", community_id=report)
-    head(result["text"], 6)
-    result = await guest.ask("get_entity", id_or_name="HTA", max_tokens=800)
-    head(result["text"], 5)
-    result = await guest.ask("search_text", query='"the lady\'s step"', max_tokens=800)
-    head(result["text"], 4)
+    head(result["text"], 9)
+    result = await guest.ask("get_entity", id_or_name="HTA")
+    head(result["text"], 8)
+    result = await guest.ask("search_text", query='"the lady\'s step"')
+    head(section(result["text"], "## Sources"), 3)
     cited(result, 3)
-    result = await guest.ask("search_text", query="海槛 十一点二米", max_tokens=800)
+    result = await guest.ask("search_text", query="海槛 十一点二米")
     cited(result, 2)
-    if result.get("citations"):
-        result = await guest.ask("get_source", ids=[result["citations"][0]["id"]], max_tokens=600)
-        head(result["text"], 4)
+    result = await guest.ask("get_source", ids=[result["citations"][0]["id"]])
+    head(section(result["text"], "## Sources"), 4)
 
 
 async def drift(guest: Guest) -> None:
     state = await guest.ask("drift_search", query=QUESTION)
-    head(state["text"], 4)
-    node = state["open_node"]
+    head(state["text"], 5)
+    session, node = state["session_id"], state["open_node"]
     state = await guest.ask(
-        "drift_step", "the agent answers the first node from the reports, scores itself, and asks on",
-        session_id=state["session_id"], node_id=node, answer=PRIMER_ANSWER, score=70,
+        "drift_step", "the agent answers the first node, scores it, asks on, and gets the next node's context",
+        session_id=session, node_id=node, answer=PRIMER_ANSWER % sources(state), score=70,
         follow_ups=["Who saw the back-run first?", "What does the sill do to the eelgrass?"],
     )  # fmt: skip
-    head(state["text"], 4)
-    frontier(state)
-    if state.get("open_node"):
-        state = await guest.ask(
-            "drift_step", "one node a call, until the agent is satisfied",
-            session_id=state["session_id"], node_id=state["open_node"], answer=STEP_ANSWER, score=85, open_next=False,
-        )  # fmt: skip
-        frontier(state)
-    result = await guest.ask("drift_finish", session_id=state["session_id"])
-    head(result["text"], 8)
+    waiting(state)
+    cited(state, 3)
+    state = await guest.ask(
+        "drift_step", "one node a call, until the agent is satisfied",
+        session_id=session, node_id=state["open_node"], answer=STEP_ANSWER % sources(state), score=85,
+    )  # fmt: skip
+    waiting(state)
+    cited(state, 3)
+    result = await guest.ask("drift_finish", session_id=session)
+    head(result["text"], 9)
 
 
-def frontier(state: dict[str, Any]) -> None:
-    for node in state.get("frontier", [])[:3]:
-        print(faint(f"   ? {textwrap.shorten(node['query'], WIDTH - 6, placeholder=' …')}"))
+def sources(state: dict[str, Any]) -> str:
+    """The reference with which an agent cites what it was shown."""
+    return f"[Data: Sources ({', '.join(citation['id'] for citation in state['citations'][:3])})]"
+
+
+def section(text: str, heading: str) -> str:
+    return text.partition(heading + "\n")[2] or text
+
+
+def waiting(state: dict[str, Any]) -> None:
+    """What is open now, and what waits on the frontier."""
+    print(f"   now open: {state['open_node']}; answered {state['answered']}, {state['budget_left']} more allowed")
+    for node in state["frontier"][:3]:
+        print(faint(f"   ? {cut(node['query'], WIDTH - 5)}"))
 
 
 async def mistake(guest: Guest) -> None:
-    result = await guest.ask(
-        "get_entity", "a typing mistake, and an error that says what to do", id_or_name="Meridan Tren"
-    )
-    head(result["text"], 4)
+    note = "a typing mistake, and an answer that says what to do"
+    result = await guest.ask("get_entity", note, may_fail=True, id_or_name="Meridan Tren")
+    head(result["text"], 3)
+    result = await guest.ask("local_search", "", may_fail=True, query="back-run", corpus="skerow")
+    head(result["text"], 2)
 
 
 def configuration() -> None:
@@ -156,12 +185,18 @@ def configuration() -> None:
     server = {"command": command[0], "args": command[1:]}
     print("\n" + strong("To use it, paste one of these") + " (and put your folder after --root)")
     print("\nClaude Desktop (claude_desktop_config.json) and Cursor (~/.cursor/mcp.json):")
-    print(json.dumps({"mcpServers": {"graphrag": server}}, indent=2))
+    print(pasted({"mcpServers": {"graphrag": server}}))
     print("\nVS Code (.vscode/mcp.json):")
-    print(json.dumps({"servers": {"graphrag": {"type": "stdio", **server}}}, indent=2))
+    print(pasted({"servers": {"graphrag": {"type": "stdio", **server}}}))
     print("\nClaude Code:")
     print("claude mcp add graphrag -- " + " ".join(f'"{part}"' if " " in part else part for part in command))
     print('\nOnce it is published, without this checkout: "command": "uvx", "args": ["graphrag-mcp", "serve", …]')
+
+
+def pasted(configuration: dict[str, Any]) -> str:
+    """JSON with its list of arguments on one line."""
+    text = json.dumps(configuration, indent=2, ensure_ascii=False)
+    return re.sub(r"\[[^\[\]]*\]", lambda match: json.dumps(json.loads(match[0]), ensure_ascii=False), text)
 
 
 async def main() -> None:
@@ -190,4 +225,7 @@ async def main() -> None:
 if __name__ == "__main__":
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", errors="replace")
-    anyio.run(main)
+    try:
+        anyio.run(main)
+    except* Failed as group:
+        sys.exit(f"\nThe demonstration stopped: {group.exceptions[0]}")

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from graphrag_mcp.types import IndexRequest, InlineText
 FINAL = ("done", "failed", "cancelled")
 KEEP_DAYS, KEEP_FILES = 30, 400  # records older than that, or beyond so many and over an hour old, are forgotten
 SMALL_BYTES, SMALL_FILES = 2_000_000, 100  # up to this a job is over before a process of its own has started
+STARTING = timedelta(seconds=20)  # that the process of a job may take until it writes its own pid
 WRITE_EVERY = 0.5  # seconds between two progress writes
 IN_PROCESS = threading.BoundedSemaphore(2)  # engine threads at a time; the rest wait as "queued"
 
@@ -55,7 +56,7 @@ class Job:
     pid: int = 0
     process: str = ""
     started: str = ""
-    updated: str = ""
+    updated: str = "2000-01-01T00:00:00+00:00"
 
 
 # ---- records ------------------------------------------------------------------------------------
@@ -277,6 +278,8 @@ def _windows_mark(pid: int) -> str:
 def _as_it_is(job: Job) -> Job:
     if job.status in FINAL or (job.process and process_mark(job.pid) == job.process):
         return job
+    if job.status == "queued" and datetime.now(UTC) - datetime.fromisoformat(job.updated) < STARTING:
+        return job  # its own process has not written itself down yet, and the server that started it has gone
     return replace(job, status="failed", error=f"interrupted: the process that did it is gone. {_RESUME}")
 
 

@@ -19,6 +19,7 @@ from graphrag_mcp.types import Citation, Result, content_id
 
 LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
 CHARACTERS = 48_000  # some hosts cut at 25,000 tokens: this many characters stay below in any script
+LEAST_TEXT = 25  # tokens of text below which a citation is not worth its place
 PER_GROUP = 5  # references of one kind in one bracket, then "+more"
 
 ResultType = TypeVar("ResultType", bound=Result)
@@ -94,7 +95,7 @@ def cost(item: Item) -> int:
     """Tokens the item adds to a result: its text as a JSON string, its citation, a little for what is between."""
     text = item.text
     tokens = item.tokens or count_tokens(text)
-    escaped = text.count("\n") + text.count('"') + text.count("\\") + text.count("\t")
+    escaped = len(json.dumps(text, ensure_ascii=False)) - len(text) - 2  # characters that JSON adds, a token each at most
     fields: list[Any] = [citation.model_dump() for citation in item.citations()]
     if item.data is not None:
         fields.append(dict(item.data))
@@ -156,26 +157,33 @@ def compose(
         if tokens <= budget and characters <= CHARACTERS:
             result.tokens = tokens
             return result
-        room -= max(tokens - budget, 0) + 25
+        room -= max(tokens - budget, 0) + 12
     return finish(result, budget)
 
 
 def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
-    """The item cut at a sentence end to fit; a citation keeps the span of what is left of the text."""
+    """The item cut at a sentence end to fit; a citation keeps the span of what is left of the text.
+
+    Where the citation alone would fill the budget it goes: the first line of the item names the source as well.
+    """
     head, _, body = item.text.partition("\n")
     if not body:
         head, body = "", item.text
-    fixed = cost(replace(item, text=head or " ", tokens=0)) + 6
-    kept = shorten(body, max(budget - fixed, 20), max(characters - 1_000, 400))
-    text = f"{head}\n{kept} …" if head else f"{kept} …"
+    item = replace(item, tokens=0)
+    fixed = cost(replace(item, text=head or " ")) + 6
+    if budget - fixed < LEAST_TEXT:
+        item = replace(item, citation=None, also=(), data=None)
+        head = one_line(head, 60)
+        fixed = cost(replace(item, text=head or " ")) + 6
+    kept = shorten(body, max(budget - fixed, 4), max(characters - 1_000, 400))
     citation = item.citation
     if citation is not None:
-        lost_lines = body[len(kept):].count("\n")
+        lost_lines = body[len(kept) :].count("\n")
         citation = citation.model_copy(update={
             "char_end": citation.char_start + len(kept),
             "line_end": max(citation.line_start, citation.line_end - lost_lines),
         })
-    return replace(item, text=text, citation=citation, tokens=0)
+    return replace(item, text=f"{head}\n{kept} …" if head else f"{kept} …", citation=citation)
 
 
 def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:

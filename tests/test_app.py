@@ -188,6 +188,14 @@ def test_a_pid_that_was_given_to_another_process_does_not_revive_a_job(app: App)
     assert jobs.process_mark(0) == "" and jobs.process_mark(2**22 + 1) == ""
 
 
+def test_a_job_just_started_is_queued_even_when_who_started_it_has_gone(app: App) -> None:
+    now = jobs.datetime.now(jobs.UTC)
+    write(app, status="queued", pid=os.getpid(), process="1", updated=now.isoformat())
+    assert jobs.load(app.home, "job-aaaaaaaaaaaa").status == "queued"
+    write(app, status="queued", pid=os.getpid(), process="1", updated=(now - 2 * jobs.STARTING).isoformat())
+    assert jobs.load(app.home, "job-aaaaaaaaaaaa").status == "failed"
+
+
 def test_an_interrupted_job_can_be_cancelled_and_a_finished_one_stays_finished(app: App) -> None:
     write(app, status="running", pid=os.getpid(), process="1")
     assert jobs.cancel(app.home, "job-aaaaaaaaaaaa").status == "cancelled"

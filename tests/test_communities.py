@@ -143,7 +143,7 @@ def test_an_unchanged_graph_keeps_its_hierarchy(seed, documents):
     assert cluster(edges, tree.path) == tree
 
 
-def test_a_small_edit_changes_at_most_twice_the_communities_it_touches():
+def test_a_small_edit_changes_fewer_communities_than_it_touches():
     documents = corpus(400, 7)
     tree = cluster(edges_of(documents))
     changed = touched = 0
@@ -155,7 +155,7 @@ def test_a_small_edit_changes_at_most_twice_the_communities_it_touches():
         changed += len(set(after.communities) - set(tree.communities))
         touched += sum(not names.isdisjoint(community.members) for community in after.communities.values())
         assert after.modularity > 0.99 * cluster(edges_of(left)).modularity
-    assert 0 < changed <= 2 * touched
+    assert 0 < changed <= touched  # promised: at most twice; clustering without a history changes 1.2 times as many here
 
 
 def test_many_small_edits_in_a_row_stay_as_good_as_a_fresh_clustering():

@@ -220,6 +220,7 @@ def test_line_ends_marks_and_nuls_are_normalised_and_nothing_else(tmp_path: Path
         ("utf-16", "Harbour 世界 light"), ("utf-8-sig", "Harbour 世界"), ("gb18030", "微软公司发布了新产品。研究院宣布新的发现。\n" * 20),
         ("shift_jis", "日本語のテキストです。これは文字コードの検査。\n" * 20), ("big5", "中華民國的圖書館收藏許多書籍。\n" * 20),
         ("cp1252", "Le café “noir” est très bon, où ça? Déjà vu — à bientôt.\n" * 30), ("cp1251", "Привет, как дела? Это простой текст.\n" * 20),
+        ("cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy. Dnes je hezký den.\n" * 20), ("latin-1", "Le café est bon, où ça?\n" * 3000),
         ("latin-1", "Grüße aus München, schöne Straße, El niño comió piña.\n" * 30),
     ],
 )  # fmt: skip

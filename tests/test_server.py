@@ -6,30 +6,19 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import anyio
-import anyio.from_thread
 import pytest
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters
-from mcp.server import MCPServer
-from mcp.types import CallToolResult
 
-from graphrag_mcp import jobs
 from graphrag_mcp.app import App, corpus_name
-from graphrag_mcp.errors import NotFound
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.tools import all_tools
-from graphrag_mcp.tools.results import Ctx, Desk, serve
-from graphrag_mcp.tools.teach import accepted, teach
-from graphrag_mcp.types import SearchResult
+from graphrag_mcp.tools.teach import accepted
+from tests.conftest import clean_environment
+from tests.serving import Caller, connected, over_stdio
 
 NAMES = [
     "index_documents", "local_search", "global_search", "drift_search", "get_entity", "get_community_report", "drift_step",
@@ -45,51 +34,6 @@ DOCUMENTS = {
     "research.md": "# 微软研究院\n\n微软研究院在北京成立。北京的微软研究院研究人工智能。清华大学与微软研究院合作研究人工智能。\n",
     "empty.txt": "",
 }  # fmt: skip
-
-
-@dataclass
-class Caller:
-    """A client whose calls look synchronous."""
-
-    portal: anyio.from_thread.BlockingPortal
-    client: Client
-
-    def __call__(self, tool: str, **arguments: Any) -> CallToolResult:
-        return self.portal.call(lambda: self.client.call_tool(tool, arguments))
-
-    def good(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """The structured result of a call that must work; both channels must hold the same text."""
-        result = self(tool, **arguments)
-        assert not result.is_error, result.content[0].text
-        assert result.structured_content["text"] == result.content[0].text
-        assert result.content[0].text.strip()
-        return result.structured_content
-
-    def bad(self, tool: str, **arguments: Any) -> str:
-        """What a call that cannot work says: two sentences without the SDK's or pydantic's own words."""
-        result = self(tool, **arguments)
-        text = result.content[0].text
-        assert result.is_error, text
-        for noise in ("Error executing", "pydantic", "validation error", "Traceback", "internal error"):
-            assert noise not in text
-        assert text.endswith((".", "?")) and text.count(". ") + text.count("? ") + text.count("; ") >= 1, text
-        assert len(text) < 1500
-        return text
-
-
-@contextmanager
-def connected(target: Any, **options: Any) -> Iterator[Caller]:
-    with anyio.from_thread.start_blocking_portal() as portal:
-        with portal.wrap_async_context_manager(Client(target, **options)) as client:
-            yield Caller(portal, client)
-
-
-def over_stdio(home: Path, root: Path) -> StdioServerParameters:
-    """The command that a host's configuration starts."""
-    environment = {
-        "GRAPHRAG_MCP_HOME": str(home), "GRAPHRAG_MCP_ROOTS": str(root), "PYTHONPATH": str(Path(__file__).parents[1]),
-    }  # fmt: skip
-    return StdioServerParameters(command=sys.executable, args=["-m", "graphrag_mcp", "serve"], env=environment, cwd=str(root))
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +58,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def call(home: Path, project: Path) -> Iterator[Caller]:
-    with connected(over_stdio(home, project)) as caller:
+def extra(project: Path) -> Path:
+    """A second root, for what must not be in the project's corpus."""
+    folder = project.parent / "extra"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def call(home: Path, project: Path, extra: Path) -> Iterator[Caller]:
+    with connected(over_stdio(home, project, extra)) as caller:
         first = caller.good("graph_status")
         assert first["next_call"] == 'index_documents(paths=["."])' and "Nothing is indexed" in first["text"]
         result = caller.good("index_documents", paths=["."], wait_seconds=50)
@@ -163,8 +115,7 @@ def test_starting_imports_nothing_heavy() -> None:
         "s.build_server(App(Settings()))\n"
         "print([m for m in ('lancedb','pyarrow','pandas','numpy','openai','networkx','rjieba','sklearn') if m in sys.modules])"
     )
-    path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=path, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=clean_environment(), check=True)
     assert done.stdout.strip() == "[]"
 
 
@@ -358,186 +309,12 @@ def test_an_empty_question_gets_an_overview(call: Caller) -> None:
     assert call.good("global_search", query=" ")["text"]
 
 
-def test_a_file_over_the_limit_is_left_out_and_said(call: Caller, project: Path) -> None:
-    folder = project / "large"
+def test_a_file_over_the_limit_is_left_out_and_said(call: Caller, extra: Path) -> None:
+    folder = extra / "large"
     folder.mkdir()
     with open(folder / "huge.txt", "wb") as file:
         file.truncate(30_000_000)
     (folder / "small.md").write_text("# Small\n\nRobert Stevenson built Bell Rock.\n", "utf-8")
-    result = call.good("index_documents", paths=["large"], corpus="large", wait_seconds=50)
+    result = call.good("index_documents", paths=[str(folder)], corpus="large", wait_seconds=50)
     assert result["counts"]["added"] == 1
     assert result["skipped"] or result["errors"]
-
-
-# ---- jobs ---------------------------------------------------------------------------------------------
-
-
-def many_files(folder: Path, count: int = 130) -> Path:
-    """More files than a thread of the server takes: a job for a process of its own."""
-    folder.mkdir()
-    for number in range(count):
-        text = f"# Note {number}\n\nKeeper {chr(65 + number % 26)}ldous Finch met Mary Somerville at Bell Rock on day {number}.\n"
-        (folder / f"note{number}.md").write_text(text, "utf-8")
-    return folder
-
-
-def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
-    end = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
-    return value
-
-
-def test_a_large_job_outlives_the_server_and_the_same_request_joins_it(tmp_path: Path) -> None:
-    root, home = tmp_path / "root", tmp_path / "home"
-    root.mkdir()
-    many_files(root / "notes")
-    with connected(over_stdio(home, root)) as caller:
-        begun = caller.good("index_documents", paths=["notes"], wait_seconds=0)
-        assert begun["status"] in ("queued", "running") and begun["poll_after_ms"] > 0
-        assert begun["next_call"] == f'graph_status(job_id="{begun["job_id"]}")'
-        assert begun["next_call"] in begun["text"]
-        joined = caller.good("index_documents", paths=["notes"], wait_seconds=0)
-        assert joined["job_id"] == begun["job_id"]
-        shown = caller.good("graph_status", job_id=begun["job_id"])
-        assert [job["job_id"] for job in shown["jobs"]] == [begun["job_id"]]
-    job = until(lambda: (now := jobs.load(home, begun["job_id"])).status in jobs.FINAL and now)
-    assert (job.status, job.result["counts"]["added"]) == ("done", 130), job.error
-    assert job.pid not in (0, os.getpid())
-
-
-def test_progress_only_grows_and_a_cancelled_wait_leaves_the_job_alone(tmp_path: Path) -> None:
-    root, home = tmp_path / "root", tmp_path / "home"
-    root.mkdir()
-    many_files(root / "notes")
-    seen: list[float] = []
-
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        seen.append(done)
-
-    async def walk() -> str:
-        async with Client(over_stdio(home, root)) as client:
-            with anyio.move_on_after(0.3):
-                await client.call_tool("index_documents", {"paths": ["notes"], "wait_seconds": 50})
-            result = await client.call_tool("index_documents", {"paths": ["notes"], "wait_seconds": 50}, progress_callback=progress)
-            assert result.structured_content["status"] == "done", result.structured_content
-            return result.structured_content["job_id"]
-
-    job_id = anyio.run(walk)
-    assert [job.job_id for job in jobs.listing(home)] == [job_id]
-    assert seen == sorted(set(seen))
-
-
-def test_a_job_can_be_cancelled_and_a_later_call_finishes_the_work(tmp_path: Path) -> None:
-    root, home = tmp_path / "root", tmp_path / "home"
-    root.mkdir()
-    many_files(root / "notes")
-    with connected(over_stdio(home, root)) as caller:
-        begun = caller.good("index_documents", paths=["notes"], wait_seconds=0)
-        cancelled = caller.good("cancel_job", job_id=begun["job_id"])
-        job = until(lambda: (now := jobs.load(home, begun["job_id"])).status in jobs.FINAL and now)
-        assert job.status == "cancelled" and "cancel" in cancelled["text"]
-        again = caller.good("index_documents", paths=["notes"], wait_seconds=50)
-        assert again["status"] == "done" and again["job_id"] != begun["job_id"]
-        assert again["counts"]["documents_total"] == 130
-
-
-# ---- the wire -----------------------------------------------------------------------------------------
-
-NOISY = """
-import ctypes, os, sys, threading, time
-libc, early = ctypes.CDLL(None), sys.stdout
-early.write("printed before serving\\n"); libc.printf(b"C printed before serving\\n")
-def noise():
-    while sys.stdout is early:
-        time.sleep(0.001)
-    while True:
-        print("python noise", flush=True)
-        print("kept in a buffer")
-        os.write(1, b"raw noise\\n")
-        libc.puts(b"C noise")
-        libc.fflush(None)
-        libc.puts(b"kept in a buffer of C")
-        time.sleep(0.005)
-threading.Thread(target=noise, daemon=True).start()
-from graphrag_mcp.server import main
-main()
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="ctypes.CDLL(None)")
-def test_nothing_that_any_library_prints_reaches_the_protocol(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("# A\n\nMary Somerville met Ada Lovelace.\n", "utf-8")
-    parameters = over_stdio(tmp_path / "home", tmp_path)
-    process = subprocess.Popen(
-        [sys.executable, "-c", NOISY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env={**os.environ, **parameters.env, "PYTHONUNBUFFERED": ""}, cwd=tmp_path,
-    )  # fmt: skip
-    messages: list[dict[str, Any]] = [
-        {"id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/list"},
-        {"id": 3, "method": "tools/call", "params": {"name": "index_documents", "arguments": {"paths": ["a.md"]}}},
-    ]  # fmt: skip
-    assert process.stdin and process.stdout and process.stderr
-    for message in messages:
-        process.stdin.write((json.dumps({"jsonrpc": "2.0", **message}) + "\n").encode())
-    process.stdin.flush()
-    with anyio.from_thread.start_blocking_portal() as portal:
-        errors = portal.start_task_soon(anyio.to_thread.run_sync, process.stderr.read)
-        lines: list[bytes] = []
-        while len([line for line in lines if b'"id"' in line]) < 3:
-            lines.append(process.stdout.readline())
-            assert lines[-1], "the server went away"
-        process.stdin.close()
-        lines += process.stdout.readlines()
-        assert process.wait(20) == 0
-        noise = errors.result()
-    assert [json.loads(line)["id"] for line in lines if b'"id"' in line] == [1, 2, 3]
-    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in lines)
-    assert b"python noise" in noise and b"raw noise" in noise and b"C noise" in noise
-
-
-# ---- time and failure -----------------------------------------------------------------------------------
-
-
-def odd_server(app: App) -> MCPServer[Any]:
-    """A server with tools that misbehave in the ways that `serve` must catch."""
-    from contextlib import asynccontextmanager
-
-    from mcp.server.mcpserver.tools import Tool
-
-    async def local_slow(ctx: Ctx) -> CallToolResult:
-        late = SearchResult(state="partial", text="not finished", next_call="search_text(query=...)")
-        return await serve(ctx, "local_slow", lambda app: time.sleep(1.0) or SearchResult(text="done"), late, seconds=0.1)
-
-    async def local_crash(ctx: Ctx) -> CallToolResult:
-        return await serve(ctx, "local_crash", lambda app: SearchResult(text=str(1 // len(app.corpora()))), SearchResult())
-
-    async def local_missing(ctx: Ctx) -> CallToolResult:
-        def work(app: App) -> SearchResult:
-            raise NotFound("there is no such thing", "Look elsewhere")
-
-        return await serve(ctx, "local_missing", work, SearchResult())
-
-    @asynccontextmanager
-    async def lifespan(_: Any) -> Any:
-        yield Desk(app, anyio.CapacityLimiter(2))
-
-    tools = [Tool.from_function(tool) for tool in (local_slow, local_crash, local_missing)]
-    middleware = [teach({tool.name: tool for tool in tools})]
-    return MCPServer("odd", tools=tools, lifespan=lifespan, middleware=middleware, log_level="WARNING")
-
-
-def test_time_running_out_and_crashes_become_answers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with connected(odd_server(App(Settings(home=tmp_path)))) as caller:
-        began = time.monotonic()
-        slow = caller("local_slow")
-        assert time.monotonic() - began < 0.9 and slow.structured_content["state"] == "partial"
-        assert "Next: search_text" in slow.content[0].text
-        crash = caller("local_crash")
-        assert crash.is_error and crash.content[0].text.startswith("internal error in local_crash (logged as ")
-        assert "division" not in crash.content[0].text and "division" in caplog.text
-        assert caller.bad("local_missing") == "there is no such thing. Look elsewhere."

@@ -128,7 +128,8 @@ def test_rows_come_back_by_key_in_the_order_asked_for(tmp_path: Path) -> None:
     assert numbers(snapshot.by_key("passages", keys(*many))) == many  # by scanning, not by an IN list
     assert snapshot.rows("passages", "n < 3 AND text = 'text 2'", ["n"]).to_pylist() == [{"n": 2}]
     assert snapshot.rows("passages", columns=["n"]).num_rows == snapshot.count("passages") == 1200
-    assert snapshot.rows("passages", limit=10).num_rows == 10
+    assert [snapshot.rows("passages", limit=n).num_rows for n in (10, 0)] == [10, 0]
+    assert sum(batch.num_rows for batch in snapshot.batches("passages", ["n"])) == 1200
 
 
 def test_keys_with_quotes_and_any_script_are_plain_values(tmp_path: Path) -> None:
@@ -300,6 +301,7 @@ def test_threads_share_one_snapshot(tmp_path: Path) -> None:
 def test_no_index_and_a_missing_table_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="index_documents"):
         open_snapshot(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
     manifest = committed(tmp_path, None, {"passages": Change(rows=passages(1))})
     manifests.commit(tmp_path, replace(manifest, tables={"passages": 99}))
     with pytest.raises(Damaged, match="doctor --repair"):

@@ -9,8 +9,10 @@ priority, first by structure (heading, paragraph, line, sentence), then by a has
 a unit when nothing within WINDOW tokens on either side beats it; what is still too long is divided evenly at the best
 places near. So a boundary depends on its neighbourhood alone, and an insertion leaves all units beyond it as they were.
 
-WINDOW is 0.4 of the room a unit has. Measured on 1.4 M characters of long English texts at size 1200, overlap 100:
-SEE THE FIGURES IN tests/test_chunk.py
+WINDOW is half the room a unit has. Measured at size 1200, overlap 100 on 1.44 M characters of long English texts (and
+70k of Chinese): mean unit 770 (766) tokens, mean passage 318 (327), 0.5 s CPU. Inserting 50-600 characters at the start
+of 360 real texts changed one unit 267 times, two 84, three 9, never more. With 0.4 the mean unit was 5-9 % smaller and
+as stable; with 0.6 it was 3-9 % larger, but 21 of 360 insertions changed three units or four.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from zlib import crc32
 from graphrag_mcp.text import Lines, count_tokens, sentences
 from graphrag_mcp.types import Span, Unit
 
-WINDOW = 0.4
+WINDOW = 0.5
 SLACK = 0.3  # how far from an even division, in parts, a better place is looked for
 _BLOCK = 1_000_000  # characters given to `sentences` at once, so that memory is bounded by the block
 _FINE = 24  # tokens of an atom in mode "tokens"
@@ -211,9 +213,10 @@ def _atoms(text: str, start: int, end: int, longest: int, most: int) -> _Atoms:
 def _joint(text: str, before: int, at: int) -> int:
     """Tokens to add between two atoms so that sums never fall below the count of the whole: the blanks, or one where a
     word may have been cut (two halves of ten letters count 2 and 2, the whole 5)."""
-    if at - before > 1:
-        return count_tokens(text[before:at])
-    return 1 if at > before or text[at].isascii() else 0
+    if at > before:
+        gap = text[before:at]
+        return 0 if gap == " " and text[at].isascii() and text[at].isalpha() else count_tokens(gap)
+    return 1 if text[at].isascii() else 0
 
 
 def _heading(text: str, at: int) -> int:

@@ -63,9 +63,12 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     start = data.rfind(b"\n", max(0, first - SAMPLE // 2), first) + 1 or max(0, first - 200)
     guesses = from_bytes(data[start : start + SAMPLE], cp_isolation=list(_LEGACY))
     if (best := guesses.best()) is not None:
-        # Western and Central European often fit equally well; the library then names cp1250 ("ů" for "ù").
-        equal = [guess for guess in guesses if (guess.chaos, guess.coherence) == (best.chaos, best.coherence)]
-        western = any("cp1252" in guess.could_be_from_charset for guess in equal)
+        # Western text mostly fits cp1250 too, which the library then names ("ů" for "ù"); Polish or Czech does not fit
+        # cp1252. Hungarian fits both and is the one that loses.
+        western = best.encoding == "cp1250" and any(
+            guess.encoding == "cp1252" and guess.chaos <= best.chaos and guess.coherence >= best.coherence - 0.1
+            for guess in guesses
+        )
         return decode_as(data, "cp1252" if western else best.encoding)
     if bad * 100 <= len(data):
         return decode_as(data, "utf-8")

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from graphrag_mcp.index import evidence as ev
 from graphrag_mcp.index import mentions as mn
-from graphrag_mcp.index.evidence import Evidence
+from graphrag_mcp.index import pairs as ev
 from graphrag_mcp.index.mentions import Named, UnitNames, entity_id
+from graphrag_mcp.index.pairs import Evidence
 from graphrag_mcp.index.resolve import group
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot

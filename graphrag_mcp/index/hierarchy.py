@@ -7,9 +7,9 @@ speaks of changed; its fingerprint decides.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from graphrag_mcp.index.communities import ClusterParams, Community, Hierarchy, cluster
@@ -20,6 +20,7 @@ from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text import terms
 
 Row = dict[str, Any]
+_REFERENCES = re.compile(r"\[Data:[^\]]*\]")
 _ENTITY = ["id", "title", "type", "description", "degree", "frequency", "text_unit_ids", "evidence"]
 _EDGE = ["id", "source_id", "target_id", "weight", "description", "text_unit_ids", "evidence"]
 
@@ -120,10 +121,10 @@ def _reports(
         if community.id in before:
             replaced.append(community.id)
         prints[community.id] = print_
-        words = terms(f"{made.title}\n{made.summary}\n{' '.join(e.title for e in members[:50])}")
-        rows.append(
-            {**asdict(made), "n": numbers[community.id], "fingerprint": print_, "terms": " ".join(words)}
-        )
+        said = _REFERENCES.sub("", made.summary)  # ids are no words
+        words = terms(f"{made.title}\n{said}\n{' '.join(entity.title for entity in members[:50])}")
+        row = {name: getattr(made, name) for name in Report.__dataclass_fields__}
+        rows.append(row | {"n": numbers[community.id], "fingerprint": print_, "terms": " ".join(words)})
     return rows, replaced
 
 

@@ -64,6 +64,7 @@ class _Run:
     seconds: Counter[str] = field(default_factory=Counter)
     touched: set[str] = field(default_factory=set)
     first_generation: int = 0  # the generation this call found
+    parameters: dict[str, Any] = field(default_factory=dict)  # what the next commit says its rows follow
     _snapshot: Snapshot | None = None
 
     def snapshot(self) -> Snapshot | None:
@@ -161,6 +162,7 @@ def _chunk_params(settings: Settings) -> ChunkParams:
 
 def _write_documents(run: _Run, plan: Plan, request: IndexRequest) -> None:
     rederive = run.manifest is not None and run.manifest.parameters != parameters(run.settings)
+    run.parameters = run.manifest.parameters if rederive else parameters(run.settings)
     total = len(plan.to_read) + len(plan.gone) + len(request.texts) + (len(plan.live) if rederive else 0)
     done = 0
     numbers = dict(run.manifest.next) if run.manifest else dict(Manifest(corpus="").next)
@@ -180,9 +182,10 @@ def _write_documents(run: _Run, plan: Plan, request: IndexRequest) -> None:
             gc.collect()
         elif done % 50 == 0:
             run.progress("documents", min(done, total), max(total, done))
+    run.parameters = parameters(run.settings)  # only now does all that is there follow them
     if batch.log or batch.gone or batch.documents or run.manifest is None:
         _commit_batch(run, plan, batch, numbers)
-    elif rederive or plan.found.sources != (run.manifest.sources if run.manifest else {}):
+    elif rederive or plan.found.sources != run.manifest.sources:
         _commit_manifest(run, plan, run.manifest.tables, [], numbers, Counter())
     run.progress("documents", max(total, done), max(total, done))
 
@@ -310,7 +313,7 @@ def _commit_manifest(
     run.manifest = replace(
         old, generation=old.generation + 1, created=now(), segments=[*old.segments, *segments],
         tables={**old.tables, **versions}, counters=dict(counters), next=dict(numbers), sources=dict(plan.found.sources),
-        parameters=parameters(run.settings), stale=["communities"] if run.touched or old.stale else [],
+        parameters=run.parameters, stale=["communities"] if run.touched or old.stale else [],
     )  # fmt: skip
     commit(run.folder, run.manifest)
 

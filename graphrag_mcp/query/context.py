@@ -162,7 +162,7 @@ def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
     for row in found.values():
         alike = difflib.SequenceMatcher(None, key, row["key"]).ratio()
         alike = max(alike, 0.75 if key in row["key"].split() or f" {key} " in f" {row['key']} " else 0.0)
-        if alike >= 0.55:
+        if alike >= 0.6:
             ranked.append((-round(alike, 6), -row["degree"], row["id"], row))
     return [row for *_, row in sorted(ranked, key=lambda one: one[:3])[:count]]
 

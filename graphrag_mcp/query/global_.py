@@ -14,7 +14,7 @@ from typing import Any
 from graphrag_mcp.pack import Item, Section, clamp_budget, compose, finish, one_line, read_cursor, render_references, write_cursor
 from graphrag_mcp.query import context, fused
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import terms
+from graphrag_mcp.text import query_terms, terms
 from graphrag_mcp.types import SearchResult
 
 Row = dict[str, Any]
@@ -25,6 +25,15 @@ READ = 40  # reports read in full at most
 FLOOR = 0.2  # share of the question's words that the best report must cover to set the scale alone
 FROM_CHILD = 0.8  # a parent is at least this much as relevant as its best child, else its branch would be cut
 LIGHT = ["id", "n", "level", "rank", "n_text_units", "title", "terms"]
+
+
+# Words about the asking, not about what is asked: "What is said about X?" is about X.
+_ASKING = frozenset(terms(
+    "say says said tell tells told describe described description mention mentioned discuss discussed explain give list "
+    "main major key important overall general common theme themes topic topics subject subjects point points overview summary "
+    "summarize summarise corpus document documents text texts dataset collection content contents "
+    "主要 主题 内容 概述 总结 介绍 文档 资料 语料 讲了 提到 说了"
+))  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -80,9 +89,10 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated]
     coverage = {"reports": total, "rated": 0, "kept": 0, "pruned": 0}
     if not total:
         return [], coverage
-    if not query:
+    worth = asked_about(snapshot, query)
+    if worth is None:
         return _ranked_by_weight(snapshot, level, coverage)
-    rated = _rate(snapshot, query)
+    rated = _rate(snapshot, worth) if worth else {}
     if level >= 0:
         deepest = max((one.level for one in rated.values()), default=0)
         chosen = [one for one in rated.values() if _at_level(one, min(level, deepest))]
@@ -93,6 +103,15 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated]
     kept = kept[:READ]
     coverage.update(rated=len(rated), kept=len(kept), pruned=len(rated) - len(kept))
     return kept, coverage
+
+
+def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
+    """The worth of the terms that say what is asked about; None when nothing is (an empty or wholly general question)."""
+    query = query[: fused.QUERY_CHARACTERS]
+    if not set(query_terms(query)) - _ASKING:
+        return None
+    worth, _ = fused.term_worth(snapshot, query)
+    return {term: value for term, value in worth.items() if term not in _ASKING}
 
 
 def _ranked_by_weight(snapshot: Snapshot, level: int, coverage: dict[str, int]) -> tuple[list[Rated], dict[str, int]]:
@@ -122,12 +141,9 @@ def _family(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, bool
     return {row["id"]: (row["parent"], not row["children"]) for row in rows}
 
 
-def _rate(snapshot: Snapshot, query: str) -> dict[str, Rated]:
+def _rate(snapshot: Snapshot, worth: Mapping[str, float]) -> dict[str, Rated]:
     """Reports proposed by full text, and all their ancestors, rated 0 to 5 on a scale set by the best of them."""
-    worth, _ = fused.term_worth(snapshot, query[: fused.QUERY_CHARACTERS])
     whole = sum(worth.values())
-    if not whole:
-        return {}
     rows = snapshot.full_text("reports", list(worth), CANDIDATES, LIGHT).select(LIGHT).to_pylist()
     family = _family(snapshot, [row["id"] for row in rows])
     missing = {parent for parent, _ in family.values() if parent} - family.keys()
@@ -153,13 +169,13 @@ def _rate(snapshot: Snapshot, query: str) -> dict[str, Rated]:
 
 
 def _similarity(text_terms: str, worth: Mapping[str, float]) -> float:
-    """The worth of the question's terms that a text holds; a second and third mention add a little."""
+    """The worth of the question's terms that a text holds, more where it keeps coming back to them."""
     spaced = f"  {text_terms.replace(' ', '  ')}  "
     score = 0.0
     for term, value in worth.items():
         count = spaced.count(f" {term} ")
         if count:
-            score += value * (0.8 + 0.2 * min(count - 1, 3) / 3)
+            score += value * (0.5 + 0.5 * (count - 1) / (count + 2))
     return score
 
 
@@ -193,7 +209,7 @@ def _descend(rated: Mapping[str, Rated]) -> list[Rated]:
 
 def _points(snapshot: Snapshot, query: str, kept: Sequence[Rated], detailed: bool) -> tuple[list[Item], list[str]]:
     """Findings as items, best first: two thirds the report's rating, one third the finding's own words."""
-    worth, _ = fused.term_worth(snapshot, query[: fused.QUERY_CHARACTERS]) if query else ({}, [])
+    worth = asked_about(snapshot, query) or {}
     whole = sum(worth.values()) or 1.0
     rows = context.rows(snapshot, "reports", [one.id for one in kept])
     rating = {one.id: one.rating for one in kept}

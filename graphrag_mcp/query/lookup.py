@@ -174,7 +174,7 @@ def get_community_report(
     aliases = {one["id"]: f"c{one['n']}" for one in kin}
     members = snapshot.by_key("entities", row["entity_ids"][:60], "id", ["id", "n", "title", "degree"]).to_pylist()
     members.sort(key=lambda one: (-one["degree"], one["id"]))
-    body = row["full_content"] if response_format == "detailed" else _brief(row)
+    body = re.sub(r"\A# .*\n+", "", row["full_content"]) if response_format == "detailed" else _brief(row)
     named, cited = context.resolve_references(snapshot, [body])
     result = ReportResult(
         id=f"c{row['n']}", title=row["title"], level=row["level"], rating=row["rank"], method=row["method"],

@@ -52,8 +52,8 @@ class Change:
 class Snapshot:
     """A reader pinned to one generation. Opens tables when first asked, never locks, may be used by threads.
 
-    Raises NotFound when its generation has been cleaned away (open a new snapshot and ask once more) and
-    Damaged when the table itself cannot be read.
+    Raises NotFound when its generation has been cleaned away (open a new snapshot and ask once more) and Damaged
+    when the table itself cannot be read: on damaged files Lance raises anything, panics of its Rust code included.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -66,7 +66,7 @@ class Snapshot:
         handle = self._handle(table)
         try:
             return handle.count_rows() if handle is not None else 0
-        except (ValueError, OSError, RuntimeError) as error:
+        except Exception as error:
             raise self._failed(table, error) from error
 
     def rows(
@@ -143,20 +143,20 @@ class Snapshot:
             if table not in self._handles:
                 try:
                     self._handles[table] = _connect(self.folder).open_table(table, version=version)
-                except (ValueError, OSError, RuntimeError) as error:
+                except Exception as error:
                     raise self._failed(table, error) from error
             return self._handles[table]
 
     def _run(self, table: str, query: Any) -> pa.Table:
         try:
             return query.to_arrow()
-        except (ValueError, OSError, RuntimeError) as error:
+        except Exception as error:
             raise self._failed(table, error) from error
 
     def _batches(self, table: str, query: Any) -> Iterator[pa.RecordBatch]:
         try:
             yield from query.to_batches(BATCH)
-        except (ValueError, OSError, RuntimeError) as error:
+        except Exception as error:
             raise self._failed(table, error) from error
 
     def _failed(self, table: str, error: Exception) -> Exception:
@@ -262,7 +262,7 @@ def _fresh_table(database: Any, name: str, parts: Sequence[pa.Table]) -> Any:
     rows = pa.concat_tables(parts) if parts else TABLES[name].empty_table()
     try:
         table = database.create_table(name, data=rows, mode="overwrite")
-    except (ValueError, OSError, RuntimeError) as error:
+    except Exception as error:
         raise Damaged(f"table {name} cannot be written ({error})", _REPAIR) from error
     if rows.num_rows:
         _index(table, name)
@@ -290,7 +290,7 @@ def _writable(database: Any, name: str, version: int) -> Any:
         if table.version != version:
             table.restore(version)
         return table
-    except (ValueError, OSError, RuntimeError) as error:
+    except Exception as error:
         raise Damaged(f"table {name} cannot be opened at version {version} ({error})", _REPAIR) from error
 
 

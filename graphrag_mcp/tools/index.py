@@ -63,7 +63,9 @@ async def index_documents(
         with anyio.CancelScope(shield=True):
             job, errors = await anyio.to_thread.run_sync(begin, limiter=desk.threads)
         job = await _watch(ctx, home, job, min(wait, LONGEST_WAIT - 2), lambda job: job.status in FINAL)
-        return await anyio.to_thread.run_sync(lambda: reply(_outcome(job, errors)), limiter=desk.threads)
+        result = await anyio.to_thread.run_sync(lambda: reply(_outcome(job, errors)), limiter=desk.threads)
+        result.is_error = job.status == "failed"
+        return result
 
 
 async def graph_status(ctx: Ctx, corpus: Corpus = "", job_id: JobId = "") -> Annotated[CallToolResult, StatusResult]:

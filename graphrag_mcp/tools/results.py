@@ -82,18 +82,19 @@ def reply(result: Result, budget: int = 0) -> CallToolResult:
     """
     from graphrag_mcp import pack
 
-    result.hint = " ".join(part for part in (result.hint.strip(), *(REMARKS.get() or ())) if part)
-    footer = _footer(result)
-    body = result.text.rstrip()
-    result.text = "\n\n".join(part for part in (body, *footer) if part)
-    tokens, characters = pack.size(result)
-    while footer and budget and (tokens > budget or characters > pack.CHARACTERS):
-        footer.pop()
-        result.text = "\n\n".join(part for part in (body, *footer) if part)
-        tokens, characters = pack.size(result)
-    result.tokens = tokens
-    if budget and (tokens > budget or characters > pack.CHARACTERS):
-        pack.finish(result, budget)
+    own, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
+    for hint in dict.fromkeys((f"{own} {remarks}".strip(), remarks or own)):
+        result.hint = hint
+        footer = _footer(result)
+        for shown in range(len(footer), -1, -1):
+            result.text = "\n\n".join(part for part in (body, *footer[:shown]) if part)
+            result.tokens, characters = pack.size(result)
+            if not budget or (result.tokens <= budget and characters <= pack.CHARACTERS):
+                return _both(result)
+    return _both(pack.finish(result, budget))
+
+
+def _both(result: Result) -> CallToolResult:
     data = encodable(result.model_dump())
     return CallToolResult(content=[TextContent(type="text", text=data["text"])], structured_content=data)
 

@@ -81,7 +81,10 @@ def _examined(folder: Path) -> list[Finding]:
     broken = list(_tables(snapshot))
     found += broken
     if not any(finding.kind == "table" for finding in broken):
-        found += [Finding(kind, where, what, DERIVE) for kind, where, what in inconsistencies(snapshot)]
+        try:
+            found += [Finding(kind, where, what, DERIVE) for kind, where, what in inconsistencies(snapshot)]
+        except GraphRAGError as error:  # rows can be read, an index cannot
+            found.append(Finding("table", "indexes", error.what, DERIVE))
     return _shortened(found)
 
 

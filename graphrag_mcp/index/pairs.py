@@ -1,0 +1,145 @@
+"""Relationships of one text unit: which entities stand in one sentence, how strongly, and what the sentence says.
+
+Takes the names of a unit and which of them are entities; gives evidence rows. Also chooses the sentences that
+describe an entity or a relationship, and the keywords of a relationship. Knows one unit or one pair at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pyarrow as pa
+
+from graphrag_mcp.index.mentions import Named, entity_id
+from graphrag_mcp.store.schema import TABLES
+from graphrag_mcp.text import stop_word, terms
+from graphrag_mcp.types import content_id
+
+# A sentence that lists many names says little about any far pair: each name is linked to the next six.
+REACH = 6
+# Sentences kept with an entity or a relationship. More would only repeat what the text units say.
+SENTENCES = 3
+
+
+@dataclass(slots=True)
+class Evidence:
+    """One pair of entities in one text unit; start and end are of its best sentence, in the unit's text."""
+
+    relationship_id: str
+    source_id: str
+    target_id: str
+    text_unit_id: str
+    weight: float
+    start: int
+    end: int
+
+
+def relationship_id(source_id: str, target_id: str) -> str:
+    return content_id("relationship", source_id, target_id)
+
+
+def pairs(named: Iterable[Named], entity_of: Mapping[str, str]) -> list[Evidence]:
+    """Evidence rows of one unit. Weight 1 a sentence between two proper names, a half where a common noun takes part.
+
+    entity_of: name -> name of its entity, for names that have one.
+    """
+    by_sentence: dict[tuple[int, int], dict[str, tuple[bool, int]]] = {}
+    unit = ""
+    for name in named:
+        target = entity_of.get(name.key)
+        if target is None:
+            continue
+        unit = name.text_unit_id
+        for at in range(0, len(name.sentences), 2):
+            members = by_sentence.setdefault((name.sentences[at], name.sentences[at + 1]), {})
+            strong, first = members.get(target, (False, name.start))
+            members[target] = (strong or name.strong, min(first, name.start))
+    found: dict[tuple[str, str], Evidence] = {}
+    for (start, end), members in sorted(by_sentence.items()):
+        if len(members) < 2:
+            continue
+        order = sorted(members, key=lambda key: (members[key][1], key))
+        ids = [entity_id(key) for key in order]
+        for i, a in enumerate(ids):
+            for j in range(i + 1, min(i + 1 + REACH, len(ids))):
+                weight = 1.0 if members[order[i]][0] and members[order[j]][0] else 0.5
+                pair = (a, ids[j]) if a < ids[j] else (ids[j], a)
+                known = found.get(pair)
+                if known is None:
+                    found[pair] = Evidence(relationship_id(*pair), *pair, unit, weight, start, end)
+                else:
+                    known.weight += weight
+                    if end - start < known.end - known.start:  # the shorter sentence is more about the pair
+                        known.start, known.end = start, end
+    return list(found.values())
+
+
+def best_for_entity(rows: Sequence[Named]) -> list[tuple[str, int, int]]:
+    """(text unit, start, end) of the sentences that say most about a name: where it stands first, and often."""
+    ranked = sorted(rows, key=lambda r: (min(r.start - r.sentences[0], 60) // 4, -r.count, r.text_unit_id, r.key))
+    chosen: list[tuple[str, int, int]] = []
+    for row in ranked:
+        place = (row.text_unit_id, row.sentences[0], row.sentences[1])
+        if place not in chosen:
+            chosen.append(place)
+        if len(chosen) == SENTENCES:
+            break
+    return chosen
+
+
+def best_for_pair(rows: Sequence[Evidence]) -> list[tuple[str, int, int]]:
+    """(text unit, start, end) of a pair's strongest sentences."""
+    if len(rows) == 1:
+        return [(rows[0].text_unit_id, rows[0].start, rows[0].end)]
+    ranked = sorted(rows, key=lambda r: (-r.weight, r.text_unit_id))
+    return [(row.text_unit_id, row.start, row.end) for row in ranked[:SENTENCES]]
+
+
+def with_text(
+    places: Sequence[tuple[str, int, int]], text_of: Callable[[str, int, int], str]
+) -> list[dict[str, object]]:
+    """Evidence as it is stored."""
+    return [
+        {"text_unit_id": unit, "start": start, "end": end, "text": text_of(unit, start, end)}
+        for unit, start, end in places
+    ]
+
+
+def described(evidence: Sequence[Mapping[str, object]]) -> str:
+    """The evidence sentences as one description, repeats dropped, white space folded."""
+    said: dict[str, None] = {}
+    for item in evidence:
+        said.setdefault(" ".join(str(item["text"]).split()))
+    return " ".join(said)
+
+
+@lru_cache(maxsize=1 << 16)
+def _content_words(sentence: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for word in terms(sentence) if len(word) > 2 and not stop_word(word)))
+
+
+def keywords(evidence: Sequence[Mapping[str, object]], names: str) -> str:
+    """Up to five content words of the evidence, the most shared first, without the two names themselves."""
+    counts: dict[str, int] = {}
+    for item in evidence:
+        for word in _content_words(str(item["text"])):
+            if word not in names:
+                counts[word] = counts.get(word, 0) + 1
+                if len(evidence) == 1 and len(counts) == 5:
+                    break
+    return ", ".join(sorted(counts, key=lambda word: -counts[word])[:5])  # stable: first seen first among equals
+
+
+def to_table(rows: Sequence[Evidence]) -> pa.Table:
+    schema = TABLES["evidence"]
+    return pa.table(
+        [pa.array([getattr(row, name) for row in rows], schema.field(name).type) for name in schema.names],
+        schema=schema,
+    )
+
+
+def from_table(table: pa.Table) -> list[Evidence]:
+    columns = [table.column(name).to_pylist() for name in TABLES["evidence"].names]
+    return [Evidence(*values) for values in zip(*columns, strict=True)]

@@ -1,0 +1,64 @@
+"""Shared by the tests of the server: a client whose calls look synchronous, and the command that a host starts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio.from_thread
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.types import CallToolResult
+
+from tests.conftest import ROOT
+
+
+@dataclass
+class Caller:
+    """A client whose calls look synchronous."""
+
+    portal: anyio.from_thread.BlockingPortal
+    client: Client
+
+    def __call__(self, tool: str, **arguments: Any) -> CallToolResult:
+        return self.portal.call(lambda: self.client.call_tool(tool, arguments))
+
+    def good(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """The structured result of a call that must work; both channels must hold the same text."""
+        result = self(tool, **arguments)
+        assert not result.is_error, result.content[0].text
+        assert result.structured_content["text"] == result.content[0].text
+        assert result.content[0].text.strip()
+        return result.structured_content
+
+    def bad(self, tool: str, **arguments: Any) -> str:
+        """What a call that cannot work says: two sentences without the SDK's or pydantic's own words."""
+        result = self(tool, **arguments)
+        text = result.content[0].text
+        assert result.is_error, text
+        for noise in ("Error executing", "pydantic", "validation error", "Traceback", "internal error"):
+            assert noise not in text
+        assert text.endswith((".", "?")) and text.count(". ") + text.count("? ") + text.count("; ") >= 1, text
+        assert len(text) < 1500
+        return text
+
+
+@contextmanager
+def connected(target: Any, **options: Any) -> Iterator[Caller]:
+    with anyio.from_thread.start_blocking_portal() as portal:
+        with portal.wrap_async_context_manager(Client(target, **options)) as client:
+            yield Caller(portal, client)
+
+
+def over_stdio(home: Path, *roots: Path) -> StdioServerParameters:
+    """The command that a host's configuration starts."""
+    environment = {
+        "GRAPHRAG_MCP_HOME": str(home), "GRAPHRAG_MCP_ROOTS": os.pathsep.join(map(str, roots)),
+        "PYTHONPATH": str(ROOT),
+    }  # fmt: skip
+    return StdioServerParameters(command=sys.executable, args=["-m", "graphrag_mcp", "serve"], env=environment, cwd=str(roots[0]))

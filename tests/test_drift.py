@@ -1,0 +1,267 @@
+"""DRIFT: a walk over processes, branches, repeats, prunings, careless agents, a torn journal."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from graphrag_mcp import pack
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.query.drift import Drift
+from graphrag_mcp.query.walk import Walk, read_follow_ups, read_score
+from graphrag_mcp.store import sessions
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import DriftResult
+from tests.conftest import clean_environment
+
+QUESTION = "Why was the Meridian Tern lost, and who was right about the back-run?"
+FOLLOW_UPS = [
+    "What did the court of inquiry of 1969 conclude?",
+    "What did Tobias Fenn see from the gallery?",
+    "Where was the wreck found?",
+    "What does the radar at Corrie Head show?",
+    "Who was Ines Calloway?",
+]
+
+
+@pytest.fixture(scope="module")
+def snapshot(sample_home: Path) -> Snapshot:
+    return open_snapshot(sample_home / "corpora" / "sample")
+
+
+@pytest.fixture
+def drift(snapshot: Snapshot, tmp_path: Path) -> Drift:
+    return Drift(snapshot, tmp_path / "walk-1.jsonl")
+
+
+def begun(drift: Drift) -> DriftResult:
+    """A session whose root has been answered, with the first follow-up open."""
+    root = drift.start(QUESTION).open_node
+    return drift.step(root, "The court blamed the master [t1].", 60, FOLLOW_UPS)
+
+
+def statuses(drift: Drift) -> dict[str, str]:
+    return {node["query"]: node["status"] for _, node in drift.walk().graph.nodes(data=True)}
+
+
+def test_a_session_opens_with_cited_context_and_says_the_next_call(drift: Drift) -> None:
+    result = drift.start(QUESTION, max_tokens=3000)
+    assert (result.session_id, result.state, result.answered, result.done) == ("walk-1", "context", 0, False)
+    assert result.citations and "## Reports" in result.text and "## Sources" in result.text
+    assert result.next_call == (
+        f'drift_step(session_id="walk-1", node_id="{result.open_node}", answer="...", score=0-100, follow_ups=["..."])'
+    )
+    assert result.tokens <= 3000 and pack.size(result)[0] <= 3000
+
+
+def test_an_answer_opens_the_best_follow_up_and_keeps_the_others_on_the_frontier(drift: Drift) -> None:
+    result = begun(drift)
+    walk = drift.walk()
+    assert (result.answered, result.budget_left) == (1, 38)
+    assert walk.graph.nodes[result.open_node]["query"] in FOLLOW_UPS and result.citations
+    assert [node.id for node in result.frontier] == walk.frontier() and len(result.frontier) == 4
+    assert {node.parent for node in result.frontier} == {walk.root}
+
+
+def test_a_session_is_walked_over_three_processes(sample_home: Path, tmp_path: Path) -> None:
+    code = (
+        "import json, sys; from pathlib import Path; from graphrag_mcp.query.drift import Drift;"
+        "from graphrag_mcp.store.tables import open_snapshot;"
+        "d = Drift(open_snapshot(Path(sys.argv[1])), Path(sys.argv[2])); r = getattr(d, sys.argv[3])(*json.loads(sys.argv[4]));"
+        "print(json.dumps([r.open_node, r.answered, r.text]))"
+    )
+
+    def process(method: str, *arguments: object) -> list:
+        command = [sys.executable, "-c", code, str(sample_home / "corpora" / "sample"), str(tmp_path / "s.jsonl")]
+        done = subprocess.run(
+            [*command, method, json.dumps(arguments)], capture_output=True, encoding="utf-8", env=clean_environment()
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    root, _, _ = process("start", QUESTION)
+    opened, answered, _ = process("step", root, "The master was blamed [t1].", 70, FOLLOW_UPS)
+    assert answered == 1 and opened not in ("", root)
+    _, answered, text = process("finish")
+    assert answered == 1 and "The master was blamed [t1]." in text
+
+
+def test_two_branches_grow_from_one_node(drift: Drift) -> None:
+    begun(drift)
+    walk = drift.walk()
+    first, second = walk.frontier()[:2]
+    drift.step(first, open_next="none")
+    drift.step(first, "One branch.", 50, ["What is the sill?"], open_next="none")
+    drift.step(second, "Another, never opened.", 40, ["What is the Sule Channel?"], open_next="none")
+    graph = drift.walk().to_graph()
+    assert isinstance(graph, nx.MultiDiGraph)
+    assert {graph.nodes[one]["status"] for one in (first, second)} == {"answered"}
+    assert [graph.nodes[next(iter(graph.successors(one)))]["query"] for one in (first, second)] == [
+        "What is the sill?", "What is the Sule Channel?",
+    ]  # fmt: skip
+
+
+def test_a_follow_up_given_twice_is_one_node_with_two_edges(drift: Drift) -> None:
+    begun(drift)
+    walk = drift.walk()
+    repeat = walk.graph.nodes[walk.frontier()[-1]]["query"]
+    source = walk.frontier()[0]
+    result = drift.step(source, "Answered.", 30, [f"{repeat.rstrip('?')} ?"], open_next="none")
+    after = drift.walk()
+    assert set(after.graph) == set(walk.graph)
+    assert after.graph.in_degree(walk.frontier()[-1]) == 2
+    assert "repeat" in result.hint
+
+
+def test_questions_that_differ_by_a_year_are_two_nodes(drift: Drift) -> None:
+    root = drift.start(QUESTION).open_node
+    drift.step(root, "A.", 10, ["What did the survey of the Sound find in 1934?", "What did the survey of the Sound find in 2020?"])
+    assert len(drift.walk().graph) == 3
+
+
+def test_a_pruned_node_is_never_opened(drift: Drift) -> None:
+    opened = begun(drift).open_node
+    pruned = drift.walk().frontier()
+    result = drift.step(opened, "Answer.", 20, ["Who is Marit Fenn?"], prune=pruned)
+    assert drift.walk().graph.nodes[result.open_node]["query"] == "Who is Marit Fenn?"
+    assert all(drift.walk().graph.nodes[id]["status"] == "pruned" for id in pruned)
+    with pytest.raises(BadInput, match="was pruned"):
+        drift.step(pruned[0])
+
+
+def test_the_same_step_twice_changes_nothing(drift: Drift) -> None:
+    opened = begun(drift).open_node
+    once = drift.step(opened, "It was never out.", "85/100", ["Who was Magnus Tulloch?"])
+    size = drift.path.stat().st_size
+    again = drift.step(opened, "It was never out.", "85/100", ["Who was Magnus Tulloch?"])
+    assert drift.path.stat().st_size == size
+    assert (again.open_node, again.frontier, again.answered) == (once.open_node, once.frontier, once.answered)
+
+
+def test_a_new_answer_replaces_the_old_one_and_the_old_is_kept(drift: Drift) -> None:
+    root = drift.start(QUESTION).open_node
+    drift.step(root, "First thought.", 10, FOLLOW_UPS)
+    drift.step(root, "Second thought.", 90, open_next="none")
+    node = drift.walk().graph.nodes[root]
+    assert (node["answer"], node["score"]) == ("Second thought.", 90)
+    assert node["history"] == [{"answer": "First thought.", "score": 10}]
+
+
+@pytest.mark.parametrize("cut", [1, 10, 60])
+def test_a_torn_last_line_is_ignored_and_the_walk_goes_on(drift: Drift, cut: int) -> None:
+    opened = begun(drift).open_node
+    drift.path.write_bytes(drift.path.read_bytes()[:-cut])
+    result = drift.step(opened, "After the crash.", 50, ["Who was Samuel Iversen?"])
+    assert statuses(drift)["Who was Samuel Iversen?"] in ("frontier", "open")
+    assert result.answered == 2
+
+
+def test_an_unknown_node_is_an_error_that_lists_the_open_ones(drift: Drift) -> None:
+    opened = begun(drift).open_node
+    with pytest.raises(NotFound, match=opened):
+        drift.step("abcdefabcdef", "x", 1)
+
+
+def test_an_unknown_session_is_an_error_that_says_how_to_start_one(snapshot: Snapshot, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="drift_search"):
+        Drift(snapshot, tmp_path / "nothing.jsonl").finish()
+
+
+def test_an_empty_question_is_refused(drift: Drift) -> None:
+    with pytest.raises(BadInput):
+        drift.start("  \n ")
+    assert not drift.path.exists()
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [(85, 85), ("85", 85), ("85/100", 85), ("8/10", 80), ("8 out of 10", 80), ("72.5%", 72.5), (None, None), ("", None),
+     ("very good", None), (True, None), (float("nan"), None), (140, 100), (-3, 0), ({"score": 1}, None)],
+)  # fmt: skip
+def test_scores_are_read_as_agents_write_them(sent: object, read: float | None) -> None:
+    value, said = read_score(sent)
+    assert value == read
+    assert bool(said) == (sent not in (None, "") and (read is None or sent in (140, -3)))
+
+
+def test_two_hundred_follow_ups_become_five_and_it_is_said() -> None:
+    kept, said = read_follow_ups([f"What happened in {year}?" for year in range(1700, 1900)], 5)
+    assert kept == [f"What happened in {year}?" for year in range(1700, 1705)] and "200" in said
+    assert read_follow_ups("- one?\n2. two?\n\n", 5) == (["one?", "two?"], "")
+    assert read_follow_ups([{"query": "one?"}, 7, None, ""], 5) == (["one?"], "")
+    assert read_follow_ups(None, 5) == ([], "")
+
+
+def test_the_graph_proposes_follow_ups_when_the_agent_gives_none(drift: Drift) -> None:
+    root = drift.start(QUESTION)
+    cited = ", ".join(citation.id for citation in root.citations[:2])
+    result = drift.step(root.open_node, f"The inquiry did not believe the keeper [{cited}].", 60)
+    queries = [node["query"] for _, node in drift.walk().graph.nodes(data=True)][1:]
+    assert 1 <= len(queries) <= 5 and all("connected" in query for query in queries)
+    assert "graph proposed" in result.hint and result.open_node
+
+
+def test_depth_and_the_budget_of_nodes_end_the_walk(snapshot: Snapshot, tmp_path: Path) -> None:
+    drift = Drift(snapshot, tmp_path / "short.jsonl")
+    result = drift.start(QUESTION, depth=1, max_nodes=3)
+    result = drift.step(result.open_node, "One.", 50, FOLLOW_UPS)
+    result = drift.step(result.open_node, "Two.", 50, ["Is this too deep?"])
+    assert "Is this too deep?" not in statuses(drift) and not result.done
+    result = drift.step(result.open_node, "Three.", 50)
+    assert (result.done, result.budget_left, result.open_node) == (True, 0, "")
+    assert result.next_call == 'drift_finish(session_id="short")'
+
+
+def test_finish_ranks_merges_and_cites_within_the_budget(drift: Drift, snapshot: Snapshot) -> None:
+    opened = begun(drift).open_node
+    other, third = drift.walk().frontier()[:2]
+    drift.step(opened, "The wreck lay north of the strait, as the keeper had said [t2; t99999].", 95, open_next="none")
+    drift.step(other, "The wreck lay north of the strait, as the keeper had said [t2; t99999].", 30, open_next="none")
+    drift.step(third, "It is not known.", "unreadable", open_next="none")
+    result = drift.finish(max_tokens=1500)
+    assert result.done and result.tokens <= 1500
+    assert result.text.index("score 95") < result.text.index("score 60") < result.text.index("no score")
+    assert result.text.count("as the keeper had said") == 1 and "Also answers:" in result.text
+    assert "t99999 (gone)" in result.text and "t99999" in result.hint
+    assert any(citation.id.startswith("t2") for citation in result.citations)
+
+
+def test_finish_without_an_answer_says_so(drift: Drift) -> None:
+    drift.start(QUESTION)
+    result = drift.finish()
+    assert (result.state, result.done) == ("not_found", False) and "drift_step" in result.next_call
+
+
+def test_the_state_is_shown_as_json_mermaid_and_a_tree(drift: Drift) -> None:
+    begun(drift)
+    walk = drift.walk()
+    data = json.loads(walk.to_json())
+    assert {node["id"] for node in data["nodes"]} == set(walk.graph) and len(data["edges"]) == 5
+    assert data["session"]["query"] == QUESTION
+    assert walk.to_mermaid().startswith("flowchart TD") and walk.to_mermaid().count("-->") == 5
+    assert all(query in walk.to_markdown() for query in [QUESTION, *FOLLOW_UPS])
+
+
+def test_two_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "both.jsonl"
+    code = (
+        "import sys; from pathlib import Path; from graphrag_mcp.store import sessions\n"
+        "for n in range(100): sessions.append(Path(sys.argv[1]), {'who': sys.argv[2], 'n': n, 'pad': 'x' * 3000})"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, str(path), who], env=clean_environment()) for who in ("a", "b")
+    ]
+    assert [process.wait() for process in running] == [0, 0]
+    events = sessions.read(path)
+    assert [[event["n"] for event in events if event["who"] == who] for who in ("a", "b")] == [list(range(100))] * 2
+
+
+def test_the_same_events_fold_into_the_same_graph(drift: Drift) -> None:
+    begun(drift)
+    events = sessions.read(drift.path)
+    assert Walk(events).to_json() == Walk(events).to_json() == drift.walk().to_json()

@@ -1,0 +1,153 @@
+"""Packing: whole items within a budget, pages that lose nothing, the wall, cursors, references."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_mcp import pack
+from graphrag_mcp.pack import Item, Section, clamp_budget, compose, fill, finish, read_cursor, shorten, write_cursor
+from graphrag_mcp.text import count_tokens
+from graphrag_mcp.types import Citation, EntityResult, SearchResult
+
+ENGLISH = "The lamp was lit at dusk. The keeper wrote down the hour, as he had done for twenty-three years. "
+CHINESE = "灯塔看守人每天记录潮水。回流总是在大潮时出现，而且北风很强。"
+EMOJI = "🌊🗼 The sea turned 🌀 against them! "
+
+
+def place(number: int, text: str = ENGLISH) -> Citation:
+    return Citation(id=f"t{number}", title="Log", uri="notes/log.md", document_id="0" * 32, char_start=0, char_end=len(text))
+
+
+def items(count: int, text: str = ENGLISH) -> list[Item]:
+    return [Item(f"t{n}", f"[t{n}] Log (notes/log.md:1-1)\n{text}", place(n, text)) for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "used", "said"),
+    [(6000, 6000, False), (50, 200, True), (100_000, 20_000, True), (0, 4000, True), (-7, 4000, True)],
+)
+def test_a_budget_out_of_range_is_clamped_and_said(asked: int, used: int, said: bool) -> None:
+    budget, hint = clamp_budget(asked, 4000)
+    assert (budget, bool(hint)) == (used, said)
+
+
+def test_items_are_taken_whole_and_in_order_until_one_does_not_fit() -> None:
+    some = items(50)
+    page = fill([Section("Sources", some, 1.0)], 1000)
+    taken = page.taken["Sources"]
+    assert taken == some[: len(taken)] and 0 < len(taken) < 50
+    assert sum(map(pack.cost, taken)) <= 1000 < sum(map(pack.cost, some[: len(taken) + 1]))
+    assert page.offsets == (len(taken),) and page.more
+
+
+def test_a_section_that_has_little_gives_its_share_back_to_the_text() -> None:
+    few = [Item("e1", "- [e1] Corrie Head (location)", None, "Entities")]
+    with_few = fill([Section("Entities", few, 0.5), Section("Sources", items(50), 0.5)], 2000)
+    alone = fill([Section("Sources", items(50), 0.5)], 2000)
+    assert len(with_few.taken["Sources"]) >= len(alone.taken["Sources"]) - 1
+
+
+def test_a_section_keeps_its_share_against_a_greedy_neighbour() -> None:
+    entities = [Item(f"e{n}", f"- [e{n}] {ENGLISH}", None, "Entities") for n in range(40)]
+    page = fill([Section("Sources", items(50), 0.5), Section("Entities", entities, 0.3)], 2000)
+    assert sum(map(pack.cost, page.taken["Entities"])) >= 0.3 * 2000 - pack.cost(entities[0])
+
+
+def test_an_item_larger_than_the_budget_is_cut_at_a_sentence_end_and_its_span_shortened() -> None:
+    page = fill([Section("Sources", items(2, ENGLISH * 200), 1.0)], 300)
+    (only,) = page.taken["Sources"]
+    body = only.text.partition("\n")[2]
+    assert page.cut and page.offsets == (1,)
+    assert body.endswith((". …", "years. …")) and pack.cost(only) <= 300
+    assert only.citation is not None
+    assert (ENGLISH * 200)[: only.citation.char_end] == body.removesuffix(" …")
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE, EMOJI, "x" * 5000, "\n\n", '"\\' * 900])
+@pytest.mark.parametrize("budget", [30, 100, 400])
+def test_a_shortened_text_fits_and_is_a_beginning_of_the_text(text: str, budget: int) -> None:
+    long = text * 40
+    kept = shorten(long, budget)
+    assert long.startswith(kept)
+    assert count_tokens(json.dumps(kept, ensure_ascii=False)) <= budget + 2
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.text(min_size=1, max_size=400), min_size=1, max_size=12), st.integers(200, 3000),
+    st.sampled_from([ENGLISH, CHINESE, EMOJI]),
+)  # fmt: skip
+def test_no_result_passes_its_budget_and_pages_show_every_item_once(texts: list[str], budget: int, filler: str) -> None:
+    all_items = [Item(f"t{n}", f"[t{n}] x\n{text} {filler}", place(n)) for n, text in enumerate(texts)]
+    shown: list[str] = []
+    offset = 0
+    for _ in range(len(texts) + 1):
+        section = Section("Sources", all_items[offset:], 1.0, offset)
+        result = compose(SearchResult(), [section], budget, lambda after: write_cursor(1, "q", after))
+        data = json.dumps(result.model_dump(), ensure_ascii=False)
+        assert max(count_tokens(data), count_tokens(result.text)) <= result.tokens + 1 and result.tokens <= budget
+        shown += re.findall(r"^\[(t\d+)\] x", result.text, re.MULTILINE)
+        if not result.next_cursor:
+            break
+        (offset,) = read_cursor(result.next_cursor, 1, "q", 1) or (0,)
+    assert shown == [item.id for item in all_items]
+
+
+def test_the_wall_shortens_lists_and_text_of_any_result() -> None:
+    result = EntityResult(text=ENGLISH * 300, relationships=[{"id": f"r{n}", "entity": ENGLISH} for n in range(200)])
+    done = finish(result, 500)
+    assert done.truncated and pack.size(done)[0] <= 500 and done.text.endswith("…")
+
+
+def test_the_wall_cites_only_what_the_text_still_shows() -> None:
+    text = "\n\n".join(item.text for item in items(30))
+    done = finish(SearchResult(text=text, citations=[place(n) for n in range(30)]), 700)
+    assert done.citations and all(f"[{citation.id}]" in done.text for citation in done.citations)
+
+
+def test_the_wall_holds_the_character_cap_too() -> None:
+    done = finish(SearchResult(text="e " * 60_000), 10**6)
+    assert pack.size(done)[1] <= pack.CHARACTERS
+
+
+def test_a_result_within_its_budget_is_left_as_it_is() -> None:
+    done = finish(SearchResult(text=ENGLISH), 2000)
+    assert (done.text, done.truncated) == (ENGLISH, False)
+    assert 0 < done.tokens <= 2000
+
+
+def test_a_cursor_of_another_generation_or_question_is_refused() -> None:
+    cursor = write_cursor(7, "who?", (3, 0))
+    assert read_cursor(cursor, 7, "who?", 2) == (3, 0)
+    assert read_cursor("", 7, "who?", 2) == (0, 0)
+    wrong = [(cursor, 8, "who?", 2), (cursor, 7, "what?", 2), (cursor, 7, "who?", 3), ("junk", 7, "who?", 2)]
+    assert [read_cursor(*one) for one in wrong] == [None] * 4
+
+
+def test_references_become_aliases_and_unknown_ids_go() -> None:
+    one, two, gone = "1" * 32, "2" * 32, "f" * 32
+    text = f"He saw it. [Data: Entities ({one}, {gone}); Sources ({two})] And [Data: Sources ({gone})]."
+    aliases = {"Entities": {one: "e4"}, "Sources": {two: "t9"}}
+    assert pack.referenced_ids(text) == {"Entities": [one, gone], "Sources": [two, gone]}
+    assert pack.render_references(text, aliases) == "He saw it. [Data: Entities (e4); Sources (t9)] And."
+
+
+def test_more_than_five_references_end_in_more() -> None:
+    ids = [f"{n:032x}" for n in range(8)]
+    text = f"[Data: Sources ({', '.join(ids)})]"
+    shown = pack.render_references(text, {"Sources": {id: f"t{n}" for n, id in enumerate(ids)}})
+    assert shown == "[Data: Sources (t0, t1, t2, t3, t4, +more)]"
+
+
+def test_delimiters_inside_columns_are_escaped() -> None:
+    assert pack.columns("e1", "a|b\\c", "two\nlines", 3) == r"e1|a\|b\\c|two lines|3"
+
+
+@pytest.mark.parametrize(("parts", "part", "alias"), [(1, 1, "t33"), (3, 2, "t33.2")])
+def test_a_passage_has_a_part_in_its_alias_only_when_its_unit_has_several(parts: int, part: int, alias: str) -> None:
+    assert pack.passage_alias({"n": 33, "part": part, "parts": parts}) == alias

@@ -1,0 +1,351 @@
+"""The searches and look-ups over a real index of the sample corpus, in English and Chinese."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp import pack
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query import fused, global_
+from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source, search_text
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText, Result, SearchResult
+from tests.conftest import ROOT
+
+DATA = ROOT.parent / "shared" / "data"
+QUESTION = "What did the court of inquiry conclude about Captain Renwick?"
+CHINESE = "海槛最浅处有多少米？"
+
+
+@pytest.fixture(scope="module")
+def snapshot(sample_home: Path) -> Snapshot:
+    return open_snapshot(sample_home / "corpora" / "sample")
+
+
+@pytest.fixture(scope="module")
+def texts(snapshot: Snapshot) -> dict[str, str]:
+    rows = snapshot.rows("documents", "", ["id", "text"])
+    return dict(zip(rows["id"].to_pylist(), rows["text"].to_pylist(), strict=True))
+
+
+# ---- local ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "uri", "words"),
+    [
+        (QUESTION, ("meridian-tern.md", "inquiry-1969.txt"), "own error"),
+        (CHINESE, ("back-run-analysis.md",), "十一点二米"),
+        ("二〇一八年谁来码头接沈若岚？", ("shen-ruolan-diary.md",), "顾一舟"),
+        ("How many hectares of eelgrass are there?", ("eelgrass-survey.md",), "118 hectares"),
+    ],
+)
+def test_a_question_finds_its_passage_among_the_first(
+    snapshot: Snapshot, question: str, uri: tuple[str, ...], words: str
+) -> None:
+    result = local_search(snapshot, question)
+    assert result.state == "context" and words in result.text
+    assert any(citation.uri.endswith(uri) for citation in result.citations[:2])
+
+
+def test_citations_stand_best_first_and_give_the_exact_place(snapshot: Snapshot, texts: dict[str, str]) -> None:
+    result = local_search(snapshot, QUESTION)
+    scores = [citation.score for citation in result.citations]
+    assert scores == sorted(scores, reverse=True) and scores[0] == 1.0 and len(scores) > 3
+    for citation in result.citations:
+        assert texts[citation.document_id][citation.char_start : citation.char_end].strip() in result.text
+        assert f"[{citation.id}] " in result.text and 1 <= citation.line_start <= citation.line_end
+
+
+def test_the_same_question_gives_the_same_result(snapshot: Snapshot) -> None:
+    assert local_search(snapshot, QUESTION) == local_search(snapshot, QUESTION)
+
+
+SEARCHES: dict[str, Callable[..., Result]] = {
+    "local": local_search,
+    "detailed": lambda s, q, **k: local_search(s, q, response_format="detailed", **k),
+    "global": global_search,
+    "text": search_text,
+    "overview": lambda s, q, **k: local_search(s, "", **k),
+    "entity": lambda s, q, **k: get_entity(s, "Tobias Fenn", **k),
+    "report": lambda s, q, **k: get_community_report(s, "c1", response_format="detailed", **k),
+    "source": lambda s, q, **k: get_source(s, ["d1", "d2", "d3"], **k),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("budget", [50, 200, 450, 1500, 6000, 100_000])
+def test_no_result_passes_its_budget(snapshot: Snapshot, search: str, budget: int) -> None:
+    for question in (QUESTION, CHINESE, "🌊 back-run 🗼"):
+        result = SEARCHES[search](snapshot, question, max_tokens=budget)
+        used = min(max(budget, pack.LOWEST), pack.HIGHEST)
+        tokens, characters = pack.size(result)
+        assert tokens <= result.tokens <= used and characters <= pack.CHARACTERS
+        assert result.text and (used == budget or str(budget) in result.hint)
+
+
+@pytest.mark.parametrize("response_format", ["concise", "detailed"])
+def test_pages_show_every_passage_exactly_once(snapshot: Snapshot, response_format: str) -> None:
+    ranked = [one.id for one in fused.retrieve(snapshot, QUESTION).passages]
+    rows = snapshot.by_key("passages", ranked, "id", ["n", "part", "parts"]).to_pylist()
+    cursor, shown, lines = "", [], []
+    for _ in range(100):
+        page = local_search(snapshot, QUESTION, max_tokens=1500, response_format=response_format, cursor=cursor)
+        shown += [citation.id for citation in page.citations]
+        lines += re.findall(r"^(?:- \[)?(e\d+)[\]|]", page.text, re.MULTILINE)
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    assert shown == [pack.passage_alias(row) for row in rows]
+    assert len(lines) == len(set(lines)) == 10
+
+
+def test_a_cursor_of_another_question_or_generation_is_stale(snapshot: Snapshot) -> None:
+    cursor = local_search(snapshot, QUESTION, max_tokens=600).next_cursor
+    for result in (local_search(snapshot, CHINESE, cursor=cursor), search_text(snapshot, QUESTION, cursor=cursor)):
+        assert (result.state, result.citations) == ("stale", []) and "Search again" in result.hint
+    generation, rest = cursor.split(".", 1)
+    assert local_search(snapshot, QUESTION, cursor=f"{int(generation) + 1}.{rest}").state == "stale"
+
+
+def test_detailed_has_its_blocks_with_columns(snapshot: Snapshot) -> None:
+    text = local_search(snapshot, "Tobias Fenn and the back-run", response_format="detailed").text
+    heads = ["## Reports\nid|title|occurrence weight|content|rank\nc", "## Entities\nid|entity|description|number of relationships\ne",
+             "## Relationships\nid|source|target|description|weight|links\nr", "## Sources\n[t"]  # fmt: skip
+    places = [text.find(head) for head in heads]
+    assert -1 not in places and places == sorted(places)
+    assert not re.search(r"\b[0-9a-f]{32}\b", text)
+
+
+def test_an_empty_question_gives_an_overview(snapshot: Snapshot) -> None:
+    result = local_search(snapshot, "  ")
+    assert (result.mode, result.state) == ("overview", "context") and result.communities
+    assert "## Entities\n- [e" in result.text and "## Reports" in result.text and result.coverage["documents"] > 10
+
+
+def test_what_is_nowhere_is_not_found_and_near_names_are_given(snapshot: Snapshot) -> None:
+    result = local_search(snapshot, "Xqzwv Calowey")
+    assert (result.state, result.citations) == ("not_found", [])
+    assert "Calloway" in result.text and "get_entity" in result.hint
+
+
+def test_a_name_that_is_nowhere_is_said_beside_the_context(snapshot: Snapshot) -> None:
+    assert "'Zorblax" in local_search(snapshot, "When did Zorblax Quuxton visit the lighthouse?").hint
+    assert "Nowhere" not in local_search(snapshot, QUESTION).hint
+
+
+def test_a_question_of_a_megabyte_is_answered(snapshot: Snapshot) -> None:
+    result = local_search(snapshot, (QUESTION + " ") * 18_000)
+    assert result.state == "context" and "20000 characters" in result.hint
+
+
+@pytest.mark.parametrize("question", ["'", '"', "\\", "a OR b'; --", "(((", "\x00", "*:*", "🗼", "\ud800", "%_"])
+def test_strange_questions_are_no_error(snapshot: Snapshot, question: str) -> None:
+    for search in (local_search, global_search, search_text):
+        assert search(snapshot, question).text
+    assert get_entity(snapshot, question).text
+
+
+def test_an_empty_corpus_says_what_to_do(tmp_path: Path) -> None:
+    request = IndexRequest(texts=(InlineText("A note.", "a"),))
+    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+    empty = open_snapshot(tmp_path / "c")
+    empty = Snapshot(empty.folder, type(empty.manifest)(corpus="c", generation=9))
+    for search in (local_search, global_search, search_text):
+        result = search(empty, "anything")
+        assert (result.state, result.citations) == ("not_found", []) and "index_documents" in result.hint
+
+
+# ---- global --------------------------------------------------------------------------------------
+
+
+def test_global_gives_cited_points_and_counts_what_it_rated(snapshot: Snapshot) -> None:
+    result = global_search(snapshot, "How does the back-run affect the eelgrass?")
+    assert result.state == "context" and result.communities and result.citations
+    assert "[Data: " in result.text and not re.search(r"\b[0-9a-f]{32}\b", result.text)
+    assert result.coverage["rated"] == result.coverage["kept"] + result.coverage["pruned"] <= result.coverage["reports"]
+    assert "eelgrass" in result.text.partition("\n- ")[2][:1500].lower()
+
+
+def test_a_level_covers_each_entity_once(snapshot: Snapshot) -> None:
+    rows = snapshot.rows("reports", "", ["id", "level", "entity_ids"]).to_pylist()
+    for level in range(max(row["level"] for row in rows) + 2):
+        kept, _ = global_.select(snapshot, "", level)
+        members = [id for row in rows if row["id"] in {one.id for one in kept} for id in row["entity_ids"]]
+        assert members and len(members) == len(set(members))
+
+
+def test_dynamic_selection_never_gives_a_parent_with_its_child(snapshot: Snapshot) -> None:
+    kept, _ = global_.select(snapshot, "What did Tobias Fenn and Ines Calloway know about the back-run?")
+    ids = {one.id for one in kept}
+    assert kept and not any(one.parent in ids for one in kept)
+    assert all(one.rating >= global_.THRESHOLD for one in kept)
+
+
+def test_a_wholly_general_question_gets_the_weightiest_reports(snapshot: Snapshot) -> None:
+    general = global_search(snapshot, "What are the main themes of this corpus?")
+    assert general.state == "context" and general.communities == global_search(snapshot, "").communities
+
+
+def test_a_question_about_nothing_here_has_no_points(snapshot: Snapshot) -> None:
+    result = global_search(snapshot, "Xqzwv quuxton")
+    assert (result.state, result.communities) == ("not_found", []) and "search_text" in result.hint
+
+
+def test_points_are_paged_without_repeats(snapshot: Snapshot) -> None:
+    cursor, points = "", []
+    for _ in range(60):
+        page = global_search(snapshot, "back-run", max_tokens=1200, cursor=cursor)
+        points += re.findall(r"^- .*$", page.text, re.MULTILINE)
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    whole = [item.text for item in global_._points(snapshot, "back-run", global_.select(snapshot, "back-run")[0], False)[0]]
+    assert points == whole and len(points) > 3
+
+
+# ---- look-ups ------------------------------------------------------------------------------------
+
+
+def test_an_entity_is_found_by_name_alias_id_and_case(snapshot: Snapshot) -> None:
+    found = get_entity(snapshot, "Tobias Fenn")
+    assert found.title == "Tobias Fenn" and found.citations and found.relationships and found.communities
+    for name in ("tobias fenn", "  “Tobias Fenn” ", found.id, f"[{found.id}]", "Tobias Fenn's"):
+        assert get_entity(snapshot, name).id == found.id
+    assert get_entity(snapshot, "沈若岚").title == "沈若岚"
+
+
+def test_every_relationship_of_an_entity_names_a_real_other_end(snapshot: Snapshot) -> None:
+    found = get_entity(snapshot, "Tobias Fenn")
+    for one in found.relationships:
+        assert get_entity(snapshot, one["entity_id"]).title == one["entity"]
+
+
+def test_an_ambiguous_or_misspelt_name_gives_candidates_with_facts(snapshot: Snapshot) -> None:
+    misspelt = get_entity(snapshot, "Ines Caloway")
+    assert misspelt.state == "not_found" and "Ines Calloway" in [one["title"] for one in misspelt.candidates]
+    assert set(misspelt.candidates[0]) == {"id", "title", "type", "degree"}
+    assert get_entity(snapshot, misspelt.candidates[0]["id"]).state == "context"
+
+
+def test_no_name_is_an_error_that_says_how_to_ask(snapshot: Snapshot) -> None:
+    with pytest.raises(BadInput, match="e12"):
+        get_entity(snapshot, " ")
+
+
+def test_a_report_has_members_family_and_sources(snapshot: Snapshot) -> None:
+    id = global_search(snapshot, "").communities[0]
+    brief, whole = (get_community_report(snapshot, id, response_format=f) for f in ("concise", "detailed"))
+    assert brief.id == whole.id == id and brief.members and brief.citations and not brief.stale
+    assert not re.search(r"\b[0-9a-f]{32}\b", brief.text + whole.text)
+    for child in whole.children:
+        assert get_community_report(snapshot, child).parent == id
+    assert get_community_report(snapshot, id.removeprefix("c")).id == id
+
+
+def test_an_unknown_report_is_an_error_with_the_valid_range(snapshot: Snapshot) -> None:
+    with pytest.raises(NotFound, match=r"c1 to c\d+"):
+        get_community_report(snapshot, "c99999")
+
+
+@pytest.mark.parametrize(
+    "query", ['"anchored at one end to Little Orrin"', '"ANCHORED  at one end to\nlittle orrin"', "“anchored at one end”", "「海槛最浅处为」"]
+)
+def test_quoted_words_must_stand_there_literally(snapshot: Snapshot, query: str) -> None:
+    def plain(text: str) -> str:
+        return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+    result = search_text(snapshot, query)
+    assert result.citations and plain(query.strip('"“”「」')) in plain(result.text)
+
+
+def test_words_that_stand_apart_are_no_literal(snapshot: Snapshot) -> None:
+    result = search_text(snapshot, '"Orrin to Little anchored"')
+    assert (result.state, result.citations) == ("not_found", [])
+    assert search_text(snapshot, "Orrin to Little anchored").citations
+
+
+def test_a_fragment_of_a_word_is_found_in_quotes(snapshot: Snapshot) -> None:
+    assert "eelgrass" in search_text(snapshot, '"eelgra"').text
+
+
+def test_the_exact_text_of_every_kind_of_id_is_given(snapshot: Snapshot, texts: dict[str, str]) -> None:
+    entity = get_entity(snapshot, "Tobias Fenn")
+    for id in ("t1", "d1", entity.id, entity.relationships[0]["id"], "c1", "[t2]", "Sources (t1, t3)"):
+        result = get_source(snapshot, [id], max_tokens=8000)
+        assert result.sources
+        for one in result.sources:
+            assert texts[one["document_id"]][one["char_start"] : one["char_end"]] in result.text
+    assert {one["uri"] for one in get_source(snapshot, ["d2"]).sources} == {get_source(snapshot, ["d2"]).sources[0]["uri"]}
+
+
+def test_a_document_is_covered_by_its_passages(snapshot: Snapshot, texts: dict[str, str]) -> None:
+    sources = get_source(snapshot, ["d1"], max_tokens=20_000).sources
+    text = texts[sources[0]["document_id"]]
+    assert "".join(text[one["char_start"] : one["char_end"]] for one in sources).split() == text.split()
+
+
+def test_neighbours_are_added_on_both_sides(snapshot: Snapshot) -> None:
+    rows = snapshot.rows("passages", "position = 1", ["n", "part", "parts", "document_id"]).to_pylist()
+    alone = get_source(snapshot, [pack.passage_alias(rows[0])], max_tokens=9000).sources
+    around = get_source(snapshot, [pack.passage_alias(rows[0])], max_tokens=9000, around=1).sources
+    assert len(alone) == 1 and len(around) > 1 and alone[0] in around
+    assert [one["char_start"] for one in around] == sorted(one["char_start"] for one in around)
+
+
+def test_unknown_sources_are_named_and_only_unknown_ones_are_an_error(snapshot: Snapshot) -> None:
+    assert "t99999" in get_source(snapshot, ["t1", "t99999"]).hint
+    with pytest.raises(NotFound, match=r"text units t1 to t\d+"):
+        get_source(snapshot, ["t99999", "nonsense"])
+    with pytest.raises(BadInput):
+        get_source(snapshot, [])
+    assert "first 20" in get_source(snapshot, [f"t{n}" for n in range(1, 30)]).hint
+
+
+def test_what_does_not_fit_is_named_in_the_next_call(snapshot: Snapshot) -> None:
+    result = get_source(snapshot, ["d1"], max_tokens=700)
+    assert result.truncated and result.next_call.startswith('get_source(ids=["t')
+
+
+# ---- retrieval -----------------------------------------------------------------------------------
+
+
+def recall(snapshot: Snapshot, questions: list[dict], weights: fused.Weights) -> float:
+    listed = snapshot.rows("passages", "", ["id", "uri"])
+    uri = dict(zip(listed["id"].to_pylist(), listed["uri"].to_pylist(), strict=True))
+    found = 0.0
+    for question in questions:
+        ranked = list(dict.fromkeys(uri[one.id] for one in fused.retrieve(snapshot, question["question"], weights).passages))
+        gold = {f"text:{id}" for id in question["gold"]}
+        found += len(gold & set(ranked[:5])) / len(gold)
+    return found / len(questions)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the evaluation data is not beside the repository")
+def test_title_links_find_the_second_hop(tmp_path: Path) -> None:
+    folder = DATA / "hotpot_train100"
+    questions = [json.loads(line) for line in open(folder / "queries.jsonl", encoding="utf-8")][:30]
+    corpus = [json.loads(line) for line in open(folder / "corpus.jsonl", encoding="utf-8")]
+    gold = {id for question in questions for id in question["gold"]}
+    chosen = [one for number, one in enumerate(corpus) if one["id"] in gold or number % 4 == 0]
+    texts = tuple(InlineText(one["text"], one["id"], one["title"]) for one in chosen)
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    quiet = fused.Weights(named=0, holds=0, link=0, shared=0, quiet=0)
+    assert recall(snapshot, questions, fused.Weights()) >= max(0.9, recall(snapshot, questions, quiet) + 0.05)
+
+
+def test_a_search_result_is_what_agents_are_promised(snapshot: Snapshot) -> None:
+    result = local_search(snapshot, QUESTION)
+    assert isinstance(result, SearchResult) and result.corpus == "sample" and result.mode == "local"
+    assert set(result.coverage) == {"passages", "linked", "entities"} and result.next_cursor
