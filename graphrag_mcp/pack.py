@@ -95,7 +95,7 @@ def cost(item: Item) -> int:
     """Tokens the item adds to a result: its text as a JSON string, its citation, a little for what is between."""
     text = item.text
     tokens = item.tokens or count_tokens(text)
-    escaped = len(json.dumps(text, ensure_ascii=False)) - len(text) - 2  # characters that JSON adds, a token each at most
+    escaped = len(json.dumps(text, ensure_ascii=False)) - len(text) - 2  # what JSON adds, a token each at most
     fields: list[Any] = [citation.model_dump() for citation in item.citations()]
     if item.data is not None:
         fields.append(dict(item.data))
@@ -179,10 +179,12 @@ def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
     citation = item.citation
     if citation is not None:
         lost_lines = body[len(kept) :].count("\n")
-        citation = citation.model_copy(update={
-            "char_end": citation.char_start + len(kept),
-            "line_end": max(citation.line_start, citation.line_end - lost_lines),
-        })
+        citation = citation.model_copy(
+            update={
+                "char_end": citation.char_start + len(kept),
+                "line_end": max(citation.line_start, citation.line_end - lost_lines),
+            }
+        )
     return replace(item, text=f"{head}\n{kept} …" if head else f"{kept} …", citation=citation)
 
 
@@ -230,10 +232,12 @@ def markdown(sections: Sequence[Section], page: Page) -> str:
 
 def columns(*values: object) -> str:
     """One row of a block with columns: `|` between values, escaped inside them, no line breaks."""
-    return "|".join(re.sub(r"\s+", " ", str(value)).strip().replace("\\", "\\\\").replace("|", "\\|") for value in values)
+    flat = (re.sub(r"\s+", " ", str(value)).strip() for value in values)
+    return "|".join(value.replace("\\", "\\\\").replace("|", "\\|") for value in flat)
 
 
 # ---- the wall ----------------------------------------------------------------------------------
+
 
 def size(result: Result) -> tuple[int, int]:
     """(tokens, characters) of a result: the larger of its text and its JSON."""
@@ -242,42 +246,47 @@ def size(result: Result) -> tuple[int, int]:
 
 
 def finish(result: ResultType, max_tokens: int) -> ResultType:
-    """Set `tokens`; a result over its budget loses list entries from the end and text from the end until it fits.
+    """Set `tokens`; a result over its budget is shortened until it fits: long side fields, then lists, then the text.
 
     What the text no longer shows is cited no longer. The caller has packed with `fill` before, so this is the wall
     behind it and normally changes nothing.
     """
     result.tokens = max_tokens
     tokens, characters = size(result)
-    for attempt in range(24):
+    for attempt in range(28):
         if tokens <= max_tokens and characters <= CHARACTERS:
             break
         over = max(tokens / max_tokens, characters / CHARACTERS)
-        _shrink(result, max(0.0, 0.97 / over - 0.02 * attempt))
+        _shrink(result, max(0.0, 0.97 / over - 0.02 * attempt), attempt)
         tokens, characters = size(result)
     result.tokens = tokens
     return result
 
 
-def _shrink(result: Result, keep: float) -> None:
-    """Keep about this share of the text and of every list of the result."""
+def _shrink(result: Result, keep: float, attempt: int) -> None:
+    """Keep about this share: at first of side fields, from the second attempt of lists, from the third of the text."""
     result.truncated = True
-    shown = math.floor(len(result.text) * keep)
-    if shown < len(result.text):
-        text = result.text[:shown]
-        ends = [end for _, end in sentences(text)][:-1]
-        result.text = (text[: ends[-1]] if ends else text).rstrip() + " …" if text else ""
+    longest = max(240 - 60 * attempt, 0)
     for name, value in result:
-        if name == "citations":
-            cited = [citation for citation in value if f"[{citation.id}]" in result.text]
-            setattr(result, name, cited or value[: math.floor(len(value) * keep)])
-        elif isinstance(value, list):
+        if isinstance(value, str) and name in ("hint", "next_call", "description", "title") and len(value) > longest:
+            setattr(result, name, value[:longest].rstrip() + " …" if longest else "")
+        elif isinstance(value, list) and name != "citations" and attempt >= 1:
             setattr(result, name, value[: math.floor(len(value) * keep)])
-        elif isinstance(value, str) and name in ("hint", "next_call", "description", "title") and len(value) > 400:
-            setattr(result, name, value[:400].rstrip() + " …")
+    if attempt >= 2:
+        text = result.text[: math.floor(len(result.text) * keep)]
+        if len(text) < len(result.text):
+            ends = [end for _, end in sentences(text)][:-1]
+            result.text = (text[: ends[-1]] if ends else text).rstrip() + " …" if text else ""
+    cited = getattr(result, "citations", [])
+    if cited and attempt >= 1:
+        shown = [citation for citation in cited if f"[{citation.id}]" in result.text]
+        if len(shown) == len(cited) and attempt > 8:
+            shown = cited[: math.floor(len(cited) * keep)]
+        result.citations = shown  # type: ignore[attr-defined]
 
 
 # ---- cursors ------------------------------------------------------------------------------------
+
 
 def write_cursor(generation: int, query: str, offsets: Iterable[int]) -> str:
     """Where the next page starts, tied to one generation and one question."""
@@ -297,6 +306,7 @@ def read_cursor(cursor: str, generation: int, query: str, count: int) -> tuple[i
 
 # ---- aliases and citations -----------------------------------------------------------------------
 
+
 def passage_alias(row: Mapping[str, Any]) -> str:
     """`t33`, or `t33.2` where the text unit has several passages."""
     return f"t{row['n']}" if row["parts"] <= 1 else f"t{row['n']}.{row['part']}"
@@ -305,9 +315,15 @@ def passage_alias(row: Mapping[str, Any]) -> str:
 def citation(row: Mapping[str, Any], score: float = 0.0) -> Citation:
     """The citation of a row of the table `passages`."""
     return Citation(
-        id=passage_alias(row), title=row["title"], uri=row["uri"], document_id=row["document_id"],
-        char_start=row["char_start"], char_end=row["char_end"], line_start=row["line_start"],
-        line_end=row["line_end"], score=round(score, 4),
+        id=passage_alias(row),
+        title=row["title"],
+        uri=row["uri"],
+        document_id=row["document_id"],
+        char_start=row["char_start"],
+        char_end=row["char_end"],
+        line_start=row["line_start"],
+        line_end=row["line_end"],
+        score=round(score, 4),
     )
 
 

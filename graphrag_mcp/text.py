@@ -9,18 +9,19 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 # ---- scripts ------------------------------------------------------------------------------------
-
-_HAN = "々〆〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31f0-\u31ff\uff66-\uff9f"
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb"
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer: no spaces between words
-_CJK = _HAN + _KANA + _HANGUL
-_CJK_CHAR = re.compile(f"[{_CJK}]")
+_CJK = (
+    "々〆〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31f0-\u31ff\uff66-\uff9f"  # kana, bopomofo
+    + _HANGUL
+)
+_UNSPACED = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer: no spaces between words
+_CJK_CHAR, _UNSPACED_CHAR, _HANGUL_RUN = (re.compile(p) for p in (f"[{_CJK}]", f"[{_UNSPACED}]", f"[{_HANGUL}]+"))
 
 
 def is_cjk(ch: str) -> bool:
@@ -38,8 +39,27 @@ class Lines:
         return bisect_right(self._ends, offset) + 1
 
 
-# ---- tokens -------------------------------------------------------------------------------------
+def _fold_table() -> dict[int, str | None]:
+    """Latin and Greek letters without their marks; loose marks and invisible characters go (Indic, kana marks stay)."""
+    gone = (*range(0x300, 0x370), *range(0x591, 0x5BE), *range(0x64B, 0x660), 0x640, 0x670, 0xAD, 0x2060, 0xFEFF)
+    table: dict[int, str | None] = {code: None for code in (*gone, *range(0x200B, 0x2010))}
+    for code in (*range(0xC0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2000)):
+        base = "".join(ch for ch in unicodedata.normalize("NFKD", chr(code)) if not unicodedata.combining(ch))
+        if chr(code).isalpha() and base.isalpha() and base != chr(code):
+            table[code] = base
+    table.update({ord(a): b for a, b in zip("łøđıħŧð", "lodihtd", strict=True)})
+    table.update({ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("’"): "'", ord("‘"): "'", ord("ʼ"): "'"})
+    return table
 
+
+_FOLD = _fold_table()
+
+
+def _folded(text: str) -> str:
+    return text.casefold() if text.isascii() else text.casefold().translate(_FOLD)
+
+
+# ---- tokens -------------------------------------------------------------------------------------
 # Costs are in sixteenths of a token. Rows: a letter (last row: start of the word); columns: the letter after it (last
 # column: end of the word); base 36. A fit of o200k_base counts on running text in 100 languages that asked for a mean
 # of 1.2 in each and at most 1.36 in English and code. Pairs that English hardly uses cost most, which is what tells a
@@ -54,73 +74,67 @@ _PAIR_ROWS = (
     "805iaiggccf73a02l9037h0mg50 2a7b1lbzdlo530aakam41cdia5d 23075675348816416212541d092 "
 )
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_PAIR = {
-    a + b: int(cost, 36)
-    for a, row in zip(_LETTERS + "^", _PAIR_ROWS.split(), strict=True)
-    for b, cost in zip(_LETTERS + "$", row, strict=True)
-}
+_KEYS = (a + b for a in _LETTERS + "^" for b in _LETTERS + "$")
+_PAIR = dict(zip(_KEYS, (int(cost, 36) for cost in _PAIR_ROWS.replace(" ", "")), strict=True))
 _TITLE, _MARK = 7, 12  # same fit: a capital first letter, an accent
-# Blocks by first character, up to the next row: cost of one character. Measured tokens per letter beside it, worst text.
+# First character of a block, cost of each of its characters; in words what was measured on the worst text (names).
 _BLOCKS = (
-    (0x80, 32),  # controls, Latin-1 signs, single accented letters: at most 2
-    (0x370, 12),  # Greek 0.57 on names
-    (0x400, 16), (0x410, 9), (0x450, 16),  # Cyrillic 0.53, letters that Russian lacks 0.9
-    (0x530, 10), (0x590, 16), (0x5D0, 10), (0x600, 11), (0x656, 18),  # Armenian 0.42, Hebrew 0.54, Arabic 0.57, others 1
-    (0x900, 12), (0xA00, 15), (0xA80, 12), (0xB00, 22), (0xB80, 13), (0xD80, 14),  # Hindi 0.58 ... Oriya 1.16 ... Sinhala 0.7
-    (0xE00, 11), (0xE80, 20), (0xF00, 30), (0x1000, 12), (0x10A0, 10), (0x1100, 32),  # Thai 0.58, Tibetan 1.6, Georgian 0.52
-    (0x1780, 14), (0x1800, 32), (0x1E00, 32), (0x1F00, 32), (0x2000, 32), (0x200D, 12), (0x200E, 32),
-    (0x2010, 16), (0x2027, 32), (0x2190, 32), (0x2300, 40), (0x2500, 24), (0x2600, 32), (0x27C0, 48),
-    (0x2E80, 40), (0x3001, 18), (0x3003, 32), (0x3005, 18), (0x3012, 32), (0x3041, 16), (0x3100, 32),  # kana 0.86 on names
-    (0x3400, 48), (0x4E00, 34), (0xA000, 48), (0xAC00, 17), (0xD7A4, 48), (0xF900, 48), (0xFE00, 12), (0xFE10, 40), (0xFF01, 24),
-    (0xFFF0, 48), (0x10000, 70), (0x1F1E6, 36), (0x1F200, 48), (0x1F300, 46), (0x1F3FB, 24), (0x1F400, 46), (0x1F600, 36), (0x1F650, 54), (0x1F900, 46), (0x1FA00, 54), (0x20000, 64),
+    (0x80, 32), (0x370, 12), (0x400, 16), (0x410, 9), (0x450, 16),  # Latin-1 signs 2, Greek 0.57, Cyrillic 0.53
+    (0x530, 10), (0x590, 16), (0x5D0, 10), (0x600, 11), (0x656, 18),  # Armenian 0.42, Hebrew 0.54, Arabic 0.57
+    (0x900, 12), (0xA00, 15), (0xA80, 12), (0xB00, 22), (0xB80, 13), (0xD80, 14),  # Hindi 0.58, Punjabi 0.8, Oriya 1.16
+    (0xE00, 11), (0xE80, 20), (0xF00, 30), (0x1000, 12), (0x10A0, 10), (0x1100, 32),  # Thai 0.58, Tibetan 1.6
+    (0x1780, 14), (0x1800, 32), (0x200D, 12), (0x200E, 32), (0x2010, 16), (0x2027, 32),  # Khmer 0.72; “ ” — …
+    (0x2300, 40), (0x2500, 24), (0x2600, 32), (0x27C0, 48),  # signs: 1 to 3 tokens
+    (0x2E80, 40), (0x3001, 18), (0x3003, 32), (0x3005, 18), (0x3012, 32), (0x3041, 16), (0x3100, 32),  # kana 0.86
+    (0x3400, 48), (0x4E00, 34), (0xA000, 48), (0xAC00, 17), (0xD7A4, 48), (0xFE00, 12),  # rare Han 2.06, Hangul 0.99
+    (0xFE10, 40), (0xFF01, 24), (0xFFF0, 48), (0x10000, 70),
+    (0x1F1E6, 36), (0x1F200, 48), (0x1F300, 46), (0x1F3FB, 24), (0x1F400, 46),  # emoji in runs: 2.4 to 2.9, skin tone 1
+    (0x1F600, 36), (0x1F650, 54), (0x1F900, 46), (0x1FA00, 54), (0x20000, 64),  # faces 1.7; the rarest Han 4
 )
 _BLOCK_STARTS = [start for start, _ in _BLOCKS]
-_COMMON_HAN = 18  # of GB 2312 level 1: 0.90 on encyclopaedic prose, 1.01 on lists of names
+_COMMON_HAN = 18  # 0.90 in encyclopaedic prose, 1.01 in lists of names
+_SLACK = 24  # means are safe on long text; this covers a short one that happens to be all rare words
+# Cut as o200k_base cuts, where that is simple: digits by three, capitals apart, a blank belongs to the word after it.
 _PIECE = re.compile(
     r"[A-Z]{1,16}(?![a-z])|[A-Z]?[a-z\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff]{1,24}|'(?:s|t|re|ve|m|ll|d)(?![a-z])"
-    r"|[0-9]{1,3}|[!-/:-@\[-`{-~]{1,16}[\r\n]{0,2}|[\r\n]{1,8}"
-    r"|[ \t]{1,64}(?= [0-9])|[ \t]{2,64}|\t| (?![!-/:-~\u00c0-\u0dff\u2600-\u27bf\U0001f000-\U0001faff])|[^\x00-\x7f]|[\x00-\x1f\x7f]"
+    r"|[0-9]{1,3}|[!-/:-@\[-`{-~]{1,16}[\r\n]{0,2}|[\r\n]{1,8}|[ \t]{1,64}(?= [0-9])|[ \t]{2,64}|\t"
+    r"| (?![!-/:-~\u00c0-\u0dff\u2600-\u27bf\U0001f000-\U0001faff])|[^\x00-\x7f]|[\x00-\x1f\x7f]"
 )
+_WINDOW = 1 << 20  # characters at a time, so that the list of pieces stays small
 
 
 class _Costs(dict[str, int]):
     """Cost by piece, worked out once; emptied when full, since random text has no end of pieces."""
-
     def __missing__(self, piece: str) -> int:
         if len(self) > 100_000:
             self.clear()
-        cost = self[piece] = _cost(piece)
-        return cost
+        return self.setdefault(piece, _cost(piece))
+
+
+_COSTS = _Costs()
 
 
 def _cost(piece: str) -> int:
-    first = piece[0]
+    first, last = piece[0], piece[-1]
     if not piece.isascii() and len(piece) == 1:
-        if first in _common_han():
-            return _COMMON_HAN
-        return _BLOCKS[bisect_right(_BLOCK_STARTS, ord(first)) - 1][1]
-    if piece.isascii() and piece.isalpha() and piece.isupper():
-        pairs = sum(_PAIR[a + b] for a, b in pairwise("^" + piece.lower() + "$"))
-        return max(16, 2 + 5 * len(piece) + pairs * 7 // 16) if len(piece) > 1 else 16  # 0.37 a letter, at random 0.6
+        return _COMMON_HAN if piece in _common_han() else _BLOCKS[bisect_right(_BLOCK_STARTS, ord(piece)) - 1][1]
     if first.isalpha():
         return _word_cost(piece)
     if piece == "_":
         return 10  # mostly one token with the part of an identifier after it
-    if "!" <= first <= "~" and not piece[-1].isalnum():
+    if "!" <= first <= "~" and not last.isalnum():
         signs = piece.rstrip("\r\n")
-        runs = 1 + sum(a != b for a, b in pairwise(signs))
+        runs = 1 + sum(a != b for a, b in pairwise(signs))  # `-----` is one token, `({[` seldom
         cost = 8 + 8 * min(runs, 4) + 13 * max(0, runs - 4) if runs > 1 or len(signs) < 5 else 24
-        return cost + 6 * (len(signs) < len(piece))  # line ends after a sign are mostly one token with it
+        return cost + 6 * (len(signs) < len(piece))  # a line end after a sign is mostly one token with it
     return 16
 
 
 def _word_cost(word: str) -> int:
-    marks = 0
-    base = word.lower()
-    if not word.isascii():
-        base = _folded(word)
-        marks = sum(not ch.isascii() for ch in unicodedata.normalize("NFD", word))
-    pairs = sum(_PAIR.get(a + b, 20) for a, b in pairwise("^" + base + "$"))
+    pairs = sum(_PAIR.get(a + b, 20) for a, b in pairwise(f"^{_folded(word)}$"))
+    if word.isascii() and word.isupper():  # 0.37 a letter in English headings, 0.6 at random
+        return max(16, 2 + 5 * len(word) + pairs * 7 // 16) if len(word) > 1 else 16
+    marks = 0 if word.isascii() else sum(not ch.isascii() for ch in unicodedata.normalize("NFD", word))
     return max(16, 1 + pairs + _TITLE * word[0].isupper() + _MARK * marks)
 
 
@@ -131,297 +145,256 @@ def _common_han() -> frozenset[str]:
     return frozenset("".join(cell.decode("gb2312", "ignore") for cell in cells))
 
 
-_COSTS = _Costs()
-_WINDOW = 1 << 20
-_SLACK = 24  # the mean is safe on long text; this covers a short one that happens to be all rare words
-
-
 def count_tokens(text: str) -> int:
-    """Tokens of `text`: never under the o200k_base count on natural text, at most 1.5 times it on English,
-    Chinese, code and emoji. Counts add up: the sum over the parts of a text is never under the whole.
+    """Tokens of `text`: never under the o200k_base count on natural text, at most 1.5 times it on documents in
+    English, Chinese, code and emoji. The counts of the parts of a text add up to no less than the count of the whole.
     """
-    cost = _COSTS
-    total = 0
-    for start in range(0, len(text), _WINDOW):  # so that the list of pieces stays small
-        total += sum(map(cost.__getitem__, _PIECE.findall(text, start, start + _WINDOW)))
+    cost = _COSTS.__getitem__
+    total = sum(sum(map(cost, _PIECE.findall(text, at, at + _WINDOW))) for at in range(0, len(text), _WINDOW))
     return -(-(total + min(total, _SLACK)) // 16)
 
 
 # ---- sentences ----------------------------------------------------------------------------------
-
 _MAX_SENTENCE = 1000
 _CLOSERS = "\"'”’»›)\\]}」』）】》〉｝］〕"
 # Every alternative succeeds where it starts, so a run of 100k dots or newlines is read once.
-_END = re.compile(rf"[.!?…‽؟۔।॥]++[{_CLOSERS}]*+|[。！？｡．]++[.!?…。！？｡]*+[{_CLOSERS}]*+|\n\s*+")
-_STRUCTURE = re.compile(r"[ \t]*(?:#{1,6}\s|[-*+•‣·]\s|\d{1,3}[.)]\s|\(?[a-zA-Z\d]{1,2}\)\s|\||>|```|~~~|[-=*_]{3,}\s*$)")
-_NEVER_END = frozenset(
-    "dr mr mrs ms mme prof rev fr hon gen col lt capt cmdr sgt maj gov sen rep pres st mt ft vs cf viz e.g i.e eg ie "
-    "ca approx esp resp incl al dept ed eds trans bros messrs mss op cit ibid".split()
+_END = re.compile(rf"[.!?…‽]++[{_CLOSERS}]*+(?:\[\d{{1,3}}\])*+|[。！？｡।॥؟۔．][!?…。！？｡]*+[{_CLOSERS}]*+|\n\s*+")
+_STRUCTURE = re.compile(
+    r"[ \t]*(?:#{1,6}\s|[-*+•‣·]\s|\d{1,3}[.)]\s|\([a-zA-Z\d]{1,2}\)\s|[|>]|```|~~~|([-=*_])\1{2,}[ \t]*(?:\n|\Z))"
 )
-_BEFORE_NUMBER = frozenset("no nos nr fig figs eq eqs sec ch chap vol vols pp p art par para tab ref refs ver v jan feb mar apr "
-                           "jun jul aug sep sept oct nov dec".split())
-_MAY_END = frozenset("inc ltd co corp llc plc jr sr etc u.s u.k u.n u.s.a a.m p.m b.c a.d d.c ph.d m.d b.a m.a est ave blvd rd".split())
-_STARTERS = frozenset(
-    "the a an he she it they we you i this that these those in on at by for from with when while after before as if "
-    "but and so however his her its their our my there here what who why how where then no yes although since during".split()
+_NEVER_END, _BEFORE_NUMBER, _MAY_END, _STARTERS = (
+    frozenset(words.split())
+    for words in (
+        "dr mr mrs ms mme prof rev fr hon gen col lt capt cmdr sgt maj gov sen rep pres st mt ft vs cf e.g i.e "
+        "ca approx esp resp incl dept ed eds trans bros messrs op cit",
+        "no nos nr fig figs eq eqs sec ch chap vol vols pp p art par tab ref refs ver v jan feb mar apr jun jul aug sep "
+        "sept oct nov dec",
+        "inc ltd co corp llc plc jr sr etc al est ave blvd rd ph.d",
+        "the a an he she it they we you i this that these those in on at by for from with when while after before as "
+        "if but and so however his her its their our my there here what who why how where then no yes although since",
+    )
 )
-_WORD = re.compile(r"[^\W_]+")
+_WORD, _DOTTED = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Character spans of the sentences, in order, together covering every character that is not blank."""
+    """Character spans of the sentences, in order, together covering every character that is not blank.
+
+    A blank line, heading, list item or table row ends one, a single newline in a paragraph does not; a sentence over
+    1,000 characters is cut at a blank, or anywhere when it has none.
+    """
     spans: list[tuple[int, int]] = []
     start = line = 0
     for match in _END.finditer(text):
         at, end = match.span()
-        if text[at] == "\n":
-            if not _newline_ends(text, line, at, end):
-                line = end
-                continue
-            line = end
-        elif not _stop_ends(text, start, at, end):
-            continue
-        _append(spans, text, start, end)
-        start = end
+        newline = text[at] == "\n"
+        ends = _newline_ends(text, line, at, end) if newline else _stop_ends(text, start, at, end)
+        line = text.rfind("\n", at, end) + 1 if newline else line
+        if ends:
+            _append(spans, text, start, end)
+            start = end
     _append(spans, text, start, len(text))
     return spans
 
 
 def _newline_ends(text: str, line: int, at: int, end: int) -> bool:
-    """Does the line break at `at:end` end a sentence: a blank line, or a heading, item or row beside it?"""
+    """Does the line break at `at:end` end a sentence? `line` is where the line before it starts."""
     if text.count("\n", at, end) > 1 or end == len(text):
         return True
-    bol = text.rfind("\n", at, end) + 1
-    previous = _STRUCTURE.match(text, line)
-    if previous and previous[0].strip()[:1] in ("#", "|", "`", "~", "="):
-        return True
-    return _STRUCTURE.match(text, bol, bol + 80) is not None
+    before = _STRUCTURE.match(text, line, at + 1)
+    if before and (before[0].strip()[0] in "#|`~=_" or before[0].endswith("\n")):
+        return True  # headings, rows, fences and rules end with their line; a list item may go on in the next
+    return _STRUCTURE.match(text, text.rfind("\n", at, end) + 1) is not None
 
 
 def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
-    """Does the punctuation at `at:end` end a sentence?"""
-    if text[at] in "。！？｡．।॥؟۔":
-        return True
-    if end < len(text) and not text[end].isspace():
-        return is_cjk(text[end]) and text[at] in "!?…"
-    window = text[end : end + 40].lstrip()
-    following = window.lstrip("\"'“‘«(「『（[")
-    if following[:1].islower():
+    """Does the punctuation at `at:end` end the sentence that began at `start`?"""
+    after = text[end : end + 40]
+    if text[at] in "。！？｡।॥؟۔．":
+        return text[at] != "．" or not after[:1].isdigit()
+    if after and not after[0].isspace():
+        return is_cjk(after[0]) and text[at] in "!?"
+    after = after.lstrip().lstrip("\"'“‘«([（「")
+    if after[:1].islower():
         return False
-    if text[at:end] != ".":
+    if text[at] != "." or text[at + 1 : at + 2] == ".":
         return True
-    before = text[max(start, at - 24) : at].split()
-    word = before[-1].lstrip("\"'“‘«([{（") if before else ""
+    word = (text[max(start, at - 24) : at].split() or [""])[-1].lstrip("\"'“‘«([（「")
     key = word.casefold()
-    if key in _NEVER_END:
-        return False
-    next_word = _WORD.match(following)
-    starter = next_word is not None and next_word[0].casefold() in _STARTERS and next_word[0][0].isupper()
-    if key in _BEFORE_NUMBER:
-        return not following[:1].isdigit()
-    if key in _MAY_END or (len(word) == 1 and word.isalpha() and word.isupper()) or re.fullmatch(r"(?:\w\.)+\w", word):
-        return starter or not following
+    if key in _NEVER_END or key in _BEFORE_NUMBER:
+        return key in _BEFORE_NUMBER and not after[:1].isdigit()
+    if key in _MAY_END or (len(word) == 1 and word.isupper()) or _DOTTED.fullmatch(word):
+        following = _WORD.match(after)  # J. R. R. Tolkien and U.S. Army go on; `in the U.S. The army` does not
+        return not after or (following is not None and following[0].istitle() and following[0].casefold() in _STARTERS)
     return True
 
 
 def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    """Add `start:end` without its outer blanks, cut into pieces of at most _MAX_SENTENCE characters."""
+    """Add `start:end` without its outer blanks, in pieces of at most _MAX_SENTENCE characters."""
     while start < end:
-        piece = text[start : min(end, start + _MAX_SENTENCE + 1)]
-        start += len(piece) - len(piece.lstrip())
-        piece = piece.strip() if start + len(piece) >= end else piece.lstrip()
-        if end - start <= _MAX_SENTENCE:
-            tail = len(text[start:end].rstrip())
-            if tail:
-                spans.append((start, start + tail))
-            return
-        cut = max(piece.rfind(" "), piece.rfind("\n"), piece.rfind("\t"))
-        cut = cut if cut > 0 else min(len(piece), _MAX_SENTENCE)
-        if piece[:cut].strip():
-            spans.append((start, start + len(piece[:cut].rstrip())))
-        start += cut
+        if text[start].isspace():
+            start += 1
+            continue
+        stop = end
+        if end - start > _MAX_SENTENCE:
+            blank = max(text.rfind(ch, start, start + _MAX_SENTENCE + 1) for ch in " \n\t\u3000")
+            stop = blank if blank > start else start + _MAX_SENTENCE
+        spans.append((start, start + len(text[start:stop].rstrip())))
+        start = stop
 
 
 # ---- search terms -------------------------------------------------------------------------------
-
-_JOIN = r"[._'\-/:@&]"
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0971-\u0dff"
+_LETTER = rf"(?:(?![{_CJK}{_UNSPACED}])[\w{_MARKS}])"
 _TERM = re.compile(
-    rf"[{_CJK}]+|[{_UNSPACED}]+"
-    r"|(?:(?<![\w.])\.(?=[A-Za-z]))?"
-    rf"(?:(?![{_CJK}{_UNSPACED}])\w){{1,128}}(?:[._'\-](?:(?![{_CJK}{_UNSPACED}])\w){{1,64}}){{0,8}}(?:\+\+|#(?!\w))?"
-    r"|[\u00a2-\u00bf\u20a0-\u2bff\U0001f000-\U0001faff]"
+    rf"[{_CJK}]+|[{_UNSPACED}]+|[0-9]{{1,3}}(?:,[0-9]{{3}})+(?![\w,])"
+    rf"|(?:(?<![\w.])\.(?=[A-Za-z]))?{_LETTER}{{1,128}}(?:[._'\-]{_LETTER}{{1,64}}){{0,8}}(?:\+\+|#(?!\w))?"
+    "|[¢£¤¥§©®°±\u20a0-\u20cf\u2100-\u2bff\U0001f000-\U0001faff]"  # currencies, arrows, mathematics, emoji
 )
-_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\dA-Za-z_]+")
-_SPLIT = re.compile(r"[._'\-+#]+")
+_SPLIT = re.compile(r"[._\-+#]+|'(?=\w{3})")  # l'amour, O'Brien; not don't
+_CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|(?:(?![A-Za-z0-9]).)+")
 _LATIN = re.compile(r"[a-z]{3,}")
-
-
-def _fold_table() -> dict[int, str | None]:
-    """Latin and Greek letters without their marks; marks alone go away (kana and Indic marks stay)."""
-    table: dict[int, str | None] = {code: None for code in range(0x300, 0x370)}
-    for code in (*range(0xC0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2000)):
-        base = "".join(ch for ch in unicodedata.normalize("NFKD", chr(code)) if not unicodedata.combining(ch))
-        if base != chr(code):
-            table[code] = base
-    table.update({ord(a): b for a, b in zip("łøđıħŧæœðþ’‘ʼ", ["l", "o", "d", "i", "h", "t", "ae", "oe", "d", "th", "'", "'", "'"], strict=True)})
-    table.update({code: None for code in (0xAD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF)})
-    return table
-
-
-_FOLD = _fold_table()
-
-
-def _folded(text: str) -> str:
-    return text.casefold() if text.isascii() else text.casefold().translate(_FOLD)
 
 
 @lru_cache(maxsize=1)
 def _stemmer() -> Callable[[str], str]:
-    from Stemmer import Stemmer  # Snowball in C: the same stems as the pure Python one, 150 times as fast
+    from snowballstemmer.english_stemmer import EnglishStemmer  # 13 ms, and nobody needs it at start
 
-    return Stemmer("english", 0).stemWord
-
-
-def _with_stem(form: str) -> Iterable[str]:
-    yield form
-    if _LATIN.fullmatch(form):
-        stem = _stemmer()(form)
-        if stem != form:
-            yield stem
+    return EnglishStemmer().stemWord
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=1 << 17)
 def _expand(token: str) -> tuple[str, ...]:
     """All terms of one raw token, its whole form first."""
-    if _CJK_CHAR.match(token) or "\u0e00" <= token[0] <= "\u17ff" and not token[0].isdigit() and re.match(f"[{_UNSPACED}]", token):
-        return _grams(_folded(token))
-    plain = token.translate(_FOLD) if not token.isascii() else token
-    if plain.endswith("'s") or plain.endswith("'S"):
-        plain = plain[:-2]
-    whole = plain.casefold().strip("_'-")
+    if _CJK_CHAR.match(token) or _UNSPACED_CHAR.match(token):
+        return _grams(token)
+    plain = token if token.isascii() else token.translate(_FOLD)
+    plain = plain.removesuffix("'s").removesuffix("'S").replace(",", "").strip("_'-")
+    whole = _folded(plain)
     if not whole:
         return ()
-    out = dict.fromkeys(_with_stem(whole))
-    parts = [part for piece in _SPLIT.split(plain.replace("_", ".")) for part in _CAMEL.findall(piece)]
-    parts = [part.casefold() for part in parts]
-    if len(parts) > 1:
-        if all(len(part) == 1 for part in parts):
-            out["".join(parts)] = None
-        if 2 < len(parts) <= 8 and "." not in whole and "-" not in whole:
-            out.update(dict.fromkeys(a + b for a, b in zip(parts, parts[1:], strict=False)))
-        for part in parts:
-            out.update(dict.fromkeys(_with_stem(part)))
-    elif parts and len(parts[0]) > 1:
-        out.update(dict.fromkeys(_with_stem(parts[0])))
+    forms = [whole]
+    parts = [_folded(part) for piece in _SPLIT.split(plain) for part in _CAMEL.findall(piece)]
+    if len(parts) > 1 and all(len(part) == 1 for part in parts):
+        forms.append("".join(parts))  # U.S. is found by US
+    elif 2 < len(parts) <= 8 and not {".", "-"} & set(whole):
+        forms += [a + b for a, b in pairwise(parts)]  # getUserName is found by username
+    out: dict[str, None] = {}
+    for form in forms + parts if len("".join(parts)) > 1 else forms:
+        out[form] = None
+        if _LATIN.fullmatch(form):
+            out[_stemmer()(form)] = None
     return tuple(out)
 
 
 def _grams(run: str) -> tuple[str, ...]:
-    if re.match(f"[{_UNSPACED}]", run):
-        return tuple(run[i : i + 2] for i in range(max(1, len(run) - 1)))
-    out: list[str] = []
-    for i, ch in enumerate(run):
-        out.append(ch)
-        if i + 1 < len(run):
-            out.append(run[i : i + 2])
-    if len(run) > 2 and re.fullmatch(f"[{_HANGUL}]+", run):
-        out.append(run)
-    return tuple(out)
+    """Single characters and bigrams of a run without spaces; of Thai and its kin bigrams; of Korean also the word."""
+    pairs = list(map("".join, pairwise(run)))
+    if _UNSPACED_CHAR.match(run):
+        return tuple(pairs) or (run,)
+    out = [term for ch, pair in zip(run, pairs, strict=False) for term in (ch, pair)] + [run[-1]]
+    return tuple(out + [run]) if len(run) > 2 and _HANGUL_RUN.fullmatch(run) else tuple(out)
+
+
+def _raw_terms(text: str) -> list[str]:
+    return _TERM.findall(unicodedata.normalize("NFKC", text).replace("’", "'"))
 
 
 def terms(text: str) -> list[str]:
-    """Search terms in order, with repeats; see INDEX rules in the tests. No term holds whitespace."""
-    out: list[str] = []
-    expand, extend = _expand, out.extend
-    for token in _TERM.findall(unicodedata.normalize("NFKC", text).replace("’", "'")):
-        extend(expand(token))
-    return out
+    """Search terms in order, with repeats, stop words kept; no term holds whitespace.
+
+    Words: case and accents folded, the English stem beside the form, identifiers whole and in parts, `c++`, `c#`,
+    `.net`. Chinese, Japanese, Korean: characters and bigrams.
+    """
+    return list(chain.from_iterable(map(_expand, _raw_terms(text))))
 
 
 _STOP_WORDS = frozenset(
-    "a about above after again against all also am an and any are as at be because been before being below between both "
-    "but by can could did do does doing down during each few for from further had has have having he her here hers him "
-    "his how i if in into is it its itself just me more most my no nor not now of off on once only or other our out over "
-    "own same she should so some such than that the their them then there these they this those through to too under "
-    "until up very was we were what when where which while who whom whose why will with would you your 's t s "
-    "的 了 是 在 和 与 及 或 也 都 就 而 着 之 其 这 那 个 吗 呢 吧 啊 被 把 对 于 有 什么 哪些 哪个 怎么 如何 为什么 是否 多少 "
-    "の は が を に へ と も で や か です ます した する".split()
+    "a about above after again against all also am an and any are as at be because been before being below between "
+    "both but by can could did do does doing don't down during each few for from further had has have having he her "
+    "here hers him his how i if in into is it it's its itself just me more most my no nor not now of off on once only "
+    "or other our out over own same she should so some such than that the their them then there these they this those "
+    "through to too under until up us very was we were what when where which while who whom whose why will with would "
+    "you your 的 了 是 在 和 与 及 或 也 都 就 而 着 之 其 这 那 个 吗 呢 吧 啊 被 把 对 于 有 谁 什么 哪些 哪个 怎么 "
+    "如何 为什 是否 多少 の は が を に へ と も で や か です ます した する".split()
 )
 
 
 def stop_word(term: str) -> bool:
-    """Is this term (as `terms` gives it) a word of grammar rather than of content?"""
+    """Is this term (as `terms` gives it) a word of grammar?"""
     return term in _STOP_WORDS
 
 
 def query_terms(text: str) -> list[str]:
-    """At most 64 distinct terms worth searching, in order."""
-    found: dict[str, None] = {}
-    every: dict[str, None] = {}
-    for token in _TERM.findall(unicodedata.normalize("NFKC", text).replace("’", "'")):
+    """At most 64 distinct terms worth searching, in order: without stop words when anything else remains, without
+    single CJK characters when they stand in bigrams. WHO and IT in capitals within a normal sentence are names.
+    """
+    found, every = dict[str, None](), dict[str, None]()
+    shouted = text.isupper()
+    for token in _raw_terms(text):
         expanded = _expand(token)
-        if is_cjk(token[0]) and len(token) > 1:
-            expanded = tuple(term for term in expanded if len(term) > 1)
         every.update(dict.fromkeys(expanded))
-        if expanded and (is_cjk(token[0]) or not stop_word(expanded[0])):
-            found.update(dict.fromkeys(term for term in expanded if not stop_word(term)))
+        if is_cjk(token[0]):
+            expanded = tuple(term for term in expanded if (len(term) > 1 or len(token) == 1) and not stop_word(term))
+        elif expanded and stop_word(expanded[0]) and (shouted or len(token) < 2 or not token.isupper()):
+            continue
+        found.update(dict.fromkeys(expanded))
         if len(found) >= 64:
             break
     return list(found or every)[:64]
 
 
 # ---- names --------------------------------------------------------------------------------------
-
-_OUTER = " \t\n\r\f\v.,;:!?…'\"`´“”‘’«»‹›*_|~^=<>/\\-–—·•，。、；：？！@"
-_PAIRS = dict(zip("([{《〈「『（【〔［｛", ")]}》〉」』）】〕］｝", strict=True))
+_OUTER = " .,;:!?…'\"`´“”‘’«»‹›*_|~^=<>/\\-–—·•，。、；：？！@"
+_BRACKETS = dict(zip("([{《〈「『（【〔［｛", ")]}》〉」』）】〕］｝", strict=True))
+_INITIALS = re.compile(r"\b[^\W\d_]\.(?: ?[^\W\d_]\.)+|\b[^\W\d_](?:\.[^\W\d_])+(?![\w.])")
+_PLURAL = re.compile(r"[a-z]{2,}(?<![aious])(?<!ic)s")
+# A single word is folded only where the singular is no surname: not Adams, Gates, Brooks, but neurons and networks.
+_LONE_PLURAL = re.compile(r"\w+(?:ions|ments|ists|isms|ities|ogies|works|graphs|ents|ants|odes|tors|rons)|\w{9,}")
 _KEEP_S = frozenset(
     "james charles jones williams wales angeles orleans states news series species means headquarters thames hughes "
-    "adams evans rogers roberts richards stevens edwards phillips peters matthews andrews sanders walters daniels "
-    "simmons collins perkins watkins hopkins hawkins jenkins wilkins atkins gates jobs brooks wells banks woods parks "
-    "rivers waters stones davies hayes reynolds harris morris francis dennis windows mercedes netherlands philippines "
-    "athens brussels naples cannes holmes barnes moses ulysses hermes archimedes socrates ramses mars venus".split()
+    "adams evans rogers roberts richards stevens edwards phillips peters matthews andrews sanders daniels simmons "
+    "collins perkins hopkins hawkins jenkins wilkins gates jobs brooks wells banks woods parks rivers waters "
+    "stones davies hayes reynolds windows mercedes netherlands philippines brussels naples holmes barnes athens".split()
 )
-_LONE_PLURAL = re.compile(r".{2,}(?:ions|ments|ists|isms|ities|ogies|works|graphs|ents|ants|odes|tors)|.{9,}")
 
 
+@lru_cache(maxsize=1 << 17)
 def normalise_name(name: str) -> str:
-    """The key under which two spellings of one name are the same entity."""
+    """The key of an entity: two spellings with the same key are one name; a key is its own key.
+
+    Case, width, Latin accents, possessives, outer quotes, brackets and articles, dots of abbreviations (`U.S.` is `us`,
+    `J. R. R. Tolkien` is `jrr tolkien`) and the plural of the last English word are folded. `c++`, `c#`, `.net` stay
+    apart from `c` and `net`. Never empty for a name with a letter or digit.
+    """
     text = unicodedata.normalize("NFKC", name)
-    key = " ".join(_folded(text).replace("’", "'").split())
-    key = _unwrapped(key)
-    key = re.sub(r"'s\b", "", key)
-    key = re.sub(r"\b(?:[a-z]\. ?){2,}", lambda m: m[0].replace(".", "").replace(" ", "") + (" " if m[0][-1] == " " else ""), key + ".")
-    key = re.sub(r"\.(?= |$)", "", key)
-    key = _unwrapped(re.sub(r"^(?:the|an?) (?=\S)", "", key))
-    key = _singular(key)
-    return key or text.casefold().strip()
+    key, before = " ".join(_folded(text).split()), ""
+    while key and key != before:
+        before = key
+        key = re.sub(r"'s?(?= |$)", "", key.replace("’", "'"))
+        key = _INITIALS.sub(lambda match: match[0].replace(".", "").replace(" ", ""), key)
+        key = re.sub(r"\.(?= |$)", "", _unwrapped(key))
+        key = _singular(re.sub(r"^(?:the|an?) (?=\S)", "", key))
+    return key or before or text.casefold().strip()
 
 
 def _unwrapped(key: str) -> str:
-    """Without outer quotes, punctuation and brackets; `c++`, `c#` and `.net` keep what tells them apart."""
-    before = None
-    while key and key != before:
-        before = key
-        dotted = key[0] == "." and key[1:2].isalpha()
-        key = ("." if dotted else "") + key.lstrip(_OUTER + "#+").rstrip(_OUTER)
-        if key and key[0] in _PAIRS and (key[-1] == _PAIRS[key[0]] or _PAIRS[key[0]] not in key):
-            key = key[1:-1] if key[-1] == _PAIRS[key[0]] else key[1:]
-        elif key and key[-1] in _PAIRS.values() and not any(o in key for o, c in _PAIRS.items() if c == key[-1]):
-            key = key[:-1]
-    return key
+    """Without outer quotes, punctuation and brackets."""
+    dot = "." if re.match(r"\.[a-z]", key) else ""
+    key = key.lstrip(_OUTER + "#+").rstrip(_OUTER)
+    for opening, closing in _BRACKETS.items():
+        if key.startswith(opening) and (key.endswith(closing) or closing not in key):
+            return key[1:].removesuffix(closing)
+        if key.endswith(closing) and opening not in key:
+            return key[:-1]
+    return dot + key
 
 
 def _singular(key: str) -> str:
     """The plural s of the last English word folded, where no other name is likely to be hit by it."""
     head, space, last = key.rpartition(" ")
-    if len(last) < 4 or not re.fullmatch(r"[a-z]*[^aiousc'\W\d]s|[a-z]+[a-z]cs", last) or last in _KEEP_S or last.endswith("ics"):
-        return key
-    if not space and not _LONE_PLURAL.fullmatch(last):
+    if len(last) < 4 or last in _KEEP_S or not _PLURAL.fullmatch(last) or not (space or _LONE_PLURAL.fullmatch(last)):
         return key
     if last.endswith("ies"):
-        last = last[:-3] + "y"
-    elif re.search(r"(?:x|ch|sh|ss|zz)es$", last):
-        last = last[:-2]
-    else:
-        last = last[:-1]
-    return head + space + last
+        return head + space + last[:-3] + "y"
+    return head + space + last[: -2 if re.search(r"(?:x|ch|sh|ss|zz)es$", last) else -1]

@@ -1,7 +1,8 @@
 """The documentation is run, its links lead somewhere, and nothing that a user can turn or call is missing from it.
 
-Every ```python block of a page runs in one namespace per page, every ```console line must be `$ graphrag-mcp ...` and
-exit with 0, all in a temporary folder where `sample` is the sample corpus. ```sh and ```text are for reading.
+The ```python blocks of a page run in one namespace, between the commands of its ```console blocks, each of which must be
+`$ graphrag-mcp ...` and end with status 0; all in a temporary folder where `sample` is the sample corpus. ```sh and
+```text are for reading.
 """
 
 from __future__ import annotations
@@ -39,23 +40,27 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
-def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, sample_home: Path) -> None:
+def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     shutil.copytree(SAMPLE, tmp_path / "sample")
     env = clean_environment(GRAPHRAG_MCP_HOME=str(tmp_path / "home"), HOME=str(tmp_path), USERPROFILE=str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", script(page)], cwd=tmp_path, env=env, capture_output=True, encoding="utf-8", timeout=180
+    )
+    assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
+
+
+def script(page: Path) -> str:
+    """The page as one program, block after block; a command is run by the function that the command line calls."""
+    parts = ["import graphrag_mcp.cli"]
     for kind, body in BLOCK.findall(page.read_text("utf-8")):
-        if kind == "console":
+        if kind == "python":
+            parts.append(body)
+        elif kind == "console":
             for line in body.splitlines():
                 command = shlex.split(line)
                 assert command[:2] == ["$", "graphrag-mcp"], f"{page.name}: {line!r} cannot be run; use ```sh"
-                run([sys.executable, "-m", "graphrag_mcp", *command[2:]], tmp_path, env)
-    script = "\n".join(blocks(page, "python"))
-    if script:
-        run([sys.executable, "-c", script], tmp_path, env)
-
-
-def run(command: list[str], folder: Path, env: dict[str, str]) -> None:
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, encoding="utf-8", timeout=120)
-    assert done.returncode == 0, (command[1:], done.stdout[-2000:], done.stderr[-2000:])
+                parts.append(f"assert graphrag_mcp.cli.main({command[2:]!r}) == 0, {line!r}")
+    return "\n".join(parts)
 
 
 def test_json_and_toml_blocks_parse() -> None:
@@ -135,6 +140,25 @@ def test_every_prompt_has_its_line_and_its_true_variables() -> None:
 def test_an_unknown_prompt_is_an_error_that_lists_the_known() -> None:
     with pytest.raises(prompts.NotFound, match="drift_step"):
         prompts.load("no_such_prompt")
+
+
+def test_an_agent_is_told_what_the_prompts_say(sample_home: Path) -> None:
+    async def told() -> tuple[str | None, str, str]:
+        async with Client(build_server(App(Settings(home=sample_home, roots=(SAMPLE,))))) as client:
+            first = await client.call_tool("drift_search", {"query": "Why?", "corpus": "sample"})
+            state = first.structured_content or {}
+            answer = {"answer": "Nobody knows.", "score": 5, "follow_ups": ["Who knows?"]}
+            node = {"session_id": state["session_id"], "node_id": state["open_node"], **answer}
+            second = await client.call_tool("drift_step", node)
+            opened = (second.structured_content or {})["open_node"]
+            return client.instructions, state["text"], f"{opened}|{(second.structured_content or {})['text']}"
+
+    instructions, first, second = anyio.run(told)
+    opened, _, second = second.partition("|")
+    step = prompts.load("drift_step").substitute(question="Why?", node=opened, node_query="Who knows?")
+    assert instructions == prompts.load("server_instructions").template
+    assert first.startswith(prompts.load("drift_primer").substitute(question="Why?"))
+    assert second.startswith(step)
 
 
 def test_the_documents_of_the_house_name_no_machine_and_no_workplace() -> None:

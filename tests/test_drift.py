@@ -120,7 +120,12 @@ def test_a_follow_up_given_twice_is_one_node_with_two_edges(drift: Drift) -> Non
 
 def test_questions_that_differ_by_a_year_are_two_nodes(drift: Drift) -> None:
     root = drift.start(QUESTION).open_node
-    drift.step(root, "A.", 10, ["What did the survey of the Sound find in 1934?", "What did the survey of the Sound find in 2020?"])
+    drift.step(
+        root,
+        "A.",
+        10,
+        ["What did the survey of the Sound find in 1934?", "What did the survey of the Sound find in 2020?"],
+    )
     assert len(drift.walk().graph) == 3
 
 

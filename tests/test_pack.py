@@ -20,7 +20,9 @@ EMOJI = "🌊🗼 The sea turned 🌀 against them! "
 
 
 def place(number: int, text: str = ENGLISH) -> Citation:
-    return Citation(id=f"t{number}", title="Log", uri="notes/log.md", document_id="0" * 32, char_start=0, char_end=len(text))
+    return Citation(
+        id=f"t{number}", title="Log", uri="notes/log.md", document_id="0" * 32, char_start=0, char_end=len(text)
+    )
 
 
 def items(count: int, text: str = ENGLISH) -> list[Item]:

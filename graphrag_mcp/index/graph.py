@@ -11,13 +11,13 @@ every unit that holds it, also of units that were not edited; step 2 finds those
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from graphrag_mcp.index import mentions as mn
-from graphrag_mcp.index import pairs as ev
+from graphrag_mcp.index import pairs as pr
 from graphrag_mcp.index.mentions import Named, UnitNames, entity_id
 from graphrag_mcp.index.pairs import Evidence
 from graphrag_mcp.index.resolve import group
@@ -75,7 +75,7 @@ def merge(
     return merged
 
 
-def _read(state: _State, table: str, values: Collection[str], key: str, parse):  # noqa: ANN001, ANN202
+def _read(state: _State, table: str, values: Collection[str], key: str, parse: Callable[[pa.Table], list]) -> list:
     if state.snapshot is None or not values:
         return []
     return parse(state.snapshot.by_key(table, sorted(values), key, TABLES[table].names))
@@ -129,29 +129,28 @@ def _relationships(
 ) -> Counter[str]:
     """Fill the changes of evidence and relationships; give how each entity's degree moves."""
     replaced = state.gone | reopened
-    old = _read(state, "evidence", replaced, "text_unit_id", ev.from_table)
+    old = _read(state, "evidence", replaced, "text_unit_id", pr.from_table)
     new: list[Evidence] = []
     for unit in state.fresh.values():
-        new += ev.pairs(unit.named, entity_of)
+        new += pr.pairs(unit.named, entity_of)
     for unit_id in sorted(state.by_unit):
-        new += ev.pairs(state.by_unit[unit_id], entity_of)
-    merged.changes["evidence"] = Change(gone=sorted(replaced), rows=ev.to_table(new))
+        new += pr.pairs(state.by_unit[unit_id], entity_of)
+    merged.changes["evidence"] = Change(gone=sorted(replaced), rows=pr.to_table(new))
 
     by_pair: dict[str, list[Evidence]] = {row.relationship_id: [] for row in old}
     for row in new:
         by_pair.setdefault(row.relationship_id, []).append(row)
     if state.snapshot is not None:
-        for row in _read(state, "evidence", by_pair.keys(), "relationship_id", ev.from_table):
+        for row in _read(state, "evidence", by_pair.keys(), "relationship_id", pr.from_table):
             if row.text_unit_id not in replaced:
                 by_pair[row.relationship_id].append(row)
     previous = {row["id"]: row for row in _rows(state.snapshot, "relationships", by_pair.keys())}
     for row in previous.values():
         for item in row["evidence"]:
             state.texts[item["text_unit_id"], item["start"]] = item["text"]
-    best = {pair: ev.best_for_pair(rows) for pair, rows in by_pair.items() if rows}
-    _fetch_texts(state, [place for places in best.values() for place in places])
+    best = {pair: pr.best_for_pair(rows) for pair, rows in by_pair.items() if rows}
+    quotes = _quotes(state, [place for places in best.values() for place in places])
 
-    name_of = {entity_id(key): key for key in groups}
     degrees: Counter[str] = Counter()
     gone: list[str] = []
     rows: list[Row] = []
@@ -164,7 +163,7 @@ def _relationships(
                 degrees[before["target_id"]] -= 1
                 merged.touched |= {before["source_id"], before["target_id"]}
             continue
-        row = _relationship(pair, found, ev.with_text(best[pair], lambda *place: _text(state, *place)), name_of)
+        row = _relationship(pair, found, [quotes[place] for place in best[pair]])
         if before is None:
             row["n"] = number["r"]
             number["r"] += 1
@@ -182,28 +181,29 @@ def _relationships(
     return degrees
 
 
-def _relationship(pair: str, found: Sequence[Evidence], evidence: list[Row], name_of: Mapping[str, str]) -> Row:
-    source, target = found[0].source_id, found[0].target_id
-    names = f"{name_of.get(source, '')} {name_of.get(target, '')}"
+def _relationship(pair: str, found: Sequence[Evidence], quotes: Sequence[tuple[Row, str]]) -> Row:
     return {
-        "id": pair, "n": 0, "source_id": source, "target_id": target, "description": ev.described(evidence),
-        "keywords": ev.keywords(evidence, names), "weight": round(sum(row.weight for row in found), 6),
-        "text_unit_ids": sorted({row.text_unit_id for row in found}), "evidence": evidence,
+        "id": pair, "n": 0, "source_id": found[0].source_id, "target_id": found[0].target_id,
+        "description": _described(quotes), "keywords": "", "weight": round(sum(row.weight for row in found), 6),
+        "text_unit_ids": sorted({row.text_unit_id for row in found}), "evidence": [quote for quote, _ in quotes],
     }  # fmt: skip
 
 
 def _entities(
-    state: _State, groups: Mapping[str, Sequence[Named]], degrees: Mapping[str, int], number: dict[str, int], merged: Merge
+    state: _State,
+    groups: Mapping[str, Sequence[Named]],
+    degrees: Mapping[str, int],
+    number: dict[str, int],
+    merged: Merge,
 ) -> None:
-    best = {key: ev.best_for_entity(rows) for key, rows in groups.items()}
-    _fetch_texts(state, [place for places in best.values() for place in places])
+    best = {key: pr.best_for_entity(rows) for key, rows in groups.items()}
+    quotes = _quotes(state, [place for places in best.values() for place in places])
     gone = [id for id, row in state.old_entities.items() if row["key"] not in groups]
     merged.touched.update(gone)
     merged.entities = -len(gone)
     rows: list[Row] = []
     for key, found in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):  # e1 is the most named
-        evidence = ev.with_text(best[key], lambda *place: _text(state, *place))
-        row = _entity(key, found, evidence)
+        row = _entity(key, found, [quotes[place] for place in best[key]])
         before = state.old_entities.get(row["id"])
         row["degree"] = (before["degree"] if before else 0) + degrees.get(row["id"], 0)
         row["n"] = before["n"] if before else number["e"]
@@ -219,7 +219,23 @@ def _entities(
     merged.changes["entities"] = Change(gone=gone, rows=to_table("entities", rows))
 
 
-def _entity(key: str, found: Sequence[Named], evidence: list[Row]) -> Row:
+def _entity(key: str, found: Sequence[Named], quotes: Sequence[tuple[Row, str]]) -> Row:
+    if len(found) == 1:
+        one = found[0]
+        title, kind, aliases, units = one.form, one.type, [], [one.text_unit_id]
+    else:
+        title, kind, aliases = _called(key, found)
+        units = sorted({row.text_unit_id for row in found})
+    words = terms(title) if not aliases else [term for form in (title, *aliases) for term in terms(form)]
+    return {
+        "id": entity_id(key), "n": 0, "key": key, "title": title, "type": kind, "description": _described(quotes),
+        "aliases": aliases, "names": sorted({key, *(row.key for row in found)}), "frequency": len(units), "degree": 0,
+        "text_unit_ids": units, "evidence": [quote for quote, _ in quotes], "terms": " ".join(dict.fromkeys(words)),
+    }  # fmt: skip
+
+
+def _called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
+    """Title, type and aliases by majority; under its own name where it has one."""
     forms: Counter[str] = Counter()
     own: Counter[str] = Counter()
     types: Counter[str] = Counter()
@@ -229,16 +245,10 @@ def _entity(key: str, found: Sequence[Named], evidence: list[Row]) -> Row:
             own[row.form] += row.count
         if row.type != "other":
             types[row.type] += row.count
-    title = min(own or forms, key=lambda form: (-(own or forms)[form], form))
+    counted = own or forms
+    title = min(counted, key=lambda form: (-counted[form], form))
     aliases = sorted((form for form in forms if form != title), key=lambda form: (-forms[form], form))[:10]
-    units = sorted({row.text_unit_id for row in found})
-    return {
-        "id": entity_id(key), "n": 0, "key": key, "title": title,
-        "type": min(types, key=lambda kind: (-types[kind], kind)) if types else "other",
-        "description": ev.described(evidence), "aliases": aliases, "names": sorted({key, *(row.key for row in found)}),
-        "frequency": len(units), "degree": 0, "text_unit_ids": units, "evidence": evidence,
-        "terms": " ".join(dict.fromkeys(term for form in (title, *aliases) for term in terms(form))),
-    }  # fmt: skip
+    return title, min(types, key=lambda kind: (-types[kind], kind)) if types else "other", aliases
 
 
 def _same(row: Row, before: Row) -> bool:
@@ -252,9 +262,23 @@ def to_table(name: str, rows: Sequence[Row]) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def _text(state: _State, unit: str, start: int, end: int) -> str:
-    fresh = state.fresh.get(unit)
-    return fresh.text[start:end] if fresh else state.texts[unit, start]
+def _quotes(state: _State, places: Sequence[tuple[str, int, int]]) -> dict[tuple[str, int, int], tuple[Row, str]]:
+    """Each sentence as evidence is stored, and with its white space folded. Many pairs share one sentence."""
+    _fetch_texts(state, places)
+    quotes: dict[tuple[str, int, int], tuple[Row, str]] = {}
+    for place in places:
+        if place not in quotes:
+            unit, start, end = place
+            fresh = state.fresh.get(unit)
+            text = fresh.text[start:end] if fresh else state.texts[unit, start]
+            quote = {"text_unit_id": unit, "start": start, "end": end, "text": text}
+            quotes[place] = (quote, " ".join(text.split()))
+    return quotes
+
+
+def _described(quotes: Sequence[tuple[Row, str]]) -> str:
+    """The evidence sentences as one description, each once."""
+    return quotes[0][1] if len(quotes) == 1 else " ".join(dict.fromkeys(said for _, said in quotes))
 
 
 def _fetch_texts(state: _State, places: Sequence[tuple[str, int, int]]) -> None:

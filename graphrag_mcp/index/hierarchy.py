@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from graphrag_mcp.index.communities import ClusterParams, Community, Hierarchy, cluster
+from graphrag_mcp.index.communities import ClusterParams, Hierarchy, cluster
 from graphrag_mcp.index.graph import to_table
 from graphrag_mcp.index.reports import EdgeRow, EntityRow, Report, ReportParams, extractive_report, fingerprint
-from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text import terms
 

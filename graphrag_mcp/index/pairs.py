@@ -1,20 +1,18 @@
 """Relationships of one text unit: which entities stand in one sentence, how strongly, and what the sentence says.
 
 Takes the names of a unit and which of them are entities; gives evidence rows. Also chooses the sentences that
-describe an entity or a relationship, and the keywords of a relationship. Knows one unit or one pair at a time.
+describe an entity or a relationship. Knows one unit, one name or one pair at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import pyarrow as pa
 
 from graphrag_mcp.index.mentions import Named, entity_id
 from graphrag_mcp.store.schema import TABLES
-from graphrag_mcp.text import stop_word, terms
 from graphrag_mcp.types import content_id
 
 # A sentence that lists many names says little about any far pair: each name is linked to the next six.
@@ -78,6 +76,8 @@ def pairs(named: Iterable[Named], entity_of: Mapping[str, str]) -> list[Evidence
 
 def best_for_entity(rows: Sequence[Named]) -> list[tuple[str, int, int]]:
     """(text unit, start, end) of the sentences that say most about a name: where it stands first, and often."""
+    if len(rows) == 1:
+        return [(rows[0].text_unit_id, rows[0].sentences[0], rows[0].sentences[1])]
     ranked = sorted(rows, key=lambda r: (min(r.start - r.sentences[0], 60) // 4, -r.count, r.text_unit_id, r.key))
     chosen: list[tuple[str, int, int]] = []
     for row in ranked:
@@ -95,41 +95,6 @@ def best_for_pair(rows: Sequence[Evidence]) -> list[tuple[str, int, int]]:
         return [(rows[0].text_unit_id, rows[0].start, rows[0].end)]
     ranked = sorted(rows, key=lambda r: (-r.weight, r.text_unit_id))
     return [(row.text_unit_id, row.start, row.end) for row in ranked[:SENTENCES]]
-
-
-def with_text(
-    places: Sequence[tuple[str, int, int]], text_of: Callable[[str, int, int], str]
-) -> list[dict[str, object]]:
-    """Evidence as it is stored."""
-    return [
-        {"text_unit_id": unit, "start": start, "end": end, "text": text_of(unit, start, end)}
-        for unit, start, end in places
-    ]
-
-
-def described(evidence: Sequence[Mapping[str, object]]) -> str:
-    """The evidence sentences as one description, repeats dropped, white space folded."""
-    said: dict[str, None] = {}
-    for item in evidence:
-        said.setdefault(" ".join(str(item["text"]).split()))
-    return " ".join(said)
-
-
-@lru_cache(maxsize=1 << 16)
-def _content_words(sentence: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word for word in terms(sentence) if len(word) > 2 and not stop_word(word)))
-
-
-def keywords(evidence: Sequence[Mapping[str, object]], names: str) -> str:
-    """Up to five content words of the evidence, the most shared first, without the two names themselves."""
-    counts: dict[str, int] = {}
-    for item in evidence:
-        for word in _content_words(str(item["text"])):
-            if word not in names:
-                counts[word] = counts.get(word, 0) + 1
-                if len(evidence) == 1 and len(counts) == 5:
-                    break
-    return ", ".join(sorted(counts, key=lambda word: -counts[word])[:5])  # stable: first seen first among equals
 
 
 def to_table(rows: Sequence[Evidence]) -> pa.Table:

@@ -74,7 +74,7 @@ def _guard(plan: Plan, request: IndexRequest) -> None:
     total = len(plan.live)
     if total > GUARDED and len(plan.gone) * 2 > total and not request.remove_missing:
         raise BadInput(
-            f"{len(plan.gone)} of the {total} documents of this corpus are no longer in the folders named, more than half",
+            f"{len(plan.gone)} of the {total} documents of this corpus are no longer in the folders named",
             "Check that the folder is complete, then call again with remove_missing=true to remove them",
         )
 

@@ -38,6 +38,7 @@ def numbered(snapshot: Snapshot, table: str, numbers: Sequence[int]) -> list[Row
 
 # ---- items -------------------------------------------------------------------------------------
 
+
 def passage_items(snapshot: Snapshot, scored: Sequence[tuple[str, float]]) -> tuple[list[Item], list[int]]:
     """Passages as items, and for each its place in the ranking (a damaged row leaves a gap)."""
     score = dict(scored)
@@ -54,7 +55,8 @@ def entity_items(found: Sequence[Row], detailed: bool) -> list[Item]:
         if detailed:
             text = columns(alias, row["title"], one_line(row["description"], 600), row["degree"])
         else:
-            text = f"- [{alias}] {one_line(row['title'], 100)} ({row['type']}): {first_sentence(row['description'], 160)}"
+            said = first_sentence(row["description"], 160)
+            text = f"- [{alias}] {one_line(row['title'], 100)} ({row['type']}): {said}"
         items.append(Item(alias, text, None, "Entities"))
     return items
 
@@ -88,6 +90,7 @@ def first_sentence(text: str, characters: int) -> str:
 
 # ---- references --------------------------------------------------------------------------------
 
+
 def rendered(snapshot: Snapshot, texts: Sequence[str]) -> list[str]:
     """Texts of reports with aliases in place of content ids; one lookup per kind for all of them."""
     aliases, _ = resolve_references(snapshot, texts)
@@ -119,14 +122,15 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
     names = ["id", "n", "document_id", "char_start", "char_end", "line_start", "line_end"]
     units = snapshot.by_key("text_units", list(ids), "id", names).to_pylist()
     wanted = list(dict.fromkeys(unit["document_id"] for unit in units))
-    documents = {row["id"]: row for row in snapshot.by_key("documents", wanted, "id", ["id", "title", "uri"]).to_pylist()}
+    rows = snapshot.by_key("documents", wanted, "id", ["id", "title", "uri"]).to_pylist()
+    documents = {row["id"]: {"title": row["title"], "uri": row["uri"]} for row in rows}
     return {
         unit["id"]: Citation(
-            id=f"t{unit['n']}", title=documents[unit["document_id"]]["title"], uri=documents[unit["document_id"]]["uri"],
-            **{name: unit[name] for name in names[2:]},
+            id=f"t{unit['n']}", **documents[unit["document_id"]], **{name: unit[name] for name in names[2:]}
         )
-        for unit in units if unit["document_id"] in documents
-    }  # fmt: skip
+        for unit in units
+        if unit["document_id"] in documents
+    }
 
 
 def findings(row: Row) -> list[dict[str, str]]:
@@ -140,6 +144,7 @@ def findings(row: Row) -> list[dict[str, str]]:
 
 # ---- nothing found -----------------------------------------------------------------------------
 
+
 def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
     """Entities whose names look most like this one: {id, n, title, degree}, best first."""
     key = normalise_name(name[:200])
@@ -152,19 +157,25 @@ def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
         pairs = _pairs(key)
         near = []
         for id, other in zip(listed["id"].to_pylist(), listed["key"].to_pylist(), strict=True):
-            if abs(len(other) - len(key)) <= max(3, len(key) // 2):
-                same = len(pairs & _pairs(other))
-                if same:
-                    near.append((-2 * same / (len(pairs) + max(len(other) - 1, 1)), id))
-        for row in snapshot.by_key("entities", [id for _, id in sorted(near)[:40]], "id", names).to_pylist():
+            same = len(pairs & _pairs(other))
+            if 2 * same >= len(pairs):
+                near.append((-same / len(pairs) + len(other) / 1000, id))
+        for row in snapshot.by_key("entities", [id for _, id in sorted(near)[:60]], "id", names).to_pylist():
             found[row["id"]] = row
     ranked = []
     for row in found.values():
-        alike = difflib.SequenceMatcher(None, key, row["key"]).ratio()
-        alike = max(alike, 0.75 if key in row["key"].split() or f" {key} " in f" {row['key']} " else 0.0)
+        alike = _alike(key, row["key"])
         if alike >= 0.6:
             ranked.append((-round(alike, 6), -row["degree"], row["id"], row))
     return [row for *_, row in sorted(ranked, key=lambda one: one[:3])[:count]]
+
+
+def _alike(key: str, other: str) -> float:
+    """Likeness of two names, 0 to 1: of the wholes, or a little less of one to a word of the other."""
+    whole = difflib.SequenceMatcher(None, key, other).ratio()
+    if " " in key or " " not in other:
+        return whole
+    return max(whole, max(difflib.SequenceMatcher(None, key, word).ratio() for word in other.split()) - 0.1)
 
 
 def _pairs(key: str) -> set[str]:

@@ -11,22 +11,17 @@ follow-up questions, then a reduction); the order is ours: a stated score picks 
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.pack import Item, Section, clamp_budget, compose, count_tokens, finish, one_line
-from graphrag_mcp.pack import citation as cite
-from graphrag_mcp.query import context, global_
+from graphrag_mcp.query import answers, context, global_
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.walk import Walk, clean_query, near, read_follow_ups, read_score, words
+from graphrag_mcp.query.walk import Walk, clean_query, read_follow_ups, read_score
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import is_cjk, normalise_name
-from graphrag_mcp.types import Citation, DriftNode, DriftResult
+from graphrag_mcp.types import DriftNode, DriftResult
 
 DEFAULT_TOKENS = 6_000
 DEPTH, BREADTH, NODES = (3, 1, 6), (20, 1, 100), (40, 2, 200)  # default, least, most
@@ -36,8 +31,6 @@ PRIMER_FOLLOW_UPS = 10  # kept of the first, which opens the walk
 ANSWER_CHARACTERS = 20_000
 PRIMER_SHARES = {"Reports": 0.6, "Sources": 0.4}
 STEP_SHARES = {"Sources": 0.9, "Reports": 0.1}
-_CITED = re.compile(r"(?<![A-Za-z0-9.])([tderc])(\d{1,9})(?:\.(\d{1,4}))?(?![A-Za-z0-9])")
-_BRACKETS = re.compile(r"[\[(（【][^\[\]()（）【】\n]{1,400}[\])）】]")
 
 
 class Drift:
@@ -61,7 +54,10 @@ class Drift:
             raise BadInput("the query is empty", 'Ask something, e.g. drift_search(query="How did A come to B?")')
         walk = Walk(sessions.read(self.path))
         if not walk.header:
-            limits = {"depth": _within(depth, DEPTH), "breadth": _within(breadth, BREADTH), "max_nodes": _within(max_nodes, NODES)}
+            limits = {
+                "depth": _within(depth, DEPTH), "breadth": _within(breadth, BREADTH),
+                "max_nodes": _within(max_nodes, NODES),
+            }  # fmt: skip
             manifest = self.snapshot.manifest
             sessions.append(self.path, {
                 "op": "start", "query": query, "corpus": manifest.corpus, "generation": manifest.generation, **limits,
@@ -94,7 +90,7 @@ class Drift:
         if not answer and value is None and not queries and not pruned and not str(open_next or "").strip():
             return self._show(walk, node_id, "", budget, notes)
         if answer and not queries:
-            queries = self._propose(walk, node_id, answer)
+            queries = answers.propose(self.snapshot, walk, node_id, answer)
             if queries:
                 notes.append("No follow-ups were given, so the graph proposed some.")
         if not self._recorded(walk, node_id, answer, value, queries, pruned):
@@ -106,7 +102,7 @@ class Drift:
             walk = self.walk()
             merged = len(queries) - len(set(walk.graph.nodes) - before)
             if merged > 0 and walk.graph.nodes[node_id]["depth"] < walk.header["depth"]:
-                notes.append(f"{merged} follow-ups repeat questions that are there already; they are linked, not asked again.")
+                notes.append(f"{merged} follow-ups repeat questions that are there; they are linked, not asked again.")
         wish = str(open_next if open_next is not None else "").strip()
         if wish.casefold() in ("none", "no", "false"):
             return self._reply(walk, budget, notes)
@@ -121,20 +117,19 @@ class Drift:
         result = self._state(walk, DriftResult(session_id=self.id), shown=3)
         result.done = True
         notes = [note, self._moved(walk)]
-        ranked = self._ranked(walk)
         query = walk.header["query"]
-        if not ranked:
+        items, gone = answers.ranked_items(self.snapshot, walk)
+        if not items:
             result.state, result.done = "not_found", False
             result.text = f"No node of this session has an answer yet. Question: {one_line(query, 300)}"
             result.next_call = self._call((walk.with_status("open") or walk.frontier() or [walk.root])[0])
             result.hint = " ".join(filter(None, notes))
             return finish(result, budget)
-        known, gone = self._references([node["answer"] for node, _ in ranked])
-        items = [_answer_item(node, others, known, gone) for node, others in ranked]
         if gone:
             notes.append(f"Not in the index: {', '.join(sorted(gone)[:10])}.")
         result.hint = " ".join(filter(None, notes))
-        intro = f"# {one_line(query, 300)}\n{len(ranked)} answers from {result.answered} answered questions, best first."
+        counted = f"{len(items)} answers from {result.answered} answered questions, best first."
+        intro = f"# {one_line(query, 300)}\n{counted}"
         return compose(result, [Section("Answers", items, 1.0)], budget, lambda _: "", intro=intro, first="Answers")
 
     def walk(self) -> Walk:
@@ -182,7 +177,8 @@ class Drift:
         result.next_call = self._call(id)
         result.hint = " ".join(filter(None, [*notes, self._moved(walk)]))
         if found.state == "not_found":
-            result.hint = (result.hint + " Nothing was found for this question; prune it or answer that it is not known.").strip()
+            nothing = "Nothing was found for this question; prune it or answer that it is not known."
+            result.hint = f"{result.hint} {nothing}".strip()
         return finish(result, budget)
 
     def _context(self, query: str, budget: int, primer: bool) -> DriftResult:
@@ -200,12 +196,14 @@ class Drift:
             if share:
                 result = compose(result, [Section("Reports", items, 1.0)], share, lambda _: "", first="Reports")
             budget = max(budget - result.tokens, 200)
-        found = local_search(self.snapshot, query, max_tokens=budget, shares={"Sources": 1.0} if primer else STEP_SHARES)
+        shares = {"Sources": 1.0} if primer else STEP_SHARES
+        found = local_search(self.snapshot, query, max_tokens=budget, shares=shares)
         result.text = "\n\n".join(filter(None, [result.text, found.text]))
         result.citations = found.citations
         result.tokens += found.tokens
         result.truncated = found.truncated
-        result.state = "not_found" if found.state == "not_found" and not result.text.startswith("## Reports") else "context"
+        reported = result.text.startswith("## Reports")
+        result.state = "not_found" if found.state == "not_found" and not reported else "context"
         return result
 
     # ---- results ---------------------------------------------------------------------------------
@@ -227,10 +225,11 @@ class Drift:
         return finish(result, budget)
 
     def _state(self, walk: Walk, result: DriftResult, shown: int) -> DriftResult:
+        names = ("parent", "query", "kind", "status")
         result.frontier = [
-            DriftNode(id=id, parent=node["parent"], query=node["query"], kind=node["kind"], status=node["status"], score=round(walk.worth(id), 3))
-            for id in walk.frontier()[:shown] for node in [walk.graph.nodes[id]]
-        ]  # fmt: skip
+            DriftNode(id=id, score=round(walk.worth(id), 3), **{name: walk.graph.nodes[id][name] for name in names})
+            for id in walk.frontier()[:shown]
+        ]
         result.answered = len(walk.with_status("answered"))
         result.budget_left = self._budget_left(walk)
         return result
@@ -254,14 +253,17 @@ class Drift:
         near_ids = [one for one in walk.graph if len(asked) >= 6 and one.startswith(asked)]
         if len(near_ids) == 1:
             return near_ids[0]
-        raise NotFound(f"there is no node {asked[:40]!r} in session {self.id}", f"Known to go on with: {self._open_list(walk)}")
+        known = f"Known to go on with: {self._open_list(walk)}"
+        raise NotFound(f"there is no node {asked[:40]!r} in session {self.id}", known)
 
     def _open_list(self, walk: Walk) -> str:
         ids = [*walk.with_status("open"), *walk.frontier()][:8]
         named = [f"{id} ({one_line(walk.graph.nodes[id]['query'], 60)})" for id in ids]
-        return "; ".join(named) if named else f"none is open, so call drift_finish(session_id=\"{self.id}\")"
+        return "; ".join(named) if named else f'none is open, so call drift_finish(session_id="{self.id}")'
 
-    def _recorded(self, walk: Walk, id: str, answer: str, score: float | None, queries: list[str], pruned: list[str]) -> bool:
+    def _recorded(
+        self, walk: Walk, id: str, answer: str, score: float | None, queries: list[str], pruned: list[str]
+    ) -> bool:
         """Is everything that this call says in the journal already?"""
         node = walk.graph.nodes[id]
         if answer and (node["status"] != "answered" or node["answer"] != answer or node["score"] != score):
@@ -270,101 +272,6 @@ class Drift:
         linked = set(walk.graph.successors(id)) | {id}
         asked = all(deep or walk.same_as(query) in linked for query in queries)
         return asked and all(walk.graph.nodes[one]["status"] in ("pruned", "answered") for one in pruned)
-
-    # ---- follow-ups from the graph, answers at the end ---------------------------------------------
-
-    def _propose(self, walk: Walk, id: str, answer: str) -> list[str]:
-        """Questions about unexplored neighbours of the entities that the answer cites (or else was shown)."""
-        node = walk.graph.nodes[id]
-        if node["depth"] >= walk.header["depth"] or node["status"] == "answered" and node["answer"] == answer:
-            return []
-        cited = [match.group() for part in _BRACKETS.findall(answer) for match in _CITED.finditer(part)]
-        places = [alias for alias in cited if alias[0] == "t"] or node["context"][:4]
-        numbers = [int(alias[1:].partition(".")[0]) for alias in places]
-        held: dict[str, float] = {}
-        for ids in self.snapshot.by_key("passages", numbers, "n", ["entity_ids"])["entity_ids"].to_pylist():
-            for one in ids:
-                held[one] = held.get(one, 0.0) + 1.0
-        own = [int(alias[1:]) for alias in cited if alias[0] == "e"]
-        for one in self.snapshot.by_key("entities", own, "n", ["id"])["id"].to_pylist():
-            held[one] = held.get(one, 0.0) + 5.0
-        return neighbour_questions(self.snapshot, walk, held, node["query"])
-
-    def _ranked(self, walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
-        """Answered nodes best first, each with the questions whose answers say nearly the same."""
-        nodes = [walk.graph.nodes[id] | {"id": id} for id in walk.with_status("answered")]
-        nodes.sort(key=lambda one: (one["score"] is None, -(one["score"] or 0.0), one["depth"], one["id"]))
-        kept: list[tuple[Mapping[str, Any], list[str]]] = []
-        said: list[frozenset[str]] = []
-        for node in nodes:
-            bag = words(node["answer"])
-            same = next((at for at, other in enumerate(said) if kept[at][0]["answer"] == node["answer"] or near(bag, other)), None)
-            if same is None:
-                kept.append((node, []))
-                said.append(bag)
-            else:
-                kept[same][1].append(node["query"])
-        return kept
-
-    def _references(self, answers: Sequence[str]) -> tuple[dict[str, Citation], set[str]]:
-        """Citations of the sources that the answers name, and the ids among all they name that do not exist."""
-        named = {match.groups(): match.group() for text in answers for part in _BRACKETS.findall(text) for match in _CITED.finditer(part)}
-        known: dict[str, Citation] = {}
-        gone: set[str] = set()
-        tables = {"t": "passages", "d": "documents", "e": "entities", "r": "relationships", "c": "reports"}
-        for letter, table in tables.items():
-            wanted = sorted({int(number) for kind, number, _ in named if kind == letter})
-            if not wanted:
-                continue
-            if letter == "t":
-                for row in sorted(context.numbered(self.snapshot, table, wanted), key=lambda row: (row["n"], row["part"])):
-                    place = cite(row)
-                    known[place.id] = place
-                    known.setdefault(f"t{row['n']}", place)
-                    known.setdefault(f"t{row['n']}.{row['part']}", place)
-                gone |= {alias for (kind, *_), alias in named.items() if kind == "t" and alias not in known}
-            else:
-                there = set(self.snapshot.by_key(table, wanted, "n", ["n"])["n"].to_pylist())
-                gone |= {alias for (kind, number, _), alias in named.items() if kind == letter and int(number) not in there}
-        return known, gone
-
-
-def neighbour_questions(snapshot: Snapshot, walk: Walk, held: Mapping[str, float], query: str) -> list[str]:
-    """Up to five questions that lead from known entities (id -> how often cited) to their strongest unasked neighbours."""
-    rows = snapshot.by_key("entities", sorted(held), "id", ["id", "title", "key", "degree"]).to_pylist()
-    rows.sort(key=lambda row: (-held[row["id"]] / (1 + math.log(1 + row["degree"])), row["id"]))
-    start = {row["id"]: row for row in rows[:8] if 0 < row["degree"] <= 500}
-    if not start:
-        return []
-    listed = ", ".join(f"'{id}'" for id in start)
-    names = ["source_id", "target_id", "weight"]
-    links = snapshot.rows("relationships", f"source_id IN ({listed}) OR target_id IN ({listed})", names).to_pylist()
-    best: dict[str, tuple[float, str]] = {}
-    for link in sorted(links, key=lambda one: (-one["weight"], one["source_id"], one["target_id"])):
-        for here, there in ((link["source_id"], link["target_id"]), (link["target_id"], link["source_id"])):
-            if here in start and there not in held:
-                best.setdefault(there, (link["weight"], here))
-    asked = " | ".join(normalise_name(node["query"]) for _, node in walk.graph.nodes(data=True))
-    order = sorted(best, key=lambda id: (-best[id][0], id))[:40]
-    titles = snapshot.by_key("entities", order, "id", ["id", "title", "key"]).to_pylist()
-    cjk = any(is_cjk(ch) for ch in query)
-    form = "{0}与{1}有什么关系？" if cjk else "How is {0} connected with {1}?"
-    found = [
-        form.format(one_line(row["title"], 80), one_line(start[best[row["id"]][1]]["title"], 80))
-        for row in titles if row["key"] not in asked
-    ]  # fmt: skip
-    return found[:FOLLOW_UPS]
-
-
-def _answer_item(node: Mapping[str, Any], others: Sequence[str], known: Mapping[str, Citation], gone: set[str]) -> Item:
-    """One answer under its question, with ids that are gone marked as such."""
-    score = "no score" if node["score"] is None else f"score {node['score']:g}"
-    text = _BRACKETS.sub(lambda part: _CITED.sub(lambda m: f"{m.group()} (gone)" if m.group() in gone else m.group(), part.group()), node["answer"])
-    aliases = [match.group() for part in _BRACKETS.findall(node["answer"]) for match in _CITED.finditer(part)]
-    places = tuple({known[alias].id: known[alias] for alias in aliases if alias in known}.values())
-    also = f"\nAlso answers: {'; '.join(one_line(other, 200) for other in others)}" if others else ""
-    read = f"\nIt cites nothing; it was shown {', '.join(node['context'][:5])}." if not aliases and node["context"] else ""
-    return Item(node["id"], f"### {one_line(node['query'], 300)} ({score})\n{text}{also}{read}", None, "Answers", also=places)
 
 
 def _within(value: object, limits: tuple[int, int, int]) -> int:
@@ -387,11 +294,11 @@ def _listed(value: object) -> list[str]:
 
 
 _PRIMER = (
-    "Answer it from the context below, in Markdown of about 2,000 characters under a heading tied to the question, citing ids "
-    "such as [t33] or [c5]. Give a score of 0 to 100 for how well the answer settles the question, and at least 5 follow-up "
-    "questions, each about one thing. Then call the next_call."
+    "Answer it from the context below, in Markdown of about 2,000 characters under a heading tied to the question, "
+    "citing ids such as [t33] or [c5]. Give a score of 0 to 100 for how well the answer settles the question, and at "
+    "least 5 follow-up questions, each about one thing. Then call the next_call."
 )
 _STEP = (
-    "Answer this node's question alone, from the context below, citing ids such as [t33]. Give a score of 0 to 100 for how much "
-    "the answer helps with the first question, and up to 5 follow-up questions (none if it is settled)."
+    "Answer this node's question alone, from the context below, citing ids such as [t33]. Give a score of 0 to 100 for "
+    "how much the answer helps with the first question, and up to 5 follow-up questions (none if it is settled)."
 )

@@ -45,7 +45,8 @@ class Weights:
     link: float = 0.5  # x score of the best passage that names this one's title
     shared: float = 0.3  # x score of a high passage of another document with which it shares a rare name
     quiet: float = 0.1  # the same where titles are not named in other documents (chats, code, loose notes)
-    subword: float = 0.05
+    subword: float = 0.05  # x share of the question's 4-letter pieces in it: inflections, compounds, slips of the pen
+    pieces: int = 60  # passages that are read for pieces
     sources: int = 10  # passages that links start from
     titles: int = 120  # most titles looked up
     leads: int = 2  # first passages of a linked document
@@ -83,6 +84,7 @@ class _Passage:
     document_id: str
     position: int
     entity_ids: list[str]
+    terms: str
     parts: dict[str, float] = field(default_factory=dict)
 
     def score(self) -> float:
@@ -103,6 +105,7 @@ def retrieve(snapshot: Snapshot, query: str, weights: Weights = Weights()) -> Re
     _own_scores(passages.values(), named, weights)
     linked, encyclopaedic = _follow_titles(snapshot, passages, named, worth, average, weights)
     _shared_names(passages, named, weights, weights.shared if encyclopaedic else weights.quiet)
+    _subwords(_best(passages, weights.pieces), [*worth, *found.unknown], weights)
     ranked = sorted(passages.values(), key=lambda p: (-round(p.score(), 9), p.id))
     top = ranked[0].score() if ranked else 1.0
     found.passages = [Scored(p.id, p.score() / top if top > 0 else 0.0, p.raw, p.parts) for p in ranked]
@@ -112,6 +115,7 @@ def retrieve(snapshot: Snapshot, query: str, weights: Weights = Weights()) -> Re
 
 
 # ---- words -------------------------------------------------------------------------------------
+
 
 def term_worth(snapshot: Snapshot, query: str, weights: Weights = Weights()) -> tuple[dict[str, float], list[str]]:
     """The query's terms that occur, with weight x idf; and those that occur nowhere."""
@@ -146,8 +150,9 @@ def name_keys(query: str, names: Sequence[Mention]) -> list[str]:
     plain = [query[a:b].islower() and stop_word(query[a:b]) for a, b in spans]
     for first in range(len(spans)):
         for last in range(first, min(first + 6, len(spans))):
-            if not plain[first] and not plain[last] and (first < last or not stop_word(query[slice(*spans[first])].casefold())):
-                keys.setdefault(normalise_name(query[spans[first][0] : spans[last][1]]))
+            if plain[first] or plain[last] or (first == last and stop_word(query[slice(*spans[first])].casefold())):
+                continue
+            keys.setdefault(normalise_name(query[spans[first][0] : spans[last][1]]))
     return [key for key in keys if key]
 
 
@@ -157,14 +162,12 @@ def _is_stem(term: str, form: str) -> bool:
 
 
 def _passages(rows: Any, worth: Mapping[str, float], average: float) -> list[_Passage]:
-    columns = [rows[name].to_pylist() for name in ("id", "title_id", "document_id", "position", "entity_ids")]
-    scores = [
-        bm25(terms, length, worth, average)
-        for terms, length in zip(rows["terms"].to_pylist(), rows["n_terms"].to_pylist(), strict=True)
-    ]
+    names = ("id", "title_id", "document_id", "position", "entity_ids", "terms", "n_terms")
     return [
-        _Passage(id, raw, title_id, document_id, position, entity_ids)
-        for raw, id, title_id, document_id, position, entity_ids in zip(scores, *columns, strict=True)
+        _Passage(id, bm25(terms, length, worth, average), title_id, document_id, position, entity_ids, terms)
+        for id, title_id, document_id, position, entity_ids, terms, length in zip(
+            *(rows[name].to_pylist() for name in names), strict=True
+        )
     ]
 
 
@@ -181,6 +184,7 @@ def bm25(terms: str, length: int, worth: Mapping[str, float], average: float) ->
 
 
 # ---- the graph ---------------------------------------------------------------------------------
+
 
 def _own_scores(passages: Any, named: Mapping[str, None], weights: Weights) -> None:
     """What a passage is worth by itself: its words, its title, the names it holds."""
@@ -235,13 +239,12 @@ def _follow_titles(
     for passage in passages.values():
         if passage.title_id in reach and passage.title_id in documents and passage.title_id not in quiet:
             passage.parts["link"] = weights.link * reach[passage.title_id]
-    naming = sum(any(id in reach and id in documents and id not in quiet and id != s.title_id for id in s.entity_ids) for s in sources)
+    titles = (reach.keys() & documents.keys()) - quiet
+    naming = sum(not titles.isdisjoint(set(source.entity_ids) - {source.title_id}) for source in sources)
     return len(fresh), naming >= ENCYCLOPAEDIC * len(sources)
 
 
-def _shared_names(
-    passages: Mapping[str, _Passage], named: Mapping[str, None], weights: Weights, share: float
-) -> None:
+def _shared_names(passages: Mapping[str, _Passage], named: Mapping[str, None], weights: Weights, share: float) -> None:
     """A rare name that a high passage and a few others hold, and the question does not, ties them together."""
     spread: Counter[str] = Counter()
     for passage in passages.values():
@@ -262,7 +265,19 @@ def _shared_names(
         passages[id].parts["shared"] = share * value
 
 
+def _subwords(passages: Sequence[_Passage], words: Sequence[str], weights: Weights) -> None:
+    """The sparse second channel, over the best passages only."""
+    pieces = dict.fromkeys(word[at : at + 4] for word in words if word.isalpha() for at in range(len(word) - 3))
+    pieces = list(pieces)[:80]
+    share = {p.id: sum(piece in p.terms for piece in pieces) for p in passages}
+    top = max(share.values(), default=0)
+    for passage in passages:
+        if top:
+            passage.parts["subword"] = weights.subword * share[passage.id] / top
+
+
 # ---- entities ----------------------------------------------------------------------------------
+
 
 def _entities(
     snapshot: Snapshot, found: Retrieved, ranked: Sequence[_Passage], named: Mapping[str, None], count: int = 20

@@ -7,11 +7,22 @@ scale, so that a vague question over a small corpus still finds its communities.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphrag_mcp.pack import Item, Section, clamp_budget, compose, finish, one_line, read_cursor, render_references, write_cursor
+from graphrag_mcp.pack import (
+    Item,
+    Section,
+    clamp_budget,
+    compose,
+    finish,
+    one_line,
+    read_cursor,
+    render_references,
+    write_cursor,
+)
 from graphrag_mcp.query import context, fused
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import query_terms, terms
@@ -29,9 +40,9 @@ LIGHT = ["id", "n", "level", "rank", "n_text_units", "title", "terms"]
 
 # Words about the asking, not about what is asked: "What is said about X?" is about X.
 _ASKING = frozenset(terms(
-    "say says said tell tells told describe described description mention mentioned discuss discussed explain give list "
-    "main major key important overall general common theme themes topic topics subject subjects point points overview summary "
-    "summarize summarise corpus document documents text texts dataset collection content contents "
+    "say says said tell tells told describe described description mention mentioned discuss discussed explain give "
+    "list main major key important overall general common theme themes topic topics subject subjects point points "
+    "overview summary summarize summarise corpus document documents text texts dataset collection content contents "
     "主要 主题 内容 概述 总结 介绍 文档 资料 语料 讲了 提到 说了"
 ))  # fmt: skip
 
@@ -70,8 +81,9 @@ def global_search(
     result.hint = " ".join(filter(None, [note, stale]))
     if not kept:
         result.state = "not_found"
-        what = "no community report yet" if not coverage["reports"] else f"none of {coverage['reports']} reports speaks of this"
-        result.text = f"Corpus {result.corpus} has {what}." if not coverage["reports"] else f"In corpus {result.corpus} {what}."
+        total = coverage["reports"]
+        said = f"none of the {total} community reports speaks of this" if total else "there is no community report yet"
+        result.text = f"In corpus {result.corpus} {said}."
         result.hint = " ".join(filter(None, [result.hint, "Try local_search or search_text."]))
         return finish(result, budget)
     items, communities = _points(snapshot, query, kept, response_format == "detailed")
@@ -82,6 +94,7 @@ def global_search(
 
 
 # ---- which reports -----------------------------------------------------------------------------
+
 
 def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated], dict[str, int]]:
     """The relevant reports, best first, and how many were rated, kept and pruned."""
@@ -106,7 +119,7 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated]
 
 
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
-    """The worth of the terms that say what is asked about; None when nothing is (an empty or wholly general question)."""
+    """The worth of the terms that say what is asked about; None for an empty or a wholly general question."""
     query = query[: fused.QUERY_CHARACTERS]
     if not set(query_terms(query)) - _ASKING:
         return None
@@ -121,9 +134,9 @@ def _ranked_by_weight(snapshot: Snapshot, level: int, coverage: dict[str, int]) 
     most = max(row["n_text_units"] for row in rows) or 1
     deepest = max(row["level"] for row in rows)
     found = [
-        Rated(row["id"], row["level"], *family.get(row["id"], ("", True)), 0.0, 0.0, row["n_text_units"] / most, row["rank"])
-        for row in rows
-    ]
+        Rated(id, row["level"], *family.get(id, ("", True)), 0.0, 0.0, row["n_text_units"] / most, row["rank"])
+        for row in rows for id in [row["id"]]
+    ]  # fmt: skip
     chosen = [one for one in found if _at_level(one, min(max(level, 0), deepest))]
     chosen.sort(key=lambda one: (-round(one.weight, 6), -one.rank, one.id))
     coverage.update(rated=0, kept=len(chosen[:READ]), pruned=0)
@@ -197,7 +210,8 @@ def _descend(rated: Mapping[str, Rated]) -> list[Rated]:
             fallback += 1
             relevant = frontier
         for one in relevant:
-            below = [child for child in children.get(one.id, []) if child.rating >= max(THRESHOLD, FROM_CHILD * one.own)]
+            least = max(THRESHOLD, FROM_CHILD * one.own)
+            below = [child for child in children.get(one.id, []) if child.rating >= least]
             following += below
             if not below and one.rating >= THRESHOLD:
                 kept.append(one)
@@ -206,6 +220,7 @@ def _descend(rated: Mapping[str, Rated]) -> list[Rated]:
 
 
 # ---- points ------------------------------------------------------------------------------------
+
 
 def _points(snapshot: Snapshot, query: str, kept: Sequence[Rated], detailed: bool) -> tuple[list[Item], list[str]]:
     """Findings as items, best first: two thirds the report's rating, one third the finding's own words."""
@@ -234,13 +249,17 @@ def _points(snapshot: Snapshot, query: str, kept: Sequence[Rated], detailed: boo
 
 
 def _point(summary: str, explanation: str, detailed: bool) -> str:
-    """A finding on one line; the summary is left out where the explanation begins with it."""
-    limit = 1_600 if detailed else 600
-    body, tail = explanation, ""
-    at = explanation.rfind("[Data:")
-    if at >= 0:
-        body, tail = explanation[:at], " " + explanation[at:]
-    body = one_line(body, limit)
+    """A finding on one line, whole statements with their references; without the summary where they begin with it."""
+    limit = 1_600 if detailed else 500
+    kept: list[str] = []
+    length = 0
+    for piece in re.split(r"(?<=\])\s+", explanation.strip()):
+        body, mark, references = piece.partition("[Data:")
+        if kept and length + len(body) > limit:
+            break
+        kept.append(one_line(body, limit) + (f" {mark}{references}" if mark else ""))
+        length += len(body)
+    body = " ".join(kept)
     if body.startswith(summary.rstrip(".…")) or not summary:
-        return body + tail
-    return f"**{one_line(summary, 200)}** {body}{tail}"
+        return body
+    return f"**{one_line(summary, 200)}** {body}"

@@ -50,7 +50,8 @@ def local_search(
     if not found.passages:
         return not_found(snapshot, query, found, budget, note)
     result = SearchResult(mode="local", corpus=snapshot.manifest.corpus, coverage=dict(found.considered))
-    result.hint = " ".join(filter(None, [note, context.query_length_note(query, fused.QUERY_CHARACTERS), missing(found)]))
+    long = context.query_length_note(query, fused.QUERY_CHARACTERS)
+    result.hint = " ".join(filter(None, [note, long, missing(found)]))
     detailed = response_format == "detailed"
     sections = _sections(snapshot, found, budget, detailed, offsets, shares)
     return compose(
@@ -62,7 +63,7 @@ def _sections(
     snapshot: Snapshot, found: Retrieved, budget: int, detailed: bool, offsets: Sequence[int],
     shares: Mapping[str, float] | None,
 ) -> list[Section]:  # fmt: skip
-    """Reports, Entities, Relationships, Sources, in the order in which they are read; concise begins with the sources."""
+    """Reports, Entities, Relationships, Sources, in the order of reading; concise begins with the sources."""
     share = dict(shares) if shares else _shares(budget, detailed)
     start = offsets[3]
     stop = start + max(8, budget // 70)
@@ -78,7 +79,8 @@ def _sections(
             HEADERS["Entities"] if detailed else "", greedy=detailed,
         ),
         Section(
-            "Relationships", relationships[offsets[2] :], share.get("Relationships", 0.0), offsets[2], HEADERS["Relationships"]
+            "Relationships", relationships[offsets[2] :], share.get("Relationships", 0.0), offsets[2],
+            HEADERS["Relationships"],
         ),
         Section(
             "Sources", sources, share.get("Sources", 0.0), start, places=[start + place for place in places],
@@ -91,8 +93,10 @@ def _sections(
 def _shares(budget: int, detailed: bool) -> dict[str, float]:
     """Reports 0.15, text 0.5, the rest for entities and relationships; what one does not use goes to the text."""
     if budget <= SMALL:
-        return {"Sources": SMALL_SOURCES, "Entities": 0.1, "Relationships": 0.05, **({"Reports": 0.05} if detailed else {})}
-    return {"Sources": 0.5, "Entities": 0.15, "Relationships": 0.2, **({"Reports": 0.15} if detailed else {})}
+        small = {"Sources": SMALL_SOURCES, "Entities": 0.1, "Relationships": 0.05}
+        return small | {"Reports": 0.05} if detailed else small
+    usual = {"Sources": 0.5, "Entities": 0.15, "Relationships": 0.2}
+    return usual | {"Reports": 0.15} if detailed else usual
 
 
 def _reports(snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]]) -> list[Item]:
@@ -110,7 +114,7 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]]) -> list[It
 
 
 def _relationships(snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]]) -> list[Item]:
-    """Relationships between chosen entities, all of them; then outward ones, by how many chosen they link, by weight."""
+    """All relationships between chosen entities; then outward ones, by how many chosen ones they link, by weight."""
     inside = {row["id"] for row in chosen}
     names = ["id", "source_id", "target_id", "weight"]
     open_ids = [row["id"] for row in chosen if row["degree"] <= HUB]
@@ -141,6 +145,7 @@ def _listed(ids: Sequence[str]) -> str:
 
 # ---- nothing to rank ---------------------------------------------------------------------------
 
+
 def missing(found: Retrieved) -> str:
     """Names of the question none of whose words occur anywhere: an agent should know before it trusts the context."""
     if not found.unknown:
@@ -162,7 +167,8 @@ def not_found(snapshot: Snapshot, query: str, found: Retrieved, budget: int, not
     result = SearchResult(state="not_found", mode="local", corpus=snapshot.manifest.corpus, coverage={"passages": 0})
     searched = f"{counters.get('passages', 0)} passages and {counters.get('entities', 0)} entities"
     near: dict[str, Mapping[str, Any]] = {}
-    for name in [mention.form for mention in found.names][:5] or [query[:100]]:
+    wanted = dict.fromkeys([*(mention.form for mention in found.names), query[:100], *query[:200].split()])
+    for name in [name for name in wanted if len(name) > 1][:8]:
         near.update((row["id"], row) for row in context.nearest_names(snapshot, name, 3))
     result.text = f"No word of this question occurs in the {searched} of corpus {snapshot.manifest.corpus}."
     if near:
@@ -184,7 +190,8 @@ def overview(snapshot: Snapshot, budget: int, note: str) -> SearchResult:
     central = context.entity_items(context.rows(snapshot, "entities", [row["id"] for row in entities[:20]]), False)
     counters = snapshot.manifest.counters
     counted = {name: counters.get(name, 0) for name in ("documents", "passages", "entities", "relationships")}
-    result = SearchResult(mode="overview", corpus=snapshot.manifest.corpus, coverage={**counted, "reports": len(reports)})
+    coverage = {**counted, "reports": len(reports)}
+    result = SearchResult(mode="overview", corpus=snapshot.manifest.corpus, coverage=coverage)
     result.hint = " ".join(filter(None, [note, "The question was empty; this is an overview. Ask with query=..."]))
     sections = [Section("Entities", central, 0.4), Section("Reports", items, 0.6, header=HEADERS["Reports"])]
     said = ", ".join(f"{value} {name}" for name, value in counted.items())

@@ -21,6 +21,7 @@ from graphrag_mcp.pack import (
     one_line,
     read_cursor,
     render_references,
+    shorten,
     source_item,
     write_cursor,
 )
@@ -40,6 +41,7 @@ _QUOTED = re.compile(r'"([^"]{1,500})"|“([^“”]{1,500})”|「([^「」]{1,
 
 # ---- entity ------------------------------------------------------------------------------------
 
+
 def get_entity(
     snapshot: Snapshot, id_or_name: str, *, max_tokens: int = 3_000, response_format: str = "concise"
 ) -> EntityResult:
@@ -47,22 +49,24 @@ def get_entity(
     budget, note = clamp_budget(max_tokens, 3_000)
     asked = id_or_name.strip().strip("[]` ")
     if not asked:
-        raise BadInput("no entity was named", "Give its name or an id such as e12; an empty local_search lists the central ones")
+        raise BadInput("no entity was named", "Give its name or an id such as e12")
     row, candidates = _resolve(snapshot, asked)
     if row is None:
         return _candidates(asked, candidates, budget, note)
     own = normalise_name(asked) in {row["key"], *row["names"]} or asked in (f"e{row['n']}", row["id"])
     hint = "" if own else f"{asked[:80]!r} was read as {one_line(row['title'], 80)} (e{row['n']})."
     result = EntityResult(
-        id=f"e{row['n']}", title=row["title"], type=row["type"], description=one_line(row["description"], 300),
-        aliases=row["aliases"][:10], degree=row["degree"], frequency=row["frequency"],
+        id=f"e{row['n']}", title=row["title"], type=row["type"], aliases=row["aliases"][:10],
+        description=shorten(one_line(row["description"], 300), budget // 10), degree=row["degree"],
+        frequency=row["frequency"],
         hint=" ".join(filter(None, [note, hint])),
     )  # fmt: skip
     path = snapshot.by_key("memberships", [row["id"]], "entity_id", ["path"])["path"].to_pylist()
     groups = snapshot.by_key("reports", path[0] if path else [], "id", ["n", "title"]).to_pylist()
     result.communities = [f"c{group['n']}" for group in groups]
     also = f"\nAlso: {', '.join(one_line(alias, 60) for alias in result.aliases)}" if result.aliases else ""
-    intro = f"# {one_line(row['title'], 200)} ({result.id}, {row['type']})\n{row['frequency']} text units, {row['degree']} relationships.{also}"
+    counted = f"{row['frequency']} text units, {row['degree']} relationships."
+    intro = f"# {one_line(row['title'], 200)} ({result.id}, {row['type']})\n{counted}{also}"
     if groups:
         intro += "\nCommunities: " + "; ".join(f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
     most = 40 if response_format == "detailed" else 12
@@ -70,9 +74,10 @@ def get_entity(
         Section("Evidence", _evidence(snapshot, row), 0.5),
         Section("Relationships", _relationships(snapshot, row, most), 0.5),
     ]
-    result = compose(result, sections, budget, lambda _: "", intro=intro, first="Evidence", into={"Relationships": "relationships"})
+    into = {"Relationships": "relationships"}
+    result = compose(result, sections, budget, lambda _: "", intro=intro, first="Evidence", into=into)
     if result.truncated and not result.hint:
-        result.hint = f"More text: get_source(ids=[\"{result.id}\"])."
+        result.hint = f'More text: get_source(ids=["{result.id}"]).'
     return finish(result, budget)
 
 
@@ -102,19 +107,17 @@ def _resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
 def _candidates(asked: str, found: Sequence[Row], budget: int, note: str) -> EntityResult:
     """Several entities could be meant, or none: what tells them apart."""
     result = EntityResult(state="not_found", title=one_line(asked, 100))
-    items = [
-        Item(
-            f"e{row['n']}",
-            f"- [e{row['n']}] {one_line(row['title'], 100)} ({row['type']}, {row['degree']} relationships): "
-            f"{context.first_sentence(row['description'], 160)}",
-            data={"id": f"e{row['n']}", "title": one_line(row["title"], 100), "type": row["type"], "degree": row["degree"]},
-        )
-        for row in found
-    ]  # fmt: skip
+    items = []
+    for row in found:
+        alias, title = f"e{row['n']}", one_line(row["title"], 100)
+        facts = {"id": alias, "title": title, "type": row["type"], "degree": row["degree"]}
+        text = f"- [{alias}] {title} ({row['type']}, {row['degree']} relationships)"
+        items.append(Item(alias, f"{text}: {context.first_sentence(row['description'], 160)}", data=facts))
     intro = f"There is no entity named {one_line(asked, 100)!r}." + (" Did you mean one of these?" if items else "")
-    result.hint = " ".join(filter(None, [note, "Call get_entity with an id from the list, or search_text for the words."]))
-    sections = [Section("Candidates", items, 1.0)]
-    return compose(result, sections, budget, lambda _: "", intro=intro, first="Candidates", into={"Candidates": "candidates"})
+    advice = "Call get_entity with an id from the list, or search_text for the words."
+    result.hint = " ".join(filter(None, [note, advice]))
+    sections, into = [Section("Candidates", items, 1.0)], {"Candidates": "candidates"}
+    return compose(result, sections, budget, lambda _: "", intro=intro, first="Candidates", into=into)
 
 
 def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
@@ -155,6 +158,7 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
 
 # ---- report ------------------------------------------------------------------------------------
 
+
 def get_community_report(
     snapshot: Snapshot, community_id: str, *, response_format: str = "concise", max_tokens: int = 4_000
 ) -> ReportResult:
@@ -166,7 +170,8 @@ def get_community_report(
     if not found and re.fullmatch(r"[0-9a-f]{32}", asked):
         found = context.rows(snapshot, "reports", [asked])
     if not found:
-        raise NotFound(f"there is no community {asked[:60]!r}", _range(snapshot, "c") + ", or find one with global_search")
+        known = f"{_range(snapshot, 'c')}; global_search finds them"
+        raise NotFound(f"there is no community {asked[:60]!r}", known)
     row = found[0]
     family = snapshot.by_key("communities", [row["id"]], "id", ["parent", "children"]).to_pylist()
     parent, children = (family[0]["parent"], family[0]["children"]) if family else ("", [])
@@ -209,6 +214,7 @@ def _block(number: int, text: str, cited: Mapping[str, Citation]) -> Item:
 
 # ---- words -------------------------------------------------------------------------------------
 
+
 def search_text(snapshot: Snapshot, query: str, *, max_tokens: int = 4_000, cursor: str = "") -> SearchResult:
     """Full text over the original passages. What stands in quotes must occur literally (case and width aside)."""
     budget, note = clamp_budget(max_tokens, 4_000)
@@ -221,8 +227,9 @@ def search_text(snapshot: Snapshot, query: str, *, max_tokens: int = 4_000, curs
     offset = read_cursor(cursor, snapshot.manifest.generation, f"text|{query}", 1)
     if offset is None:
         return finish(context.stale(snapshot, "text"), budget)
-    literals = [one for found in _QUOTED.finditer(query[: fused.QUERY_CHARACTERS]) if (one := plain(next(filter(None, found.groups()))))]
-    ranked = _matches(snapshot, query[: fused.QUERY_CHARACTERS], literals)
+    used = query[: fused.QUERY_CHARACTERS]
+    literals = list(filter(None, (plain(next(filter(None, found.groups()))) for found in _QUOTED.finditer(used))))
+    ranked = _matches(snapshot, used, literals)
     result = SearchResult(mode="text", corpus=snapshot.manifest.corpus, coverage={"passages": len(ranked)})
     result.hint = " ".join(filter(None, [note, context.query_length_note(query, fused.QUERY_CHARACTERS)]))
     if not ranked:
@@ -271,6 +278,7 @@ def _holds(row: Row, literals: Sequence[str]) -> bool:
 
 # ---- exact text --------------------------------------------------------------------------------
 
+
 def get_source(snapshot: Snapshot, ids: Sequence[str], *, max_tokens: int = 4_000, around: int = 0) -> SourceResult:
     """The exact text behind ids of any kind, passage by passage, with `around` neighbours on both sides."""
     budget, note = clamp_budget(max_tokens, 4_000)
@@ -291,7 +299,8 @@ def get_source(snapshot: Snapshot, ids: Sequence[str], *, max_tokens: int = 4_00
         for row in _with_neighbours(snapshot, rows, min(max(around, 0), 10)):
             found.setdefault(row["id"], row)
     if not found:
-        raise NotFound(f"none of these ids is known: {', '.join(one[:40] for one in unknown[:5])}", _range(snapshot, *"tderc"))
+        named = ", ".join(one[:40] for one in unknown[:5])
+        raise NotFound(f"none of these ids is known: {named}", _range(snapshot, *"tderc"))
     if unknown:
         notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
     items = [_exact(row) for row in found.values()]
@@ -306,8 +315,9 @@ def get_source(snapshot: Snapshot, ids: Sequence[str], *, max_tokens: int = 4_00
 def _exact(row: Row) -> Item:
     item = source_item(row)
     head = item.text.partition("\n")[0]
-    data = {name: row[name] for name in ("title", "uri", "document_id", "char_start", "char_end", "line_start", "line_end")}
-    return Item(item.id, f"{head}\n{row['text']}", None, "Sources", 0.0, item.tokens, data={"id": item.id, **data})
+    names = ("title", "uri", "document_id", "char_start", "char_end", "line_start", "line_end")
+    data = {"id": item.id, **{name: row[name] for name in names}}
+    return Item(item.id, f"{head}\n{row['text']}", None, "Sources", 0.0, item.tokens, data=data)
 
 
 def _passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
@@ -316,10 +326,10 @@ def _passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
     assert match is not None
     letter, row = match[1], None
     if match[4]:
-        for letter, table in (("p", "passages"), ("u", "text_units"), *TABLE_OF.items()):
-            if row := next(iter(context.rows(snapshot, table, [match[4]])), None):
-                break
-        else:
+        for kind, table in (("p", "passages"), ("u", "text_units"), *TABLE_OF.items()):
+            row = row or next(iter(context.rows(snapshot, table, [match[4]])), None)
+            letter = letter or (kind if row else None)
+        if row is None:
             return []
     number = row["n"] if row else int(match[2])
     if letter in "tpu":
@@ -346,10 +356,8 @@ def _ordered(rows: list[Row]) -> list[Row]:
 def _with_neighbours(snapshot: Snapshot, rows: list[Row], around: int) -> list[Row]:
     if not around or not rows:
         return rows
-    wanted = " OR ".join(
-        f"(document_id = '{row['document_id']}' AND position >= {row['position'] - around} AND position <= {row['position'] + around})"
-        for row in rows[:50]
-    )
+    near = [(row["document_id"], row["position"] - around, row["position"] + around) for row in rows[:50]]
+    wanted = " OR ".join(f"(document_id = '{id}' AND position BETWEEN {low} AND {high})" for id, low, high in near)
     return _ordered(snapshot.verified("passages", snapshot.rows("passages", wanted)).to_pylist())
 
 

@@ -125,7 +125,8 @@ class Walk:
             if node["status"] in ("open", "answered"):
                 visited[node["depth"]] = visited.get(node["depth"], 0) + 1
         ids = [
-            id for id, node in self.graph.nodes(data=True)
+            id
+            for id, node in self.graph.nodes(data=True)
             if node["status"] == "frontier" and visited.get(node["depth"], 0) < self.header["breadth"]
         ]
         return sorted(ids, key=lambda id: (-round(self.worth(id), 9), id))
@@ -206,6 +207,7 @@ def clean_query(query: str) -> str:
 
 # ---- what agents send ------------------------------------------------------------------------------
 
+
 def read_score(value: object) -> tuple[float | None, str]:
     """A score of 0 to 100, and a sentence when it is not what was sent. "85/100", "8/10", "85%" are understood."""
     if value is None or value == "":
@@ -224,7 +226,8 @@ def read_score(value: object) -> tuple[float | None, str]:
 
 def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:
     """At most `most` questions, and a sentence when more were sent. Lists, lines of text and {query: ...} all do."""
-    found: Iterable[object] = value.splitlines() if isinstance(value, str) else (value if isinstance(value, list | tuple) else ())
+    value = value.splitlines() if isinstance(value, str) else value
+    found: Iterable[object] = value if isinstance(value, list | tuple) else ()
     queries: list[str] = []
     for one in found:
         if isinstance(one, Mapping):

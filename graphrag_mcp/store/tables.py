@@ -166,6 +166,12 @@ class Snapshot:
         return Damaged(f"table {table} of {self.folder.name} cannot be read ({error})", _REPAIR)
 
 
+def prepare(folder: Path) -> None:
+    """Make the folder ready to be written. The first call of a process imports lancedb: 1 to 2 seconds of CPU."""
+    (folder / "tables").mkdir(parents=True, exist_ok=True)
+    _connect(folder)
+
+
 def open_snapshot(folder: Path, manifest: Manifest | None = None) -> Snapshot:
     """A reader of the given generation, or of the current one. NotFound when nothing was ever indexed there."""
     manifest = manifest or manifests.read(folder)

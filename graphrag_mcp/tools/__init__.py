@@ -17,7 +17,7 @@ from graphrag_mcp.tools import drift, index, lookup, search
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 # A synchronised folder's vanished files leave the index: it destroys, and a second call changes nothing more.
 SYNCHRONISES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
-STOPS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+RECORDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 STARTS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
 TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
@@ -27,12 +27,12 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
     (drift.drift_search, "DRIFT search", STARTS),
     (lookup.get_entity, "Get an entity", READS),
     (lookup.get_community_report, "Get a community report", READS),
-    (drift.drift_step, "DRIFT step", STOPS),
+    (drift.drift_step, "DRIFT step", RECORDS),
     (drift.drift_finish, "DRIFT finish", READS),
     (search.search_text, "Search text", READS),
     (lookup.get_source, "Get sources", READS),
     (index.graph_status, "Graph status", READS),
-    (index.cancel_job, "Cancel a job", STOPS),
+    (index.cancel_job, "Cancel a job", RECORDS),
 )
 
 

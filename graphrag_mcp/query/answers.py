@@ -1,0 +1,144 @@
+"""The two ends of a DRIFT walk: questions that the graph proposes, and the answers ranked, merged and checked.
+
+Takes a snapshot and a `Walk`; gives follow-up questions about unexplored neighbours, and items for the final text
+with the references of every answer resolved. Opens no node and writes no event.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graphrag_mcp.pack import Item, citation, one_line
+from graphrag_mcp.query import context
+from graphrag_mcp.query.walk import Walk, near, words
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import is_cjk, normalise_name
+from graphrag_mcp.types import Citation
+
+QUESTIONS = 5
+HUB = 500  # an entity of more relationships proposes nothing: everything is its neighbour
+TABLES = {"t": "passages", "d": "documents", "e": "entities", "r": "relationships", "c": "reports"}
+_ALIAS = re.compile(r"(?<![A-Za-z0-9.])([tderc])(\d{1,9})(?:\.(\d{1,4}))?(?![A-Za-z0-9])")
+_BRACKETS = re.compile(r"[\[(（【][^\[\]()（）【】\n]{1,400}[\])）】]")
+
+
+def cited_aliases(answer: str) -> list[str]:
+    """The short ids inside brackets of an answer, each once, in order."""
+    return list(dict.fromkeys(match.group() for part in _BRACKETS.findall(answer) for match in _ALIAS.finditer(part)))
+
+
+# ---- questions -----------------------------------------------------------------------------------
+
+
+def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
+    """Questions about unexplored neighbours of the entities that the answer cites (or else was shown)."""
+    node = walk.graph.nodes[id]
+    if node["depth"] >= walk.header["depth"] or (node["status"] == "answered" and node["answer"] == answer):
+        return []
+    cited = cited_aliases(answer)
+    places = [alias for alias in cited if alias[0] == "t"] or node["context"][:4]
+    numbers = [int(alias[1:].partition(".")[0]) for alias in places]
+    held: dict[str, float] = {}
+    for ids in snapshot.by_key("passages", numbers, "n", ["entity_ids"])["entity_ids"].to_pylist():
+        for one in ids:
+            held[one] = held.get(one, 0.0) + 1.0
+    own = [int(alias[1:]) for alias in cited if alias[0] == "e"]
+    for one in snapshot.by_key("entities", own, "n", ["id"])["id"].to_pylist():
+        held[one] = held.get(one, 0.0) + 5.0
+    return _neighbour_questions(snapshot, walk, held, node["query"])
+
+
+def _neighbour_questions(snapshot: Snapshot, walk: Walk, held: Mapping[str, float], query: str) -> list[str]:
+    """From known entities (id -> how often cited) to their strongest neighbours that no question names yet."""
+    rows = snapshot.by_key("entities", sorted(held), "id", ["id", "title", "key", "degree"]).to_pylist()
+    rows.sort(key=lambda row: (-held[row["id"]] / (1 + math.log(1 + row["degree"])), row["id"]))
+    start = {row["id"]: row for row in rows[:8] if 0 < row["degree"] <= HUB}
+    if not start:
+        return []
+    listed = ", ".join(f"'{id}'" for id in start)
+    names = ["source_id", "target_id", "weight"]
+    links = snapshot.rows("relationships", f"source_id IN ({listed}) OR target_id IN ({listed})", names).to_pylist()
+    best: dict[str, tuple[float, str]] = {}
+    for link in sorted(links, key=lambda one: (-one["weight"], one["source_id"], one["target_id"])):
+        for here, there in ((link["source_id"], link["target_id"]), (link["target_id"], link["source_id"])):
+            if here in start and there not in held:
+                best.setdefault(there, (link["weight"], here))
+    asked = " | ".join(normalise_name(node["query"]) for _, node in walk.graph.nodes(data=True))
+    order = sorted(best, key=lambda id: (-best[id][0], id))[:40]
+    titles = snapshot.by_key("entities", order, "id", ["id", "title", "key"]).to_pylist()
+    form = "{0}与{1}有什么关系？" if any(is_cjk(ch) for ch in query) else "How is {0} connected with {1}?"
+    return [
+        form.format(one_line(row["title"], 80), one_line(start[best[row["id"]][1]]["title"], 80))
+        for row in titles
+        if row["key"] not in asked
+    ][:QUESTIONS]
+
+
+# ---- answers -------------------------------------------------------------------------------------
+
+
+def ranked_items(snapshot: Snapshot, walk: Walk) -> tuple[list[Item], set[str]]:
+    """The answers as items, best first, and the ids named in them that the index does not have."""
+    ranked = _ranked(walk)
+    known, gone = _references(snapshot, [node["answer"] for node, _ in ranked])
+    return [_item(node, others, known, gone) for node, others in ranked], gone
+
+
+def _ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
+    """Answered nodes best first, each with the questions whose answers say nearly the same."""
+    nodes = [walk.graph.nodes[id] | {"id": id} for id in walk.with_status("answered")]
+    nodes.sort(key=lambda one: (one["score"] is None, -(one["score"] or 0.0), one["depth"], one["id"]))
+    kept: list[tuple[Mapping[str, Any], list[str]]] = []
+    said: list[frozenset[str]] = []
+    for node in nodes:
+        bag = words(node["answer"])
+        for at, (other, queries) in enumerate(kept):
+            if other["answer"] == node["answer"] or near(bag, said[at]):
+                queries.append(node["query"])
+                break
+        else:
+            kept.append((node, []))
+            said.append(bag)
+    return kept
+
+
+def _references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Citation], set[str]]:
+    """Citations of the sources that the answers name, and the ids among all they name that do not exist."""
+    named = list(dict.fromkeys(alias for answer in answers for alias in cited_aliases(answer)))
+    known: dict[str, Citation] = {}
+    gone: set[str] = set()
+    for letter, table in TABLES.items():
+        aliases = [alias for alias in named if alias[0] == letter]
+        numbers = sorted({int(alias[1:].partition(".")[0]) for alias in aliases})
+        if letter == "t":
+            rows = context.numbered(snapshot, table, numbers)
+            for row in sorted(rows, key=lambda row: (row["n"], row["part"])):
+                place = citation(row)
+                known[place.id] = place
+                known.setdefault(f"t{row['n']}", place)
+                known.setdefault(f"t{row['n']}.{row['part']}", place)
+            gone.update(alias for alias in aliases if alias not in known)
+        elif numbers:
+            there = set(snapshot.by_key(table, numbers, "n", ["n"])["n"].to_pylist())
+            gone.update(alias for alias in aliases if int(alias[1:].partition(".")[0]) not in there)
+    return known, gone
+
+
+def _item(node: Mapping[str, Any], others: Sequence[str], known: Mapping[str, Citation], gone: set[str]) -> Item:
+    """One answer under its question, with ids that are gone marked as such."""
+
+    def marked(part: re.Match[str]) -> str:
+        return _ALIAS.sub(lambda one: one.group() + (" (gone)" if one.group() in gone else ""), part.group())
+
+    score = "no score" if node["score"] is None else f"score {node['score']:g}"
+    lines = [f"### {one_line(node['query'], 300)} ({score})", _BRACKETS.sub(marked, node["answer"])]
+    aliases = cited_aliases(node["answer"])
+    if others:
+        lines.append(f"Also answers: {'; '.join(one_line(other, 200) for other in others)}")
+    if not aliases and node["context"]:
+        lines.append(f"It cites nothing; it was shown {', '.join(node['context'][:5])}.")
+    places = {known[alias].id: known[alias] for alias in aliases if alias in known}
+    return Item(node["id"], "\n".join(lines), None, "Answers", also=tuple(places.values()))
