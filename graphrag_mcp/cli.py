@@ -144,7 +144,7 @@ def source(options: argparse.Namespace) -> int:
 
 def status(options: argparse.Namespace) -> int:
     """What is indexed, and what is running."""
-    from graphrag_mcp.tools.index import _status as status_of  # the graph_status tool, without its wire
+    from graphrag_mcp.tools.index import status as status_of  # the graph_status tool, without its wire
 
     return _show(options, status_of(_app(options), options.corpus))
 

@@ -240,9 +240,9 @@ def columns(*values: object) -> str:
 
 
 def size(result: Result) -> tuple[int, int]:
-    """(tokens, characters) of a result: the larger of its text and its JSON."""
+    """(tokens, characters) of a result: the larger of its text and its JSON, which is its JSON, as that holds the text."""
     data = json.dumps(result.model_dump(), ensure_ascii=False)
-    return max(count_tokens(data), count_tokens(result.text)), len(data)
+    return count_tokens(data), len(data)
 
 
 def finish(result: ResultType, max_tokens: int) -> ResultType:

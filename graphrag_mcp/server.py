@@ -19,19 +19,13 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp import __version__
+from graphrag_mcp.prompts import load as load_prompt
 from graphrag_mcp.settings import Settings, load
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
     from graphrag_mcp.app import App
-
-INSTRUCTIONS = """\
-Knowledge-graph search over the user's documents; every result carries ids to cite.
-index_documents(paths=["."]) first, and again after files change; graph_status shows what is indexed.
-local_search for specific questions; global_search for themes of the whole corpus; search_text for exact words.
-drift_search, then drift_step per node, then drift_finish, for investigations that need follow-up questions.
-get_entity, get_community_report and get_source open the ids (e12, c5, t33) that results cite; quote from get_source."""
 
 WARM_AFTER = 1.5  # seconds: hosts that never list tools are warmed too
 LAST_MOMENTS = 1.5  # seconds for small jobs to end after the client has gone; hosts kill after 2
@@ -68,7 +62,8 @@ def build_server(app: App, *, warm: bool = False) -> MCPServer[Any]:
 
         tools = all_tools()
         return MCPServer(
-            "graphrag-mcp", title="GraphRAG", version=__version__, instructions=INSTRUCTIONS, tools=tools,
+            "graphrag-mcp", title="GraphRAG", version=__version__, tools=tools,
+            instructions=load_prompt("server_instructions").template,
             lifespan=lifespan, middleware=[warm_after_list, teach({tool.name: tool for tool in tools})],
             log_level="WARNING",
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable
 from functools import lru_cache
 from itertools import chain, pairwise
 
@@ -84,12 +83,12 @@ _BLOCKS = (
     (0x900, 12), (0xA00, 15), (0xA80, 12), (0xB00, 22), (0xB80, 13), (0xD80, 14),  # Hindi 0.58, Punjabi 0.8, Oriya 1.16
     (0xE00, 11), (0xE80, 20), (0xF00, 30), (0x1000, 12), (0x10A0, 10), (0x1100, 32),  # Thai 0.58, Tibetan 1.6
     (0x1780, 14), (0x1800, 32), (0x200D, 12), (0x200E, 32), (0x2010, 16), (0x2027, 32),  # Khmer 0.72; “ ” — …
-    (0x2300, 40), (0x2500, 24), (0x2600, 32), (0x27C0, 48),  # signs: 1 to 3 tokens
+    (0x2300, 40), (0x2500, 24), (0x2600, 32), (0x26C0, 48), (0x2700, 32), (0x27C0, 48),  # signs: 1 to 3 tokens
     (0x2E80, 40), (0x3001, 18), (0x3003, 32), (0x3005, 18), (0x3012, 32), (0x3041, 16), (0x3100, 32),  # kana 0.86
     (0x3400, 48), (0x4E00, 34), (0xA000, 48), (0xAC00, 17), (0xD7A4, 48), (0xFE00, 12),  # rare Han 2.06, Hangul 0.99
     (0xFE10, 40), (0xFF01, 24), (0xFFF0, 48), (0x10000, 70),
-    (0x1F1E6, 36), (0x1F200, 48), (0x1F300, 46), (0x1F3FB, 24), (0x1F400, 46),  # emoji in runs: 2.4 to 2.9, skin tone 1
-    (0x1F600, 36), (0x1F650, 54), (0x1F900, 46), (0x1FA00, 54), (0x20000, 64),  # faces 1.7; the rarest Han 4
+    (0x1F1E6, 36), (0x1F200, 48), (0x1F300, 34), (0x1F3C0, 38), (0x1F3FB, 24), (0x1F400, 38), (0x1F440, 34),  # emoji go
+    (0x1F540, 49), (0x1F600, 34), (0x1F6C0, 49), (0x1F900, 34), (0x1F940, 38), (0x1F980, 49), (0x20000, 64),  # by 64
 )
 _BLOCK_STARTS = [start for start, _ in _BLOCKS]
 _COMMON_HAN = 18  # 0.90 in encyclopaedic prose, 1.01 in lists of names
@@ -167,8 +166,8 @@ _NEVER_END, _BEFORE_NUMBER, _MAY_END, _STARTERS = (
     for words in (
         "dr mr mrs ms mme prof rev fr hon gen col lt capt cmdr sgt maj gov sen rep pres st mt ft vs cf e.g i.e "
         "ca approx esp resp incl dept ed eds trans bros messrs op cit",
-        "no nos nr fig figs eq eqs sec ch chap vol vols pp p art par tab ref refs ver v jan feb mar apr jun jul aug sep "
-        "sept oct nov dec",
+        "no nos nr fig figs eq eqs sec ch chap vol vols pp p art par tab ref refs ver v jan feb mar apr jun jul aug "
+        "sep sept oct nov dec",
         "inc ltd co corp llc plc jr sr etc al est ave blvd rd ph.d",
         "the a an he she it they we you i this that these those in on at by for from with when while after before as "
         "if but and so however his her its their our my there here what who why how where then no yes although since",
@@ -252,29 +251,28 @@ _TERM = re.compile(
     "|[¢£¤¥§©®°±\u20a0-\u20cf\u2100-\u2bff\U0001f000-\U0001faff]"  # currencies, arrows, mathematics, emoji
 )
 _SPLIT = re.compile(r"[._\-+#]+|'(?=\w{3})")  # l'amour, O'Brien; not don't
-_CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|(?:(?![A-Za-z0-9]).)+")
+_CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
 _LATIN = re.compile(r"[a-z]{3,}")
 
 
-@lru_cache(maxsize=1)
-def _stemmer() -> Callable[[str], str]:
-    from snowballstemmer.english_stemmer import EnglishStemmer  # 13 ms, and nobody needs it at start
-
-    return EnglishStemmer().stemWord
-
-
-@lru_cache(maxsize=1 << 17)
 def _expand(token: str) -> tuple[str, ...]:
-    """All terms of one raw token, its whole form first."""
-    if _CJK_CHAR.match(token) or _UNSPACED_CHAR.match(token):
-        return _grams(token)
+    """All terms of one raw token, of a word its whole form first."""
+    dense = token[0] > "\u0e00" and (_CJK_CHAR.match(token) or _UNSPACED_CHAR.match(token))
+    return _grams(token) if dense else _word_terms(token)
+
+
+@lru_cache(maxsize=1 << 16)
+def _word_terms(token: str) -> tuple[str, ...]:
+    from snowballstemmer.english_stemmer import EnglishStemmer  # 13 ms that the start of a server need not pay
+
     plain = token if token.isascii() else token.translate(_FOLD)
     plain = plain.removesuffix("'s").removesuffix("'S").replace(",", "").strip("_'-")
     whole = _folded(plain)
     if not whole:
         return ()
     forms = [whole]
-    parts = [_folded(part) for piece in _SPLIT.split(plain) for part in _CAMEL.findall(piece)]
+    pieces = (_CAMEL.findall(piece) if "'" not in piece else [piece] for piece in _SPLIT.split(plain))
+    parts = [_folded(part) for part in chain.from_iterable(pieces)]
     if len(parts) > 1 and all(len(part) == 1 for part in parts):
         forms.append("".join(parts))  # U.S. is found by US
     elif 2 < len(parts) <= 8 and not {".", "-"} & set(whole):
@@ -283,7 +281,7 @@ def _expand(token: str) -> tuple[str, ...]:
     for form in forms + parts if len("".join(parts)) > 1 else forms:
         out[form] = None
         if _LATIN.fullmatch(form):
-            out[_stemmer()(form)] = None
+            out[EnglishStemmer().stemWord(form)] = None
     return tuple(out)
 
 
@@ -359,7 +357,7 @@ _KEEP_S = frozenset(
 )
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 16)
 def normalise_name(name: str) -> str:
     """The key of an entity: two spellings with the same key are one name; a key is its own key.
 
@@ -367,15 +365,16 @@ def normalise_name(name: str) -> str:
     `J. R. R. Tolkien` is `jrr tolkien`) and the plural of the last English word are folded. `c++`, `c#`, `.net` stay
     apart from `c` and `net`. Never empty for a name with a letter or digit.
     """
-    text = unicodedata.normalize("NFKC", name)
-    key, before = " ".join(_folded(text).split()), ""
-    while key and key != before:
+    key, before = " ".join(_folded(unicodedata.normalize("NFKC", name)).split()), ""
+    for _ in range(8):  # wrappings come in layers; nobody writes nine
+        if key in ("", before):
+            break
         before = key
         key = re.sub(r"'s?(?= |$)", "", key.replace("’", "'"))
         key = _INITIALS.sub(lambda match: match[0].replace(".", "").replace(" ", ""), key)
         key = re.sub(r"\.(?= |$)", "", _unwrapped(key))
-        key = _singular(re.sub(r"^(?:the|an?) (?=\S)", "", key))
-    return key or before or text.casefold().strip()
+        key = _singular(re.sub(r"^(?:(?:the|an?) )+(?=\S)", "", key))
+    return key or before or name.casefold().strip()
 
 
 def _unwrapped(key: str) -> str:

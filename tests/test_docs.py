@@ -63,6 +63,18 @@ def script(page: Path) -> str:
     return "\n".join(parts)
 
 
+def test_the_demonstration_calls_every_tool_and_ends_with_what_to_paste() -> None:
+    done = subprocess.run(
+        [sys.executable, DOCS / "demo.py"], env=clean_environment(), capture_output=True, encoding="utf-8", timeout=180
+    )
+    assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
+    tools = re.findall(r"^## (\w+)$", (DOCS / "tools.md").read_text("utf-8"), re.MULTILINE)
+    assert [tool for tool in tools if f"\n{tool}(" not in done.stdout] == []
+    assert all(host in done.stdout for host in ("Claude Desktop", "Claude Code", "Cursor", "VS Code", "uvx"))
+    assert json.dumps(sys.executable) in done.stdout
+    assert "\x1b" not in done.stdout and len(done.stdout.splitlines()) < 200
+
+
 def test_json_and_toml_blocks_parse() -> None:
     for page in PAGES:
         for body in blocks(page, "json"):

@@ -1,6 +1,6 @@
 """Evidence of a community as sentences worth quoting.
 
-Takes rows of entities and relationships, or what the children's reports say; gives candidate sentences, each once,
+Takes rows of entities and relationships, and what the children's reports say; gives candidate sentences, each once,
 with what it speaks of and where it stands. Knows how good a sentence is to read, not which ones a report takes.
 """
 
@@ -8,53 +8,38 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import lru_cache
 
-from graphrag_mcp.text import count_tokens, is_cjk, sentences
-from graphrag_mcp.types import content_id
+from graphrag_mcp.text import is_cjk, sentences
 
-Evidence = Mapping[str, Any]  # text_unit_id, start, end, text
+Evidence = tuple[str, str]  # id of the text unit, sentence
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class EntityRow:
-    """A row of `entities`. Degree and type are carried for model-written reports; nothing here reads them."""
+    """What a report reads of a row of `entities`."""
 
     id: str
     title: str
-    type: str = ""
-    description: str = ""
-    degree: int = 0
-    frequency: int = 0
     text_unit_ids: Sequence[str] = ()
     evidence: Sequence[Evidence] = ()
 
-    @cached_property
-    def digest(self) -> str:
-        return content_id("e", self.id, self.title, self.type, self.description, *_evidence_digest(self))
 
-
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class EdgeRow:
-    """A row of `relationships`."""
+    """What a report reads of a row of `relationships`."""
 
     id: str
     source_id: str
     target_id: str
     weight: float = 1.0
-    description: str = ""
     text_unit_ids: Sequence[str] = ()
     evidence: Sequence[Evidence] = ()
 
-    @cached_property
-    def digest(self) -> str:
-        return content_id("r", self.id, repr(float(self.weight)), self.description, *_evidence_digest(self))
 
-
-@dataclass
+@dataclass(slots=True, eq=False)
 class Candidate:
     """One sentence and what of the community it speaks of: ordered sets of ids."""
 
@@ -63,83 +48,66 @@ class Candidate:
     entities: dict[str, None] = field(default_factory=dict)
     edges: dict[str, None] = field(default_factory=dict)
     units: dict[str, None] = field(default_factory=dict)
+    gain: float = 0.0  # its worth times the share of what it speaks of
+    cited: str = ""  # the text with its references, once it has been written
 
 
-def from_rows(
-    rows: Mapping[str, EntityRow], links: Sequence[EdgeRow], order: Sequence[str], budget: int, limit: int
-) -> list[Candidate] | None:
-    """The distinct evidence sentences of relationships and entities; None when they pass `budget` tokens.
-
-    `order` is the entities by weight, `limit` the most characters of a sentence; `budget` 0 takes everything.
-    """
-    found: dict[str, Candidate] = {}
-    tokens = 0
-
-    def add(evidence: Evidence, names: tuple[str, ...]) -> Candidate:
-        nonlocal tokens
-        text, worth, cost = readable(evidence["text"], limit)
-        candidate = found.get(text)
-        if candidate is None:
-            candidate = found[text] = Candidate(text, 0.0)
-            tokens += cost
-        candidate.worth = max(candidate.worth, worth * _introduction(text, names))
-        candidate.units[evidence["text_unit_id"]] = None
-        return candidate
-
+def add_rows(found: dict[str, Candidate], entities: Iterable[EntityRow], links: Iterable[EdgeRow], limit: int) -> None:
+    """Add the evidence sentences of relationships and entities; `limit` is the most characters of a sentence."""
     for edge in links:
-        names = (rows[edge.source_id].title, rows[edge.target_id].title)
-        for evidence in edge.evidence:
-            candidate = add(evidence, names)
-            candidate.edges[edge.id] = None
+        for unit, said in edge.evidence:
+            text, worth = readable(said, limit)
+            candidate = found.get(text)
+            if candidate is None:
+                candidate = found[text] = Candidate(text, worth)
+            candidate.edges[edge.id] = candidate.units[unit] = None
             candidate.entities[edge.source_id] = candidate.entities[edge.target_id] = None
-        if budget and tokens > budget:
-            return None
-    for one in order:
-        for evidence in rows[one].evidence:
-            add(evidence, (rows[one].title,)).entities[one] = None
-        if budget and tokens > budget:
-            return None
-    found.pop("", None)
-    return list(found.values())
+    for row in entities:
+        for unit, said in row.evidence:
+            text, worth = readable(said, limit)
+            candidate = found.get(text)
+            if candidate is None:
+                candidate = found[text] = Candidate(text, worth)
+            candidate.entities[row.id] = candidate.units[unit] = None
 
 
-def from_reports(
-    said: Sequence[tuple[str, str]], entities: Iterable[str], edges: Iterable[str], most: int, limit: int
-) -> list[Candidate]:
-    """The cited sentences of reports, given as (summary, findings), in turn: the first of each, then the second.
+def add_reports(
+    found: dict[str, Candidate], said: Iterable[tuple[str, str]], entities: Container[str], edges: Container[str],
+    units: Container[str], most: int, limit: int,
+) -> None:  # fmt: skip
+    """Add the cited sentences of reports, given as (summary, findings), in turn: the first of each, then the second.
 
-    Only references to `entities` and `edges` are kept; at most `most` sentences of `limit` characters.
+    Only references to what is given are kept; at most `most` sentences of `limit` characters.
     """
-    known = {"Entities": set(entities), "Relationships": set(edges)}
-    columns = [_cited_sentences(summary, findings) for summary, findings in said]
-    found: dict[str, Candidate] = {}
+    columns = [_cited_sentences(*one) for one in said]
     for place in range(max(map(len, columns), default=0)):
         for column in columns:
             if place >= len(column) or len(found) >= most:
                 continue
-            text, groups = column[place]
-            clean, worth, _ = readable(text, limit)
-            candidate = found.setdefault(clean, Candidate(clean, worth))
-            candidate.entities.update((i, None) for i in groups.get("Entities", ()) if i in known["Entities"])
-            candidate.edges.update((i, None) for i in groups.get("Relationships", ()) if i in known["Relationships"])
-            candidate.units.update((i, None) for i in groups.get("Sources", ()))
-    found.pop("", None)
-    return list(found.values())
+            text, worth = readable(column[place][0], limit)
+            candidate = found.get(text)
+            if candidate is None:
+                candidate = found[text] = Candidate(text, worth)
+            for one in column[place][1]:
+                if one in entities:
+                    candidate.entities[one] = None
+                elif one in edges:
+                    candidate.edges[one] = None
+                elif one in units:
+                    candidate.units[one] = None
 
 
 _REFERENCE = re.compile(r" ?\[Data: ([^\[\]\n]{1,4000})\]")
-_GROUP = re.compile(r"(Entities|Relationships|Sources) \(([^()\n]{0,4000})\)")
 _HEX = re.compile(r"\b[0-9a-f]{32}\b")
 
 
-def _cited_sentences(summary: str, findings: str) -> list[tuple[str, dict[str, list[str]]]]:
-    """Sentence and references, of a report written by us or by a model; what is not cited is left out."""
-    found: dict[str, dict[str, list[str]]] = {}
+def _cited_sentences(summary: str, findings: str) -> list[tuple[str, list[str]]]:
+    """Sentences and ids, of a report written by us or by a model; what is not cited is left out."""
+    found: dict[str, list[str]] = {}
     for text in (summary, *(str(one.get("explanation", "")) for one in json.loads(findings or "[]"))):
         parts = _REFERENCE.split(text)
         for sentence, reference in zip(parts[::2], parts[1::2], strict=False):
-            groups = {match[1]: _HEX.findall(match[2]) for match in _GROUP.finditer(reference)}
-            found.setdefault(sentence.strip(), groups)
+            found.setdefault(sentence.strip(), _HEX.findall(reference))
     return list(found.items())
 
 
@@ -155,8 +123,8 @@ _DEFINES = re.compile(r"[^.。]{0,40}?(?:\b(?:is|was|are|were)\b|是|为|,? \(|�
 
 
 @lru_cache(maxsize=65536)
-def readable(text: str, limit: int) -> tuple[str, float, int]:
-    """The sentence on one line and at most `limit` characters, its worth as something to quote, and its tokens.
+def readable(text: str, limit: int) -> tuple[str, float]:
+    """The sentence on one line and at most `limit` characters, and its worth as something to quote.
 
     Worth most: complete, 40-300 characters (half of that in CJK), not leaning on a sentence before it.
     """
@@ -171,16 +139,19 @@ def readable(text: str, limit: int) -> tuple[str, float, int]:
         worth *= 0.6
     if flat.count("(") != flat.count(")") or flat.count("（") != flat.count("）") or flat.count('"') % 2:
         worth *= 0.6  # cut out of something
-    return flat, worth, count_tokens(flat)
+    return flat, worth
 
 
-def _introduction(text: str, names: tuple[str, ...]) -> float:
+def introduction(text: str, names: Iterable[str]) -> float:
     """Does the sentence begin with one of the names, and does it say what that is?"""
+    best = 1.0
     for name in names:
         at = text.find(name, 0, len(name) + 5)
         if name and at >= 0:
-            return 1.6 if _DEFINES.match(text, at + len(name)) else 1.2
-    return 1.0
+            if _DEFINES.match(text, at + len(name)):
+                return 1.6
+            best = 1.2
+    return best
 
 
 def _shortened(text: str, limit: int) -> str:
@@ -213,8 +184,3 @@ def mostly_cjk(text: str) -> bool:
         return False
     letters = [ch for ch in head if ch.isalpha()]
     return sum(map(is_cjk, letters)) * 2 > len(letters)
-
-
-def _evidence_digest(row: EntityRow | EdgeRow) -> list[str]:
-    said = sorted(f"{one['text_unit_id']}\x1e{one['text']}" for one in row.evidence)
-    return ["units", *sorted(row.text_unit_ids), "evidence", *said]

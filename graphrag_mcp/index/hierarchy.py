@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from itertools import islice
 from typing import Any
+
+import pyarrow as pa
 
 from graphrag_mcp.index.communities import ClusterParams, Hierarchy, cluster
 from graphrag_mcp.index.graph import to_table
@@ -20,8 +24,7 @@ from graphrag_mcp.text import terms
 
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\]]*\]")
-_ENTITY = ["id", "title", "type", "description", "degree", "frequency", "text_unit_ids", "evidence"]
-_EDGE = ["id", "source_id", "target_id", "weight", "description", "text_unit_ids", "evidence"]
+_REPORT = tuple(field.name for field in fields(Report))
 
 
 def recluster(snapshot: Snapshot, params: ClusterParams, fresh: bool) -> Hierarchy:
@@ -103,49 +106,106 @@ def _reports(
     before = {row["id"]: row for row in snapshot.by_key("reports", sorted(wanted | children)).to_pylist()}
     done = {id: _from_row(before[id]) for id in children if id in before}
     prints = {id: row["fingerprint"] for id, row in before.items()}
-    entities, edges = _content(snapshot, tree, wanted)
+    entities, edges, own = _content(snapshot, tree, wanted)
     params = ReportParams()
+    spoken = _Spoken()
     rows: list[Row] = []
     replaced: list[str] = []
     for community in sorted((tree.communities[id] for id in wanted), key=lambda c: (-c.level, c.id)):
         members = [entities[id] for id in community.members]
-        inside = edges[community.id]
-        print_ = fingerprint(community, members, inside, [prints[child] for child in community.children])
+        below = community.children
+        # What is inside a child is in the child's fingerprint.
+        print_ = fingerprint(community, () if below else members, own[community.id], [prints[child] for child in below])
         if prints.get(community.id) == print_:
             done[community.id] = _from_row(before[community.id])
             continue
-        below = [done[child] for child in community.children]
-        made = extractive_report(community, members, inside, below, params)
+        made = extractive_report(community, members, edges[community.id], [done[child] for child in below], params)
         done[community.id] = made
         if community.id in before:
             replaced.append(community.id)
         prints[community.id] = print_
-        said = _REFERENCES.sub("", made.summary)  # ids are no words
-        words = terms(f"{made.title}\n{said}\n{' '.join(entity.title for entity in members[:50])}")
-        row = {name: getattr(made, name) for name in Report.__dataclass_fields__}
-        rows.append(row | {"n": numbers[community.id], "fingerprint": print_, "terms": " ".join(words)})
+        row = {name: getattr(made, name) for name in _REPORT}
+        row |= {"n": numbers[community.id], "fingerprint": print_, "terms": spoken.by(made, members)}
+        rows.append(row)
     return rows, replaced
 
 
+class _Spoken(dict[str, str]):
+    """Search terms of a name or sentence, worked out once: it is said by the reports of several levels."""
+
+    def __missing__(self, text: str) -> str:
+        found = self[text] = " ".join(terms(text))
+        return found
+
+    def by(self, made: Report, members: Sequence[EntityRow]) -> str:
+        """The terms of a report: its title, its summary without references (ids are no words), some of its names."""
+        said = [*made.title.split(" · "), *_REFERENCES.split(made.summary), *(row.title for row in members[:50])]
+        return " ".join(filter(None, map(self.__getitem__, said)))
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
 def _content(
-    snapshot: Snapshot, tree: Hierarchy, wanted: Iterable[str]
-) -> tuple[dict[str, EntityRow], dict[str, list[EdgeRow]]]:
-    """The entities of these communities, and for each community the relationships with both ends inside."""
-    wanted = set(wanted)
-    members = sorted({id for community in wanted for id in tree.communities[community].members})
-    entities = {row["id"]: EntityRow(**row) for row in snapshot.by_key("entities", members, "id", _ENTITY).to_pylist()}
-    edges: dict[str, list[EdgeRow]] = defaultdict(list)
-    for row in snapshot.by_key("relationships", members, "source_id", _EDGE).to_pylist():
-        edge = EdgeRow(**row)
-        for a, b in zip(tree.path[edge.source_id], tree.path[edge.target_id], strict=False):
+    snapshot: Snapshot, tree: Hierarchy, wanted: set[str]
+) -> tuple[dict[str, EntityRow], dict[str, list[EdgeRow]], dict[str, list[EdgeRow]]]:
+    """The entities of these communities; of each community the relationships with both ends inside, by id; and of
+    those the ones that are inside none of its children."""
+    members = {id for community in wanted for id in tree.communities[community].members}
+    known: dict[str, str] = {}
+    found = _read(snapshot, "entities", members, "id", ["id", "title", "text_unit_ids", "evidence"])
+    entities = {row.id: row for batch in found for row in map(EntityRow, *_columns(batch, known))}
+    columns = ["id", "source_id", "target_id", "weight", "text_unit_ids", "evidence"]
+    found = _read(snapshot, "relationships", members, "source_id", columns)
+    inside: dict[str, list[EdgeRow]] = defaultdict(list)
+    own: dict[str, list[EdgeRow]] = defaultdict(list)
+    rows = [row for batch in found for row in map(EdgeRow, *_columns(batch, known))]
+    for edge in sorted(rows, key=lambda edge: edge.id):
+        last = ""
+        for a, b in zip(tree.path.get(edge.source_id, ()), tree.path.get(edge.target_id, ()), strict=False):
             if a != b:
                 break
+            last = a
             if a in wanted:
-                edges[a].append(edge)
-    for found in edges.values():
-        found.sort(key=lambda edge: edge.id)
-    return entities, edges
+                inside[a].append(edge)
+        if last in wanted:
+            own[last].append(edge)
+    return entities, inside, own
+
+
+def _read(
+    snapshot: Snapshot, table: str, members: set[str], key: str, columns: Sequence[str]
+) -> Iterable[pa.RecordBatch]:
+    """At least the rows of these entities; when most are wanted, all: choosing and ordering cost more than reading."""
+    if len(members) * 2 > snapshot.count("entities"):
+        return snapshot.rows(table, columns=columns).to_batches()
+    return snapshot.by_key(table, sorted(members), key, columns).to_batches()
+
+
+def _columns(batch: pa.RecordBatch, known: dict[str, str]) -> list[list[Any]]:
+    """The columns as Python lists; a struct of evidence becomes (text unit, sentence).
+
+    A sentence stands in the rows of many pairs: equal strings become one object, which is kept in `known`.
+    """
+    found: list[list[Any]] = []
+    for column in batch.columns:
+        if not pa.types.is_list(column.type):
+            found.append(column.to_pylist())
+            continue
+        values = column.flatten()
+        if pa.types.is_struct(values.type):
+            flat = zip(_strings(values.field("text_unit_id"), known), _strings(values.field("text"), known), strict=True)
+        else:
+            flat = iter(_strings(values, known))
+        found.append([list(islice(flat, length)) for length in column.value_lengths().to_pylist()])
+    return found
+
+
+def _strings(array: pa.Array, known: dict[str, str]) -> list[str]:
+    encoded = array.dictionary_encode()
+    distinct = [known.setdefault(text, text) for text in encoded.dictionary.to_pylist()]
+    return list(map(distinct.__getitem__, encoded.indices.to_pylist()))
 
 
 def _from_row(row: Row) -> Report:
-    return Report(**{name: row[name] for name in Report.__dataclass_fields__})
+    return Report(**{name: row[name] for name in _REPORT})

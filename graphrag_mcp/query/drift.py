@@ -14,6 +14,7 @@ import json
 import re
 from pathlib import Path
 
+from graphrag_mcp import prompts
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.pack import Item, Section, clamp_budget, compose, count_tokens, finish, one_line
 from graphrag_mcp.query import answers, context, global_
@@ -159,8 +160,8 @@ class Drift:
         if node["status"] == "frontier" and not self._budget_left(walk):
             return self._reply(walk, budget, [*notes, "The budget of this session is spent."])
         primer = id == walk.root
-        ask = _PRIMER if primer else _STEP
-        intro = f"Question: {walk.header['query']}\n" + ("" if primer else f"Node {id}: {node['query']}\n") + ask
+        prompt = prompts.load("drift_primer" if primer else "drift_step")
+        intro = prompt.substitute(question=walk.header["query"], node=id, node_query=node["query"])
         result = DriftResult(session_id=self.id, open_node=id)
         shown = 3 if budget < 2_000 else 8
         spent = count_tokens(intro) + 60 * shown + 220
@@ -291,14 +292,3 @@ def _listed(value: object) -> list[str]:
         except ValueError:
             value = re.findall(r"[0-9a-f]{6,12}", str(value))
     return [str(one) for one in value if str(one).strip()] if isinstance(value, list | tuple) else []
-
-
-_PRIMER = (
-    "Answer it from the context below, in Markdown of about 2,000 characters under a heading tied to the question, "
-    "citing ids such as [t33] or [c5]. Give a score of 0 to 100 for how well the answer settles the question, and at "
-    "least 5 follow-up questions, each about one thing. Then call the next_call."
-)
-_STEP = (
-    "Answer this node's question alone, from the context below, citing ids such as [t33]. Give a score of 0 to 100 for "
-    "how much the answer helps with the first question, and up to 5 follow-up questions (none if it is settled)."
-)

@@ -66,7 +66,7 @@ def _sections(
     """Reports, Entities, Relationships, Sources, in the order of reading; concise begins with the sources."""
     share = dict(shares) if shares else _shares(budget, detailed)
     start = offsets[3]
-    stop = start + max(8, budget // 70)
+    stop = start + max(8, budget // 130)  # a citation alone costs nearly as much
     sources, places = context.passage_items(snapshot, [(one.id, one.score) for one in found.passages[start:stop]])
     chosen = [found.rows[one.id] for one in found.entities[:ENTITIES]]
     reports = _reports(snapshot, chosen) if share.get("Reports") else []

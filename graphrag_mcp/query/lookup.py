@@ -238,7 +238,7 @@ def search_text(snapshot: Snapshot, query: str, *, max_tokens: int = 4_000, curs
         result.text = f"None of {snapshot.manifest.counters.get('passages', 0)} passages holds {said}."
         result.hint = " ".join(filter(None, [result.hint, "Try fewer words without quotes, or local_search."]))
         return finish(result, budget)
-    stop = offset[0] + max(8, budget // 70)
+    stop = offset[0] + max(8, budget // 130)
     items, places = context.passage_items(snapshot, ranked[offset[0] : stop])
     section = Section(
         "Sources", items, 1.0, offset[0], places=[offset[0] + place for place in places], more=stop < len(ranked)
@@ -262,9 +262,9 @@ def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tu
         longest = max(literals, key=len).replace("'", "''")
         rows = snapshot.rows("passages", f"contains(lower(text), '{longest}')", names, limit=500).to_pylist()
         found = [row for row in rows if _holds(row, literals)]
-    average = snapshot.manifest.counters.get("passage_terms", 0) / max(snapshot.manifest.counters.get("passages", 0), 1)
+    score = fused.bm25(snapshot, worth)
     whole = plain(query)
-    raw = {row["id"]: fused.bm25(row["terms"], row["n_terms"], worth, average) for row in found}
+    raw = {row["id"]: score(row["terms"], row["n_terms"]) for row in found}
     top = max(raw.values(), default=0.0) or 1.0
     scored = [(row["id"], 0.9 * raw[row["id"]] / top + (0.1 if whole in plain(row["text"]) else 0.0)) for row in found]
     first = {row["id"]: whole in plain(row["text"]) for row in found} if not literals else {}

@@ -73,7 +73,7 @@ async def graph_status(ctx: Ctx, corpus: Corpus = "", job_id: JobId = "") -> Ann
     progress."""
 
     def work(app: App) -> Result:
-        return _job_status(app, job_id.strip()) if job_id.strip() else _status(app, corpus.strip())
+        return _job_status(app, job_id.strip()) if job_id.strip() else status(app, corpus.strip())
 
     late = StatusResult(text="graph_status was not finished in time.", hint="Try again.", next_call="graph_status()")
     return await serve(ctx, "graph_status", work, late)
@@ -212,7 +212,7 @@ def _job_status(app: App, job_id: str) -> StatusResult:
     return result
 
 
-def _status(app: App, corpus: str) -> StatusResult:
+def status(app: App, corpus: str) -> StatusResult:
     known = app.corpora()
     if not known and not corpus:
         running = jobs.listing(app.home)[:RECENT_JOBS]

@@ -14,9 +14,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ import pyarrow.parquet as pq
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.pack import render_references
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import is_cjk, stop_word, terms
 
 S, N, R = pa.string(), pa.int64(), pa.float64()
 IDS = pa.list_(S)
@@ -183,10 +185,25 @@ def _entities(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
 def _relationships(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
     for row in _in_batches(snapshot, "relationships"):
         ends = (row["source_id"], row["target_id"])
+        source, target = maps.title.get(ends[0]), maps.title.get(ends[1])
         yield {
-            **row, "human_readable_id": row["n"], "source": maps.title.get(ends[0]), "target": maps.title.get(ends[1]),
+            **row, "human_readable_id": row["n"], "source": source, "target": target,
             "combined_degree": sum(maps.degree.get(id, 0) for id in ends),
+            "keywords": row["keywords"] or _keywords(row["description"], source, target),
         }  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def _content_words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in terms(text) if len(word) > (1 if is_cjk(word[0]) else 2) and not stop_word(word))
+
+
+def _keywords(description: str, *titles: str | None) -> str:
+    """The five commonest content words of the evidence besides the two names: what a relationship is about when no
+    model has said so. Derived here because no search reads them."""
+    names = " ".join(filter(None, titles)).casefold()
+    counts = Counter(word for word in _content_words(description) if word not in names)
+    return ", ".join(word for word, _ in counts.most_common(5))  # first seen first among equals
 
 
 def _community(snapshot: Snapshot, maps: _Maps, id: str) -> Row:
