@@ -59,7 +59,9 @@ def in_process(home: Path, questions: list[str]) -> dict[str, list[float]]:
     began = time.perf_counter()
     snapshot = app.snapshot("")
     print(f"open the index: {(time.perf_counter() - began) * 1000:.1f} ms (lancedb's import included)")
-    searches: dict[str, Callable] = {"local_search": local_search, "global_search": global_search, "search_text": search_text}
+    searches: dict[str, Callable] = {
+        "local_search": local_search, "global_search": global_search, "search_text": search_text,
+    }  # fmt: skip
     found: dict[str, list[float]] = {}
     for name, search in searches.items():
         search(snapshot, "warm up")

@@ -50,9 +50,10 @@ async def ask(home: Path, folder: Path, tool: str, questions: list[dict]) -> dic
     async with Client(server) as client:
         await client.call_tool(tool, {"query": "warm up"})
         for question in questions:
-            wide = (await client.call_tool(tool, {"query": question["question"], "max_tokens": 20000})).structured_content
+            asking = {"query": question["question"]}
+            wide = (await client.call_tool(tool, asking | {"max_tokens": 20000})).structured_content
             began = time.perf_counter()
-            narrow = (await client.call_tool(tool, {"query": question["question"], "max_tokens": 2000})).structured_content
+            narrow = (await client.call_tool(tool, asking | {"max_tokens": 2000})).structured_content
             times += time.perf_counter() - began
             ranked = list(dict.fromkeys(Path(item["uri"]).stem for item in wide["citations"]))
             gold = set(question["gold"])
@@ -83,7 +84,8 @@ def main() -> None:
             found = anyio.run(ask, home, work / "files" / name, args.tool, corpora.questions(name))
             figures = " ".join(f"{found[key]:{width}.1f}" for key, width in
                                (("recall@5", 9), ("recall@20", 9), ("ev@2k", 6), ("ms/call", 8)))  # fmt: skip
-            print(f"{name:16} {result['counts'].get('documents_total', 0):5} {figures}  {sum(result['seconds'].values()):.1f}")
+            documents, seconds = result["counts"].get("documents_total", 0), sum(result["seconds"].values())
+            print(f"{name:16} {documents:5} {figures}  {seconds:.1f}")
 
 
 if __name__ == "__main__":

@@ -240,7 +240,7 @@ def columns(*values: object) -> str:
 
 
 def size(result: Result) -> tuple[int, int]:
-    """(tokens, characters) of a result: the larger of its text and its JSON, which is its JSON, as that holds the text."""
+    """(tokens, characters) of a result. Its JSON holds its text, so the larger of the two is the JSON."""
     data = json.dumps(result.model_dump(), ensure_ascii=False)
     return count_tokens(data), len(data)
 

@@ -88,7 +88,7 @@ def _typed(name: str, value: Any) -> Any:
     known = {f.name: f for f in fields(Settings)}
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
-        raise BadInput(f"unknown setting {name!r}", f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}")
+        raise BadInput(f"unknown setting {name!r}", f"Use {near[0]!r}" if near else f"Use one of {', '.join(known)}")
     if name == "home":
         return Path(value).expanduser().absolute()
     if name == "roots":
@@ -103,11 +103,13 @@ def _read_toml(path: Path, env: Mapping[str, str]) -> dict[str, Any]:
     try:
         text = path.read_text("utf-8")
     except OSError as error:
-        raise BadInput(f"the settings file {path} cannot be read ({error.strerror})", "Correct GRAPHRAG_MCP_SETTINGS") from error
+        what = f"the settings file {path} cannot be read ({error.strerror})"
+        raise BadInput(what, "Correct GRAPHRAG_MCP_SETTINGS") from error
 
     def variable(match: re.Match[str]) -> str:
         if match[1] not in env:
-            raise BadInput(f"the settings file {path} uses ${{{match[1]}}}, which is not set", f"Set {match[1]} or remove it")
+            what = f"the settings file {path} uses ${{{match[1]}}}, which is not set"
+            raise BadInput(what, f"Set {match[1]} or remove it")
         return env[match[1]]
 
     try:

@@ -386,4 +386,4 @@ def test_links_do_no_harm_on_two_hop_questions(tmp_path: Path) -> None:
 def test_a_search_result_is_what_agents_are_promised(snapshot: Snapshot) -> None:
     result = local_search(snapshot, QUESTION)
     assert isinstance(result, SearchResult) and result.corpus == "sample" and result.mode == "local"
-    assert set(result.coverage) == {"passages", "linked", "entities"} and result.next_cursor
+    assert set(result.coverage) == {"passages", "linked"} and result.next_cursor

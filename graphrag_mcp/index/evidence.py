@@ -71,44 +71,45 @@ def add_rows(found: dict[str, Candidate], entities: Iterable[EntityRow], links: 
             candidate.entities[row.id] = candidate.units[unit] = None
 
 
-def add_reports(
-    found: dict[str, Candidate], said: Iterable[tuple[str, str]], entities: Container[str], edges: Container[str],
-    units: Container[str], most: int, limit: int,
-) -> None:  # fmt: skip
-    """Add the cited sentences of reports, given as (summary, findings), in turn: the first of each, then the second.
-
-    Only references to what is given are kept; at most `most` sentences of `limit` characters.
-    """
-    columns = [_cited_sentences(*one) for one in said]
+def add_quotes(found: dict[str, Candidate], columns: Sequence[Sequence[Candidate]], most: int, limit: int) -> None:
+    """Add what several reports quote, in turn: the first sentence of each, then the second; `most` sentences at most,
+    of `limit` characters."""
     for place in range(max(map(len, columns), default=0)):
         for column in columns:
             if place >= len(column) or len(found) >= most:
                 continue
-            text, worth = readable(column[place][0], limit)
+            quote = column[place]
+            text, worth = readable(quote.text, limit)
             candidate = found.get(text)
             if candidate is None:
                 candidate = found[text] = Candidate(text, worth)
-            for one in column[place][1]:
-                if one in entities:
-                    candidate.entities[one] = None
-                elif one in edges:
-                    candidate.edges[one] = None
-                elif one in units:
-                    candidate.units[one] = None
+            candidate.entities.update(quote.entities)
+            candidate.edges.update(quote.edges)
+            candidate.units.update(quote.units)
 
 
 _REFERENCE = re.compile(r" ?\[Data: ([^\[\]\n]{1,4000})\]")
+_GROUP = re.compile(r"(Entities|Relationships|Sources) \(([^()\n]{0,4000})\)")
 _HEX = re.compile(r"\b[0-9a-f]{32}\b")
 
 
-def _cited_sentences(summary: str, findings: str) -> list[tuple[str, list[str]]]:
-    """Sentences and ids, of a report written by us or by a model; what is not cited is left out."""
-    found: dict[str, list[str]] = {}
+def read_quotes(summary: str, findings: str, entities: Container[str], edges: Container[str]) -> list[Candidate]:
+    """The cited sentences of a report written by us or by a model; what is not cited is left out.
+
+    Only references to these entities and edges are kept.
+    """
+    found: dict[str, Candidate] = {}
     for text in (summary, *(str(one.get("explanation", "")) for one in json.loads(findings or "[]"))):
         parts = _REFERENCE.split(text)
         for sentence, reference in zip(parts[::2], parts[1::2], strict=False):
-            found.setdefault(sentence.strip(), _HEX.findall(reference))
-    return list(found.items())
+            text = sentence.strip()
+            if text not in found:
+                groups = {match[1]: _HEX.findall(match[2]) for match in _GROUP.finditer(reference)}
+                quote = found[text] = Candidate(text)
+                quote.entities = {id: None for id in groups.get("Entities", ()) if id in entities}
+                quote.edges = {id: None for id in groups.get("Relationships", ()) if id in edges}
+                quote.units = dict.fromkeys(groups.get("Sources", ()))
+    return list(found.values())
 
 
 # ---- how a sentence reads -----------------------------------------------------------------------
@@ -180,7 +181,7 @@ def _words(text: str) -> frozenset[str]:
 def mostly_cjk(text: str) -> bool:
     """Is at least half of the text's first letters CJK?"""
     head = text[:80]
-    if head.isascii():
+    if not head or max(head) < "\u1100":  # no CJK below
         return False
     letters = [ch for ch in head if ch.isalpha()]
     return sum(map(is_cjk, letters)) * 2 > len(letters)

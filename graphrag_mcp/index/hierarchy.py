@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from graphrag_mcp.index.communities import ClusterParams, Hierarchy, cluster
 from graphrag_mcp.index.graph import to_table
-from graphrag_mcp.index.reports import EdgeRow, EntityRow, Report, ReportParams, extractive_report, fingerprint
+from graphrag_mcp.index.reports import EdgeRow, EntityRow, Report, ReportParams, Written, fingerprint, stored, write
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text import terms
 
@@ -104,7 +104,7 @@ def _reports(
     """Rows of the reports that changed, and which of them replace an older one. Children come before parents."""
     children = {child for id in wanted for child in tree.communities[id].children if child in kept}
     before = {row["id"]: row for row in snapshot.by_key("reports", sorted(wanted | children)).to_pylist()}
-    done = {id: _from_row(before[id]) for id in children if id in before}
+    done = {id: _written(before[id]) for id in children if id in before}
     prints = {id: row["fingerprint"] for id, row in before.items()}
     entities, edges, own = _content(snapshot, tree, wanted)
     params = ReportParams()
@@ -117,10 +117,10 @@ def _reports(
         # What is inside a child is in the child's fingerprint.
         print_ = fingerprint(community, () if below else members, own[community.id], [prints[child] for child in below])
         if prints.get(community.id) == print_:
-            done[community.id] = _from_row(before[community.id])
+            done[community.id] = _written(before[community.id])
             continue
-        made = extractive_report(community, members, edges[community.id], [done[child] for child in below], params)
-        done[community.id] = made
+        done[community.id] = write(community, members, edges[community.id], [done[child] for child in below], params)
+        made = done[community.id].report
         if community.id in before:
             replaced.append(community.id)
         prints[community.id] = print_
@@ -194,7 +194,7 @@ def _columns(batch: pa.RecordBatch, known: dict[str, str]) -> list[list[Any]]:
             continue
         values = column.flatten()
         if pa.types.is_struct(values.type):
-            flat = zip(_strings(values.field("text_unit_id"), known), _strings(values.field("text"), known), strict=True)
+            flat = zip(*(_strings(values.field(name), known) for name in ("text_unit_id", "text")), strict=True)
         else:
             flat = iter(_strings(values, known))
         found.append([list(islice(flat, length)) for length in column.value_lengths().to_pylist()])
@@ -207,5 +207,5 @@ def _strings(array: pa.Array, known: dict[str, str]) -> list[str]:
     return list(map(distinct.__getitem__, encoded.indices.to_pylist()))
 
 
-def _from_row(row: Row) -> Report:
-    return Report(**{name: row[name] for name in _REPORT})
+def _written(row: Row) -> Written:
+    return stored(Report(**{name: row[name] for name in _REPORT}))

@@ -19,14 +19,25 @@ from operator import attrgetter
 
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.evidence import (
-    Candidate, EdgeRow, EntityRow, add_reports, add_rows, alike, introduction, mostly_cjk,
-)  # fmt: skip
+    Candidate,
+    EdgeRow,
+    EntityRow,
+    add_quotes,
+    add_rows,
+    alike,
+    introduction,
+    mostly_cjk,
+    read_quotes,
+)
 from graphrag_mcp.types import content_id
 
-__all__ = ["EdgeRow", "EntityRow", "Report", "ReportParams", "extractive_report", "fingerprint"]
+__all__ = [
+    "EdgeRow", "EntityRow", "Report", "ReportParams", "Written", "extractive_report", "fingerprint", "stored", "write",
+]  # fmt: skip
 
 VERSION = "2"  # part of every fingerprint: raise it when reports come out differently
 _ID = attrgetter("id")
+_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _place(row: EntityRow) -> tuple[int, str, str]:
@@ -61,6 +72,19 @@ class Report:
     text_unit_ids: list[str]
     n_text_units: int
     method: str = "extractive"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A report as its parent needs it: what it quotes, the same whether it was just made or read from the store."""
+
+    report: Report
+    quotes: Sequence[Candidate]
+
+
+def stored(report: Report) -> Written:
+    entities, edges = set(report.entity_ids), set(report.relationship_ids)
+    return Written(report, read_quotes(report.summary, report.findings, entities, edges))
 
 
 def fingerprint(
@@ -105,13 +129,17 @@ class _Inside:
 
 
 def extractive_report(
-    community: Community,
-    entities: Sequence[EntityRow],
-    edges: Sequence[EdgeRow],
-    children: Sequence[Report] = (),
-    params: ReportParams | None = None,
-    document_of: Mapping[str, str] | None = None,
-) -> Report:
+    community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow], children: Sequence[Report] = (),
+    params: ReportParams | None = None, document_of: Mapping[str, str] | None = None,
+) -> Report:  # fmt: skip
+    """As `write`, from reports as they are stored."""
+    return write(community, entities, edges, list(map(stored, children)), params, document_of).report
+
+
+def write(
+    community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow], children: Sequence[Written] = (),
+    params: ReportParams | None = None, document_of: Mapping[str, str] | None = None,
+) -> Written:  # fmt: skip
     """The report of one community, the same whatever the order of its input.
 
     `entities` and `edges` may hold more than the community's own, the rest is left out. Evidence of rows that a child
@@ -136,16 +164,17 @@ def extractive_report(
             new.append(f"## {heading}\n\n{joint.join(map(cite, fresh))}")
     units = inside.units
     rank, explanation = _rating(len(rows), links.values(), units, document_of, cjk)
-    return Report(
+    report = Report(
         id=community.id, level=community.level, title=title, summary=summary,
         full_content="\n\n".join([f"# {title}", summary, *new]), rank=rank, rating_explanation=explanation,
-        findings=json.dumps(findings, ensure_ascii=False), entity_ids=sorted(rows),
-        relationship_ids=list(links), text_unit_ids=units, n_text_units=len(units),
+        findings=_JSON(findings), entity_ids=sorted(rows), relationship_ids=list(links), text_unit_ids=units,
+        n_text_units=len(units),
     )  # fmt: skip
+    return Written(report, cite.quotes)
 
 
 def _gather(
-    community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow], children: Sequence[Report],
+    community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow], children: Sequence[Written],
     params: ReportParams,
 ) -> _Inside:  # fmt: skip
     """The community's rows and weights, and as candidates what its children say and what no child could say."""
@@ -158,15 +187,16 @@ def _gather(
         weight[edge.source_id] += edge.weight
         weight[edge.target_id] += edge.weight
     order = sorted(rows, key=weight.__getitem__, reverse=True)  # stable: of equal weight as ranked
-    told = set().union(*(child.entity_ids for child in children), *(child.relationship_ids for child in children))
+    below = [child.report for child in children]
+    told = set().union(*(one.entity_ids for one in below), *(one.relationship_ids for one in below))
     own_rows = [rows[one] for one in order if one not in told]
     own_links = [edge for id, edge in links.items() if id not in told]
-    units = set().union(*(child.text_unit_ids for child in children))
+    units = set().union(*(one.text_unit_ids for one in below))
     units.update(*(row.text_unit_ids for row in own_rows), *(edge.text_unit_ids for edge in own_links))
     found: dict[str, Candidate] = {}
     if children:
-        said = [(one.summary, one.findings) for one in sorted(children, key=lambda one: (-one.rank, one.id))]
-        add_reports(found, said, rows, links, units, params.max_candidates, params.max_characters)
+        said = [one.quotes for one in sorted(children, key=lambda one: (-one.report.rank, one.report.id))]
+        add_quotes(found, said, params.max_candidates, params.max_characters)
     add_rows(found, own_rows, own_links, params.max_characters)
     found.pop("", None)
     share = {one: math.sqrt(value) for one, value in weight.items()}
@@ -252,27 +282,30 @@ def _findings(inside: _Inside, said: Sequence[Candidate], params: ReportParams) 
 
 
 class _Citer:
-    """Writes a sentence with its references; ids in the order of the community's own worth."""
+    """Writes a sentence with its reference, ids in the order of the community's own worth; keeps what it wrote."""
 
     def __init__(self, inside: _Inside, params: ReportParams) -> None:
         self._entity_rank = {one: place for place, one in enumerate(inside.order)}.__getitem__
         self._link_rank = inside.link_rank
         self._limit = params.per_group
+        self.quotes: list[Candidate] = []
 
     def __call__(self, candidate: Candidate) -> str:
         if not candidate.cited:
-            groups = [
-                self._group("Entities", sorted(candidate.entities, key=self._entity_rank)),
-                self._group("Relationships", sorted(candidate.edges, key=self._link_rank)),
-                self._group("Sources", sorted(candidate.units)),
-            ]
-            references = "; ".join(filter(None, groups))
-            candidate.cited = f"{candidate.text} [Data: {references}]" if references else candidate.text
+            candidate.cited = self._write(candidate)
         return candidate.cited
 
-    def _group(self, name: str, ids: list[str]) -> str:
-        more = ", +more" if len(ids) > self._limit else ""
-        return f"{name} ({', '.join(ids[: self._limit])}{more})" if ids else ""
+    def _write(self, candidate: Candidate) -> str:
+        limit = self._limit
+        ranked = {
+            "Entities": sorted(candidate.entities, key=self._entity_rank),
+            "Relationships": sorted(candidate.edges, key=self._link_rank),
+            "Sources": sorted(candidate.units),
+        }
+        self.quotes.append(Candidate(candidate.text, 1.0, *(dict.fromkeys(ids[:limit]) for ids in ranked.values())))
+        more = {name: ", +more" if len(ids) > limit else "" for name, ids in ranked.items()}
+        groups = [f"{name} ({', '.join(ids[:limit])}{more[name]})" for name, ids in ranked.items() if ids]
+        return f"{candidate.text} [Data: {'; '.join(groups)}]"
 
 
 def _fallback(inside: _Inside, cite: _Citer) -> str:

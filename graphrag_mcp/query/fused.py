@@ -42,7 +42,7 @@ class Weights:
 
     form: float = 0.4  # of a word's own form; the rest goes to its stem, since text holds both
     named: float = 0.3  # the document's title is a name of the question
-    holds: float = 0.05  # the passage holds a name of the question as a name, not only its words
+    holds: float = 0.02  # the passage holds a name of the question as a name, not only its words
     link: float = 0.5  # x score of the best passage that names this one's title
     shared: float = 0.3  # x score of a high passage of another document with which it shares a rare name
     quiet: float = 0.1  # the same where titles are not named in other documents (chats, code, loose notes)
@@ -50,7 +50,7 @@ class Weights:
     pieces: int = 40  # passages that are read for pieces
     rare: int = 6  # most candidates that hold a rare name
     sources: int = 10  # passages that links start from
-    titles: int = 120  # most titles looked up
+    titles: int = 80  # most titles looked up
     leads: int = 2  # first passages of a linked document
     crowded: int = 5  # a title of more documents than this links nothing
 
@@ -67,14 +67,15 @@ class Scored:
 
 @dataclass(slots=True)
 class Retrieved:
-    """Best first. `unknown` are terms of the question that no passage holds; `names` are its names."""
+    """Passages best first. `unknown` are terms of the question that no passage holds; `names` are its names."""
 
     passages: list[Scored] = field(default_factory=list)
-    entities: list[Scored] = field(default_factory=list)
     names: list[Mention] = field(default_factory=list)
     terms: dict[str, float] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
     considered: dict[str, int] = field(default_factory=dict)
+    named: dict[str, None] = field(default_factory=dict)  # ids that an entity named in the question would have
+    held: dict[str, float] = field(default_factory=dict)  # ids of what the best passages name, with their worth
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)  # of the entities, by id, columns ENTITY
 
 
@@ -93,9 +94,10 @@ class _Passage:
 
 
 def retrieve(snapshot: Snapshot, query: str, weights: Weights = Weights()) -> Retrieved:
-    """Rank passages and entities for a question. Empty lists when none of its words and names is known."""
+    """Rank passages for a question; none when no passage holds any of its words. `entities` adds the entities."""
     found = Retrieved(names=extract(query[:NAME_CHARACTERS]))
-    worth, found.unknown = term_worth(snapshot, query[:QUERY_CHARACTERS], weights)
+    wanted = query_terms(query[:QUERY_CHARACTERS])
+    worth, found.unknown = term_worth(snapshot, wanted, weights)
     found.terms = worth
     if not worth:
         return found
@@ -103,6 +105,7 @@ def retrieve(snapshot: Snapshot, query: str, weights: Weights = Weights()) -> Re
     score = bm25(snapshot, worth)
     passages = {passage.id: passage for passage in _passages(rows, score)}
     named = dict.fromkeys(content_id("entity", key) for key in name_keys(query[:NAME_CHARACTERS], found.names))
+    found.named = named
     _own_scores(passages, named, len(found.names), weights)
     linked, encyclopaedic = _follow_titles(snapshot, passages, named, score, weights)
     _shared_names(passages, named, weights, weights.shared if encyclopaedic else weights.quiet)
@@ -110,17 +113,20 @@ def retrieve(snapshot: Snapshot, query: str, weights: Weights = Weights()) -> Re
     ranked = sorted(passages.values(), key=lambda p: (-round(p.score(), 9), p.id))
     top = ranked[0].score() if ranked else 1.0
     found.passages = [Scored(p.id, p.score() / top if top > 0 else 0.0, p.raw, p.parts) for p in ranked]
-    found.entities = _entities(snapshot, found, ranked, named)
-    found.considered = {"passages": len(passages), "linked": linked, "entities": len(found.entities)}
+    for place, passage in enumerate(ranked[:8], 1):
+        for id in passage.entity_ids:
+            found.held[id] = found.held.get(id, 0.0) + passage.score() / place
+    found.considered = {"passages": len(passages), "linked": linked}
     return found
 
 
 # ---- words -------------------------------------------------------------------------------------
 
 
-def term_worth(snapshot: Snapshot, query: str, weights: Weights = Weights()) -> tuple[dict[str, float], list[str]]:
-    """The query's terms that occur, with weight x idf; and those that occur nowhere."""
-    wanted = query_terms(query)
+def term_worth(
+    snapshot: Snapshot, wanted: Sequence[str], weights: Weights = Weights()
+) -> tuple[dict[str, float], list[str]]:
+    """The terms of a query that occur, with weight x idf; and those that occur nowhere."""
     if not wanted:
         return {}, []
     known = snapshot.by_key("terms", wanted, "term", ["term", "passages"])
@@ -289,14 +295,12 @@ def _subwords(passages: Sequence[_Passage], words: Sequence[str], weights: Weigh
 # ---- entities ----------------------------------------------------------------------------------
 
 
-def _entities(
-    snapshot: Snapshot, found: Retrieved, ranked: Sequence[_Passage], named: Mapping[str, None], count: int = 20
-) -> list[Scored]:
-    """Entities the question names (else those whose titles share its words), then those of the best passages."""
-    weight: dict[str, float] = {}
-    for place, passage in enumerate(ranked[:8]):
-        for id in passage.entity_ids:
-            weight[id] = weight.get(id, 0.0) + passage.score() / (1 + place)
+def entities(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scored]:
+    """Entities the question names (else those whose titles share its words), then those of the best passages.
+
+    Their rows are put into `found.rows`.
+    """
+    weight, named = found.held, found.named
     often = sorted(weight, key=lambda id: (-round(weight[id], 9), id))[:count]
     rows = snapshot.by_key("entities", list(dict.fromkeys([*named, *often])), "id")
     keys = {mention.key for mention in found.names}

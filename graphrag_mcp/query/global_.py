@@ -120,10 +120,10 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated]
 
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     """The worth of the terms that say what is asked about; None for an empty or a wholly general question."""
-    query = query[: fused.QUERY_CHARACTERS]
-    if not set(query_terms(query)) - _ASKING:
+    wanted = query_terms(query[: fused.QUERY_CHARACTERS])
+    if not set(wanted) - _ASKING:
         return None
-    worth, _ = fused.term_worth(snapshot, query)
+    worth, _ = fused.term_worth(snapshot, wanted)
     return {term: value for term, value in worth.items() if term not in _ASKING}
 
 

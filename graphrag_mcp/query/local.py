@@ -67,8 +67,9 @@ def _sections(
     share = dict(shares) if shares else _shares(budget, detailed)
     start = offsets[3]
     stop = start + max(8, budget // 130)  # a citation alone costs nearly as much
-    sources, places = context.passage_items(snapshot, [(one.id, one.score) for one in found.passages[start:stop]])
-    chosen = [found.rows[one.id] for one in found.entities[:ENTITIES]]
+    wanted = [(one.id, one.score) for one in found.passages[start:stop]]
+    sources, places = context.passage_items(snapshot, wanted)
+    chosen = [found.rows[one.id] for one in fused.entities(snapshot, found)[:ENTITIES]]
     reports = _reports(snapshot, chosen) if share.get("Reports") else []
     relationships = _relationships(snapshot, chosen) if detailed else []
     entities = context.entity_items(chosen, detailed)

@@ -27,7 +27,7 @@ from graphrag_mcp.pack import (
 )
 from graphrag_mcp.query import context, fused
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import normalise_name, terms
+from graphrag_mcp.text import normalise_name, query_terms, terms
 from graphrag_mcp.types import Citation, EntityResult, ReportResult, SearchResult, SourceResult, content_id
 
 Row = dict[str, Any]
@@ -254,7 +254,7 @@ def plain(text: str) -> str:
 
 def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tuple[str, float]]:
     """(passage id, score) best first: the whole query found literally before its words found apart."""
-    worth, _ = fused.term_worth(snapshot, query)
+    worth, _ = fused.term_worth(snapshot, query_terms(query))
     names = ["id", "text", "terms", "n_terms"]
     found = snapshot.full_text("passages", list(worth), fused.CANDIDATES, names).select(names).to_pylist()
     found = [row for row in found if _holds(row, literals)]

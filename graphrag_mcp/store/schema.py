@@ -28,13 +28,12 @@ TABLES: dict[str, pa.Schema] = {
         ("id", S), ("n", I), ("document_id", S), ("chunk_index", I), ("char_start", I), ("char_end", I),
         ("line_start", I), ("line_end", I), ("n_tokens", I), ("text", S), ("check", I),
     ]),
-    # Passages tile their text unit. entity_ids: every candidate named there, whether or not it became an entity.
+    # Passages tile their text unit. entity_ids: every candidate named there, entity or not.
     # title_id: the entity id that the document's title would have, so that who names a title finds its passages.
     "passages": pa.schema([
-        ("id", S), ("n", I), ("part", I), ("parts", I), ("text_unit_id", S), ("document_id", S), ("uri", S), ("title", S),
-        ("position", I), ("char_start", I), ("char_end", I), ("line_start", I), ("line_end", I), ("n_tokens", I),
-        ("text", S), ("terms", S), ("n_terms", I), ("entity_ids", LIST), ("title_id", S),
-        ("check", I),
+        ("id", S), ("n", I), ("part", I), ("parts", I), ("text_unit_id", S), ("document_id", S), ("uri", S),
+        ("title", S), ("position", I), ("char_start", I), ("char_end", I), ("line_start", I), ("line_end", I),
+        ("n_tokens", I), ("text", S), ("terms", S), ("n_terms", I), ("entity_ids", LIST), ("title_id", S), ("check", I),
     ]),
     # One row per (name, text unit): what makes deletion a subtraction. Offsets here, in evidence and in the evidence
     # of entities and relationships count from the start of the text unit, so that an insertion above moves no row.
