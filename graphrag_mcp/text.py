@@ -254,6 +254,7 @@ _TERM = re.compile(
 _SPLIT = re.compile(r"[._\-+#]+|'(?=\w{3})")  # l'amour, O'Brien; not don't
 _CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
 _LATIN = re.compile(r"[a-z]{3,}")
+_STEM_ENDS = re.compile(r"(?:[eisy]|[aeo]r|al|ed|ful|ic|ing|ion|is[mt]|ll|nt)$")  # of all words that have another stem
 
 
 def _expand(token: str) -> tuple[str, ...]:
@@ -264,8 +265,6 @@ def _expand(token: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def _word_terms(token: str) -> tuple[str, ...]:
-    from snowballstemmer.english_stemmer import EnglishStemmer  # 13 ms that the start of a server need not pay
-
     plain = token if token.isascii() else token.translate(_FOLD)
     plain = plain.removesuffix("'s").removesuffix("'S").replace(",", "").strip("_'-")
     whole = _folded(plain)
@@ -282,8 +281,17 @@ def _word_terms(token: str) -> tuple[str, ...]:
     for form in forms + parts if len("".join(parts)) > 1 else forms:
         out[form] = None
         if _LATIN.fullmatch(form):
-            out[EnglishStemmer().stemWord(form)] = None
+            out[_stem(form)] = None
     return tuple(out)
+
+
+@lru_cache(maxsize=1 << 16)
+def _stem(word: str) -> str:
+    if not _STEM_ENDS.search(word):
+        return word
+    from snowballstemmer.english_stemmer import EnglishStemmer  # 13 ms that the start of a server need not pay
+
+    return EnglishStemmer().stemWord(word)
 
 
 def _grams(run: str) -> tuple[str, ...]:
@@ -371,10 +379,17 @@ def normalise_name(name: str) -> str:
         if key in ("", before):
             break
         before = key
-        key = re.sub(r"'s?(?= |$)", "", key.replace("’", "'"))
-        key = _INITIALS.sub(lambda match: match[0].replace(".", "").replace(" ", ""), key)
-        key = re.sub(r"\.(?= |$)", "", _unwrapped(key))
-        key = _singular(re.sub(r"^(?:(?:the|an?) )+(?=\S)", "", key))
+        if "'" in key or "’" in key:
+            key = re.sub(r"'s?(?= |$)", "", key.replace("’", "'"))
+        if "." in key:
+            key = _INITIALS.sub(lambda match: match[0].replace(".", "").replace(" ", ""), key)
+        if not (key[:1].isalnum() and key[-1:].isalnum()):
+            key = _unwrapped(key)
+        if "." in key:
+            key = re.sub(r"\.(?= |$)", "", key)
+        if key.startswith(("the ", "a ", "an ")):
+            key = re.sub(r"^(?:(?:the|an?) )+(?=\S)", "", key)
+        key = _singular(key) if key.endswith("s") else key
     return key or before or name.casefold().strip()
 
 

@@ -193,8 +193,9 @@ def test_dynamic_selection_never_gives_a_parent_with_its_child(snapshot: Snapsho
 
 
 def test_a_wholly_general_question_gets_the_weightiest_reports(snapshot: Snapshot) -> None:
-    general = global_search(snapshot, "What are the main themes of this corpus?")
-    assert general.state == "context" and general.communities == global_search(snapshot, "").communities
+    for question in ("What are the main themes of this corpus?", "这些文档的主要主题是什么？"):
+        general = global_search(snapshot, question)
+        assert general.state == "context" and general.communities == global_search(snapshot, "").communities
 
 
 def test_a_question_about_nothing_here_has_no_points(snapshot: Snapshot) -> None:

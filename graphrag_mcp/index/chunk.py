@@ -23,6 +23,8 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from zlib import crc32
 
 from graphrag_mcp.text import Lines, count_tokens, sentences
@@ -51,6 +53,7 @@ class _Atoms:
     def __init__(self) -> None:
         self.start, self.end = array("q"), array("q")
         self.total = array("q", [0])  # tokens before atom i
+        self.opening = array("q")  # which atoms begin a sentence
         self.priority = array("q")
 
     def __len__(self) -> int:
@@ -70,6 +73,8 @@ def chunk(text: str, params: ChunkParams) -> list[Unit]:
         atoms = _atoms(text, start, end, longest, most)
         if not len(atoms):
             continue
+        if atoms.tokens(0, len(atoms)) > most:
+            _set_priorities(atoms, text, start)
         cuts = _cuts(atoms, params)
         for first, last in zip(cuts, cuts[1:], strict=False):
             units.append(_unit(text, lines, atoms, first, last, len(units), params))
@@ -190,24 +195,36 @@ _INSIDE, _ROW, _SENTENCE, _LINE, _PARAGRAPH, _SECTION, _CHAPTER = range(7)
 def _atoms(text: str, start: int, end: int, longest: int, most: int) -> _Atoms:
     """The sentences of `text[start:end]`, those over `longest` tokens in parts; one character may take `most`."""
     atoms = _Atoms()
-    after_heading = False
     before = start
+    total = 0
     for first, last in _sentences(text, start, end):
-        kind = _heading(text, first)
-        level = _level(text, before, first, last, kind)
-        if after_heading:
-            level = _INSIDE  # a heading stays with what it heads
-        after_heading = kind > 0 and text.find("\n", first, last) < 0
         tokens = count_tokens(text[first:last])
+        atoms.opening.append(len(atoms))
         pieces = [(first, last, tokens)] if tokens <= longest else _parts(text, first, last, longest, most)
         for at, to, tokens in pieces:
             atoms.start.append(at)
             atoms.end.append(to)
-            around = text[max(start, at - 32) : at + 64].encode("utf-8", "surrogatepass")
-            atoms.priority.append(level << 32 | crc32(around))
-            atoms.total.append(atoms.total[-1] + tokens + _joint(text, before, at))
-            level, before = _INSIDE, to
+            total += tokens + _joint(text, before, at)
+            atoms.total.append(total)
+            before = to
     return atoms
+
+
+def _set_priorities(atoms: _Atoms, text: str, start: int) -> None:
+    """How good a place to cut each atom's start is; needed only where something must be cut."""
+    levels = bytearray(len(atoms))  # _INSIDE
+    after_heading = False
+    before = start
+    for at, following in pairwise([*atoms.opening, len(atoms)]):
+        first, last = atoms.start[at], atoms.end[following - 1]
+        kind = _heading(text, first)
+        if not after_heading:  # a heading stays with what it heads
+            levels[at] = _level(text, before, first, last, kind)
+        after_heading = kind > 0 and text.find("\n", first, last) < 0
+        before = last
+    for at, level in zip(atoms.start, levels, strict=True):
+        around = text[max(start, at - 32) : at + 64].encode("utf-8", "surrogatepass")
+        atoms.priority.append(level << 32 | crc32(around))
 
 
 def _joint(text: str, before: int, at: int) -> int:
@@ -247,7 +264,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             stop = stop if stop > 0 else _whole(text, start, start + _BLOCK)
         previous = -1
         held: tuple[int, int] | None = None
-        for first, last in sentences(text[start:stop]):
+        for first, last in recent_sentences(text[start:stop]):
             first, last = first + start, last + start
             if held is not None:
                 if first == previous:  # cut without a blank: move the cut off the inside of a character
@@ -258,6 +275,12 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         if held is not None:
             yield held
         start = stop
+
+
+@lru_cache(maxsize=1)
+def recent_sentences(text: str) -> list[tuple[int, int]]:
+    """`sentences`, with the last answer kept: of a document of one text unit they are asked for twice."""
+    return sentences(text)
 
 
 def _parts(text: str, first: int, last: int, longest: int, most: int) -> Iterator[tuple[int, int, int]]:

@@ -15,10 +15,10 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from graphrag_mcp.extract import extract
+from graphrag_mcp.extract import Fields, mentions
+from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.store.schema import TABLES
-from graphrag_mcp.text import sentences
-from graphrag_mcp.types import Mention, content_id
+from graphrag_mcp.types import content_id
 
 
 @dataclass(slots=True)
@@ -51,45 +51,33 @@ def entity_id(key: str) -> str:
     return content_id("entity", key)
 
 
-def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[Mention]]:
-    """The unit's names grouped, and every single mention with offsets in the unit's text."""
-    shift = core
+def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[int, str]]]:
+    """The unit's names grouped, and every single mention as its start in the unit's text and its key."""
     core_text = text[core:]
-    spans = sentences(core_text)
+    spans = recent_sentences(core_text)
     starts = [start for start, _ in spans]
-    groups: dict[str, list[Mention]] = {}
-    every: list[Mention] = []
-    for mention in extract(core_text):
-        if shift:
-            mention = Mention(
-                mention.key, mention.form, mention.type, mention.strong,
-                mention.start + shift, mention.end + shift, mention.alias_of,
-            )  # fmt: skip
-        groups.setdefault(mention.key, []).append(mention)
-        every.append(mention)
-    named = [_group(key, unit_id, found, spans, starts, shift) for key, found in groups.items()]
-    return UnitNames(unit_id, text, named), every
+    groups: dict[str, list[Fields]] = {}
+    every = mentions(core_text)
+    for mention in every:
+        if (group := groups.get(mention[0])) is None:
+            groups[mention[0]] = [mention]
+        else:
+            group.append(mention)
+    named = [_group(unit_id, found, spans, starts, core) for found in groups.values()]
+    return UnitNames(unit_id, text, named), [(mention[4] + core, mention[0]) for mention in every]
 
 
-def _group(
-    key: str, unit_id: str, found: list[Mention], spans: list[tuple[int, int]], starts: list[int], shift: int
-) -> Named:
+def _group(unit_id: str, found: list[Fields], spans: list[tuple[int, int]], starts: list[int], shift: int) -> Named:
     flat: list[int] = []
     for mention in found:
-        at = max(0, bisect_right(starts, mention.start - shift) - 1)
-        start, end = spans[at][0] + shift, spans[at][1] + shift
-        if not flat or flat[-2] != start:
-            flat += (start, end)
-    first = found[0]
-    if len(found) == 1:
-        return Named(
-            key, unit_id, first.form, first.type, first.strong, 1, flat, first.start, first.end, first.alias_of
-        )
-    return Named(
-        key, unit_id, majority(m.form for m in found), majority(m.type for m in found if m.type != "other") or "other",
-        any(m.strong for m in found), len(found), flat, first.start, first.end,
-        majority(m.alias_of for m in found if m.alias_of),
-    )  # fmt: skip
+        start, end = spans[max(0, bisect_right(starts, mention[4]) - 1)]
+        if not flat or flat[-2] != start + shift:
+            flat += (start + shift, end + shift)
+    # All mentions of a key in one text have one type, one strength and one alias.
+    key, form, kind, strong, start, end, alias_of = found[0]
+    if len(found) > 1:
+        form = majority(mention[1] for mention in found)
+    return Named(key, unit_id, form, kind, strong, len(found), flat, start + shift, end + shift, alias_of)
 
 
 def majority(values: Iterable[str]) -> str:

@@ -86,20 +86,24 @@ def _passages(
         core = unit.passages[0].start - origin
         names, mentions = collect(unit_id, document.text[origin : unit.span.end], core)
         rows.fresh[unit_id] = names
-        entity_ids = [
-            list(dict.fromkeys(entity_id(m.key) for m in mentions if p.start <= m.start + origin < p.end))
-            for p in unit.passages
-        ]
+        if len(ids) == 1:
+            entity_ids = [[entity_id(named.key) for named in names.named]]
+        else:
+            entity_ids = [
+                list(dict.fromkeys(entity_id(key) for start, key in mentions if p.start <= start + origin < p.end))
+                for p in unit.passages
+            ]
     for part, (id, span, named) in enumerate(zip(ids, unit.passages, entity_ids, strict=True), 1):
         text = document.text[span.start : span.end]
+        n_tokens = unit.n_tokens if span == unit.span else count_tokens(text)
         words = [*title_terms, *terms(text)]
         rows.passages.append({
             "id": id, "n": n, "part": part, "parts": len(ids), "text_unit_id": unit_id, **shared,
             "position": len(rows.passages), "char_start": span.start, "char_end": span.end,
-            "line_start": span.line_start, "line_end": span.line_end, "n_tokens": count_tokens(text), "text": text,
+            "line_start": span.line_start, "line_end": span.line_end, "n_tokens": n_tokens, "text": text,
             "terms": " ".join(words), "n_terms": len(words), "entity_ids": list(named),
         })  # fmt: skip
 
 
 def metadata_json(metadata: Mapping[str, Any]) -> str:
-    return json.dumps(metadata, ensure_ascii=False, sort_keys=True)
+    return json.dumps(metadata, ensure_ascii=False, sort_keys=True) if metadata else "{}"

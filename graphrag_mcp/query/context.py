@@ -6,9 +6,7 @@ shown has passed its check value. Knows no ranking: ids come in the order in whi
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +16,7 @@ from graphrag_mcp.text import normalise_name, sentences, terms
 from graphrag_mcp.types import Citation, SearchResult
 
 Row = dict[str, Any]
-SCANNED = 50_000  # names that a search for near ones may read
+LIKE = 0.6  # from which two names count as near; words in common without it count 0.5
 REFERENCES = {"Reports": ("reports", "c"), "Entities": ("entities", "e"), "Relationships": ("relationships", "r")}
 
 
@@ -146,40 +144,36 @@ def findings(row: Row) -> list[dict[str, str]]:
 
 
 def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
-    """Entities whose names look most like this one: {id, n, title, degree}, best first."""
+    """Entities whose names look most like this one: {id, n, key, title, type, degree}, best first.
+
+    Likeness is optimal string alignment (insert, delete, change, swap neighbours), of the whole names or, a little
+    less worth, of the name and one word of another ("Tobais" is near Tobias Fenn). All names: 13 ms for 18,000.
+    """
     key = normalise_name(name[:200])
     if not key:
         return []
+    from rapidfuzz.distance import OSA
+    from rapidfuzz.process import extract as closest
+
     names = ["id", "n", "key", "title", "type", "degree"]
-    found = {row["id"]: row for row in snapshot.full_text("entities", terms(key)[:16], 40, names).to_pylist()}
-    if snapshot.manifest.counters.get("entities", 0) <= SCANNED:
-        listed = snapshot.rows("entities", "", ["id", "key"])
-        pairs = _pairs(key)
-        near = []
-        for id, other in zip(listed["id"].to_pylist(), listed["key"].to_pylist(), strict=True):
-            same = len(pairs & _pairs(other))
-            if 2 * same >= len(pairs):
-                near.append((-same / len(pairs) + len(other) / 1000, id))
-        for row in snapshot.by_key("entities", [id for _, id in sorted(near)[:60]], "id", names).to_pylist():
-            found[row["id"]] = row
-    ranked = []
-    for row in found.values():
-        alike = _alike(key, row["key"])
-        if alike >= 0.6:
-            ranked.append((-round(alike, 6), -row["degree"], row["id"], row))
-    return [row for *_, row in sorted(ranked, key=lambda one: one[:3])[:count]]
-
-
-def _alike(key: str, other: str) -> float:
-    """Likeness of two names, 0 to 1: of the wholes, or a little less of one to a word of the other."""
-    whole = difflib.SequenceMatcher(None, key, other).ratio()
-    if " " in key or " " not in other:
-        return whole
-    return max(whole, max(difflib.SequenceMatcher(None, key, word).ratio() for word in other.split()) - 0.1)
-
-
-def _pairs(key: str) -> set[str]:
-    return {key[at : at + 2] for at in range(len(key) - 1)} or {key}
+    listed = snapshot.rows("entities", "", ["id", "key"])
+    ids, keys = listed["id"].to_pylist(), listed["key"].to_pylist()
+    alike: dict[str, float] = {}
+    for _, share, at in closest(key, keys, scorer=OSA.normalized_similarity, limit=30, score_cutoff=LIKE):
+        alike[ids[at]] = share
+    if " " not in key:
+        words: dict[str, list[str]] = {}
+        for id, other in zip(ids, keys, strict=True):
+            for word in other.split() if " " in other else ():
+                words.setdefault(word, []).append(id)
+        near = closest(key, list(words), scorer=OSA.normalized_similarity, limit=10, score_cutoff=LIKE)
+        for id, share in ((id, share - 0.1) for word, share, _ in near for id in words[word]):
+            alike[id] = max(alike.get(id, 0.0), share)
+    best = sorted(alike, key=lambda id: (-round(alike[id], 6), id))[:60]
+    rows = {row["id"]: row for row in snapshot.by_key("entities", best, "id", names).to_pylist()}
+    rows |= {row["id"]: row for row in snapshot.full_text("entities", terms(key)[:16], 20, names).to_pylist()}
+    likeness = {id: round(alike.get(id, LIKE - 0.1), 6) for id in rows}
+    return sorted(rows.values(), key=lambda row: (-likeness[row["id"]], -row["degree"], row["id"]))[:count]
 
 
 def named_list(found: Iterable[Row]) -> str:
@@ -207,9 +201,3 @@ def stale(snapshot: Snapshot, mode: str) -> SearchResult:
 
 def query_length_note(query: str, limit: int) -> str:
     return f"Only the first {limit} characters of the query were used." if len(query) > limit else ""
-
-
-def most_common(values: Iterable[str], count: int) -> list[str]:
-    """The most frequent values, ties in alphabetical order."""
-    counts = Counter(values)
-    return sorted(counts, key=lambda value: (-counts[value], value))[:count]

@@ -43,8 +43,14 @@ _ASKING = frozenset(terms(
     "say says said tell tells told describe described description mention mentioned discuss discussed explain give "
     "list main major key important overall general common theme themes topic topics subject subjects point points "
     "overview summary summarize summarise corpus document documents text texts dataset collection content contents "
-    "主要 主题 内容 概述 总结 介绍 文档 资料 语料 讲了 提到 说了"
 ))  # fmt: skip
+
+
+# The same in Chinese, where words have no ends: taken out before the terms are made.
+_ASKING_HAN = re.compile(
+    "主要|主题|内容|概述|概括|总结|介绍|文档|文件|文集|资料|语料库?|讲了?|提到|说了?|关于|整个|这[个些]|有?什么|哪些|是"
+    "|[请的了吗呢]"
+)
 
 
 @dataclass(slots=True)
@@ -120,7 +126,7 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated]
 
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     """The worth of the terms that say what is asked about; None for an empty or a wholly general question."""
-    wanted = query_terms(query[: fused.QUERY_CHARACTERS])
+    wanted = query_terms(_ASKING_HAN.sub(" ", query[: fused.QUERY_CHARACTERS]))
     if not set(wanted) - _ASKING:
         return None
     worth, _ = fused.term_worth(snapshot, wanted)
