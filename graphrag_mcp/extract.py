@@ -108,7 +108,7 @@ def _crosses(start: int, end: int, edges: bytearray, closes: dict[int, int]) -> 
 def _mentions(text: str, found: list[Candidate], aliases: dict[tuple[int, int], tuple[int, int]]) -> list[Fields]:
     """Keys, one type per key, and the cap: strong names first, then those seen more often, then longer ones."""
     rows = []
-    counts: Counter[str] = Counter()
+    counts: dict[str, int] = {}
     types: dict[str, list[str]] = {}
     strong_keys = set()
     begun = ended = 0  # the outer name
@@ -125,7 +125,7 @@ def _mentions(text: str, found: list[Candidate], aliases: dict[tuple[int, int], 
         key = normalise_name(form)
         if not (key[:1].isalnum() or any(map(str.isalnum, key))):
             continue
-        counts[key] += 1
+        counts[key] = counts.get(key, 0) + 1
         if kind != "other":
             types.setdefault(key, []).append(kind)
         if strong:

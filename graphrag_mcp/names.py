@@ -8,7 +8,6 @@ scripts without capitals, quotes, code, keys or other texts.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -68,6 +67,7 @@ _PHRASE = re.compile(
     rf"(?:{_SEP}(?:{_TOKEN}|{_NUMBER}(?![{_W}%]|[.,]\d)))*+"
 )
 _PIECE = re.compile(rf"{_TOKEN}|{_NUMBER}")
+_PLAIN = re.compile(rf"[{_U}][{_CASED}]*+(?: [{_U}][{_CASED}]*+)++")
 _LOW = rf"[{_L}]{{2,}}+(?:-[{_L}]++)*+"
 LOWER_RUN = re.compile(rf"(?<![{_W}_.@/\\’'-]){_LOW}(?: {_LOW})*+(?![{_W}_(’'])")
 _OPENERS = frozenset(" \t\"“”‘'`(（[*#>_-–—•«„¿¡=|")
@@ -108,14 +108,14 @@ class Names:
         self.text, self.lower = text, lower
         self.language = language(lower)
         self.starters = STARTERS if self.language == "en" else LANGUAGES[self.language]
-        self.seen: Counter[str] = Counter()  # words that stand capitalised where no sentence begins
+        self.seen: set[str] = set()  # words that stand capitalised where no sentence begins
         self.pieces: list[tuple[int, int, list[str], bool, bool, bool]] = []
 
     def find(self) -> Iterator[Candidate]:
         for match in _PHRASE.finditer(self.text):
             if match[0].isalpha():
                 self._one_word(match[0], match.start(), match.end())
-            else:
+            elif not (_PLAIN.fullmatch(match[0]) and self._plain(match[0], match.start(), match.end())):
                 self._cut(match.start(), match.end())
         for start, end, words, opening, titled, shouted in self.pieces:
             strong = self._strength(words, opening, shouted)
@@ -131,8 +131,19 @@ class Names:
             return
         opening = _opens(self.text, start)
         if not opening:
-            self.seen[word] += 1
+            self.seen.add(word)
         self.pieces.append((start, end, [word], opening, False, False))
+
+    def _plain(self, form: str, start: int, end: int) -> bool:
+        """What `_cut` does with capitalised words and single blanks, none of which it knows; False: cut this one."""
+        words = form.split(" ")
+        lows = form.lower().split(" ")
+        if len(words) > 9 or not (self.starters.isdisjoint(lows) and _CUTTING.isdisjoint(lows)):
+            return False
+        if self.text[end : end + 1] != "$":
+            self.seen.update(words)
+            self.pieces.append((start, end, words, _opens(self.text, start), False, len(form) > 9 and form.isupper()))
+        return True
 
     def _cut(self, start: int, end: int) -> None:
         """Splits one phrase into names; each goes to `pieces` with its words and where it stood."""
@@ -250,7 +261,7 @@ class Names:
             lows = [word.lower() for word in words]
             if shouted:
                 return False if len(words) < 6 and not all(map(common, lows)) else None
-            if all(low in STARTERS or low in MONTHS for low in lows) and words[0] != "The":
+            if _STARTERS_AND_MONTHS.issuperset(lows) and words[0] != "The":
                 return None
             return not (len(words) > 6 or (opening and all(map(common, lows)) and len(words) < 3))
         word, low = words[0], words[0].lower().rstrip(".")
@@ -262,7 +273,7 @@ class Names:
             return None
         if any(ch.isupper() or ch.isdigit() for ch in word[1:]):
             return True
-        if opening and not self.seen[word]:
+        if opening and word not in self.seen:
             if low in self.lower or (self.language == "en" and (common(low) or low.endswith(_ABSTRACT))):
                 return None
             return self.language == "en"
@@ -273,6 +284,8 @@ class Names:
         return self.language != "de" and low not in self.lower
 
 
+_STARTERS_AND_MONTHS = STARTERS | MONTHS
+_CUTTING = _STARTERS_AND_MONTHS | TITLES | {"the", "a", "an", "i", "and", "of"}
 _NEVER_LONE = frozenset(("the", "a", "an", "i", "and", "of"))
 _NEVER_ALONE = TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split())
 _ABSTRACT = ("ing", "ed", "ly", "ity", "ness", "tion", "ment", "ance", "ence", "ism", "ists", "ings")

@@ -253,8 +253,7 @@ _TERM = re.compile(
 )
 _SPLIT = re.compile(r"[._\-+#]+|'(?=\w{3})")  # l'amour, O'Brien; not don't
 _CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
-_LATIN = re.compile(r"[a-z]{3,}")
-_STEM_ENDS = re.compile(r"(?:[eisy]|[aeo]r|al|ed|ful|ic|ing|ion|is[mt]|ll|nt)$")  # of all words that have another stem
+_STEMMED = re.compile(r"(?=[a-z]{3})[a-z]*(?:[eisy]|[aeo]r|al|ed|ful|ic|ing|ion|is[mt]|ll|nt)")  # others are stems
 
 
 def _expand(token: str) -> tuple[str, ...]:
@@ -265,33 +264,26 @@ def _expand(token: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def _word_terms(token: str) -> tuple[str, ...]:
+    from snowballstemmer.english_stemmer import EnglishStemmer  # 13 ms that the start of a server need not pay
+
     plain = token if token.isascii() else token.translate(_FOLD)
     plain = plain.removesuffix("'s").removesuffix("'S").replace(",", "").strip("_'-")
     whole = _folded(plain)
     if not whole:
         return ()
     forms = [whole, whole[:-1]] if re.fullmatch("[A-Z]{2,}s", plain) else [whole]  # PDFs
-    pieces = (_CAMEL.findall(piece) if "'" not in piece else [piece] for piece in _SPLIT.split(plain))
-    parts = [_folded(part) for part in chain.from_iterable(pieces)]
+    pieces = [] if plain.isascii() and plain.isalpha() and plain[1:].islower() else _SPLIT.split(plain)
+    parts = [_folded(part) for piece in pieces for part in ([piece] if "'" in piece else _CAMEL.findall(piece))]
     if len(parts) > 1 and all(len(part) == 1 for part in parts):
         forms.append("".join(parts))  # U.S. is found by US
     elif 2 < len(parts) <= 8 and not {".", "-"} & set(whole):
         forms += [a + b for a, b in pairwise(parts)]  # getUserName is found by username
     out: dict[str, None] = {}
-    for form in forms + parts if len("".join(parts)) > 1 else forms:
+    for form in dict.fromkeys(forms + parts if len("".join(parts)) > 1 else forms):
         out[form] = None
-        if _LATIN.fullmatch(form):
-            out[_stem(form)] = None
+        if _STEMMED.fullmatch(form):
+            out[EnglishStemmer().stemWord(form)] = None
     return tuple(out)
-
-
-@lru_cache(maxsize=1 << 16)
-def _stem(word: str) -> str:
-    if not _STEM_ENDS.search(word):
-        return word
-    from snowballstemmer.english_stemmer import EnglishStemmer  # 13 ms that the start of a server need not pay
-
-    return EnglishStemmer().stemWord(word)
 
 
 def _grams(run: str) -> tuple[str, ...]:
@@ -308,12 +300,10 @@ def _raw_terms(text: str) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """Search terms in order, with repeats, stop words kept; no term holds whitespace.
-
-    Words: case and accents folded, the English stem beside the form, identifiers whole and in parts, `c++`, `c#`,
-    `.net`. Chinese, Japanese, Korean: characters and bigrams.
+    """Search terms in order, with repeats, stop words kept, no blanks in them: words with case and accents folded, the
+    English stem beside the form, identifiers whole and in parts, `c++`, `c#`, `.net`; CJK characters and bigrams.
     """
-    return list(chain.from_iterable(map(_expand, _raw_terms(text))))
+    return list(chain.from_iterable(map(_word_terms if text.isascii() else _expand, _raw_terms(text))))
 
 
 _STOP_WORDS = frozenset(
@@ -355,7 +345,7 @@ def query_terms(text: str) -> list[str]:
 _OUTER = " .,;:!?…'\"`´“”‘’«»‹›*_|~^=<>/\\-–—·•，。、；：？！@"
 _BRACKETS = dict(zip("([{《〈「『（【〔［｛", ")]}》〉」』）】〕］｝", strict=True))
 _INITIALS = re.compile(r"\b[^\W\d_]\.(?: ?[^\W\d_]\.)+|\b[^\W\d_](?:\.[^\W\d_])+(?![\w.])")
-_PLURAL = re.compile(r"[a-z]{2,}(?<![aious])(?<!ic)s")
+_PLAIN, _PLURAL = re.compile(r"(?!(?:the|an?) )[a-z0-9]+(?: [a-z0-9]+)*"), re.compile(r"[a-z]{2,}(?<![aious])(?<!ic)s")
 # A single word is folded only where the singular is no surname: not Adams, Gates, Brooks, but neurons and networks.
 _LONE_PLURAL = re.compile(r"\w+(?:ions|ments|ists|isms|ities|ogies|works|graphs|ents|ants|odes|tors|rons)|\w{9,}")
 _KEEP_S = frozenset(
@@ -379,17 +369,12 @@ def normalise_name(name: str) -> str:
         if key in ("", before):
             break
         before = key
-        if "'" in key or "’" in key:
+        if not _PLAIN.fullmatch(key):
             key = re.sub(r"'s?(?= |$)", "", key.replace("’", "'"))
-        if "." in key:
             key = _INITIALS.sub(lambda match: match[0].replace(".", "").replace(" ", ""), key)
-        if not (key[:1].isalnum() and key[-1:].isalnum()):
-            key = _unwrapped(key)
-        if "." in key:
-            key = re.sub(r"\.(?= |$)", "", key)
-        if key.startswith(("the ", "a ", "an ")):
+            key = re.sub(r"\.(?= |$)", "", _unwrapped(key))
             key = re.sub(r"^(?:(?:the|an?) )+(?=\S)", "", key)
-        key = _singular(key) if key.endswith("s") else key
+        key = _singular(key)
     return key or before or name.casefold().strip()
 
 

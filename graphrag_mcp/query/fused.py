@@ -32,7 +32,7 @@ QUERY_CHARACTERS, NAME_CHARACTERS = 20_000, 4_000  # of a very long query
 QUESTION_WORDS = 40
 ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's title
 _WORD = re.compile(r"[^\W_]+(?:['’.&/+#-]+[^\W_]+)*")
-LIGHT = ("id", "n", "document_id", "title_id", "terms", "n_terms", "entity_ids")
+LIGHT = ("id", "document_id", "title_id", "terms", "n_terms", "entity_ids")
 ENTITY = ("id", "n", "key", "title", "type", "description", "names", "frequency", "degree", "terms")
 
 
