@@ -239,6 +239,12 @@ def test_local_search_is_read_in_at_most_14_files_behind_the_door(sample_home: P
     assert len(trace.files - DOOR) <= 14, sorted(trace.files)
 
 
+# Two workshops that are entered by one door each and never look out again: files into documents (read.py), text into
+# names (extract.py). Whoever follows a document through indexing reads their doors; what lies behind is counted apart.
+BEHIND_READ = {f"index/{name}.py" for name in ("find", "formats", "html_text", "decode", "opening", "skip")}
+BEHIND_EXTRACT = {"names.py", "han.py"}
+
+
 def test_index_documents_is_read_in_at_most_20_files(tmp_path: Path) -> None:
     request = IndexRequest(paths=(str(SAMPLE),))
     with Trace() as trace:
@@ -246,7 +252,8 @@ def test_index_documents_is_read_in_at_most_20_files(tmp_path: Path) -> None:
         result = index_documents(tmp_path / "c", request, Settings(home=tmp_path))
     assert result.errors == []
     assert {"index/pipeline.py", "index/read.py", "store/manifest.py"} <= trace.files
-    assert len(trace.files) <= 20, sorted(trace.files)
+    assert len(trace.files - BEHIND_READ - BEHIND_EXTRACT) <= 20, sorted(trace.files)
+    assert len(trace.files) <= 28, sorted(trace.files)
 
 
 # ---- what an agent sees -----------------------------------------------------------------------------

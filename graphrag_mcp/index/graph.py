@@ -18,9 +18,8 @@ import pyarrow as pa
 
 from graphrag_mcp.index import mentions as mn
 from graphrag_mcp.index import pairs as pr
-from graphrag_mcp.index.mentions import Named, UnitNames, entity_id
+from graphrag_mcp.index.mentions import Named, UnitNames, entity_id, group
 from graphrag_mcp.index.pairs import Evidence
-from graphrag_mcp.index.resolve import group
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text import terms

@@ -1,15 +1,17 @@
 """Candidates per text unit: which names a text unit holds, in which of its sentences.
 
 Takes a text unit's text and where its core begins (the part that no other unit repeats); gives one `Named` per
-name. Knows nothing of the rest of the corpus: the same text always gives the same rows, so they can be kept,
-subtracted and recomputed.
+name. The same text always gives the same rows, so they can be kept, subtracted and recomputed.
+
+Then resolves names: which mean the same thing, and which deserve an entity. Both depend on the mentions of those
+names alone, never on totals of the corpus, so an edit can only change the names that it touches.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -97,3 +99,43 @@ def to_table(rows: Sequence[Named]) -> pa.Table:
 def from_table(table: pa.Table) -> list[Named]:
     columns = [table.column(name).to_pylist() for name in TABLES["mentions"].names]
     return [Named(*values) for values in zip(*columns, strict=True)]
+
+
+# ---- names that mean the same ----------------------------------------------------------------------
+
+
+def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
+    """Name -> the name it stands for. An acronym defined in several ways follows the most frequent definition.
+
+    Only one step: an expansion that is itself defined as an alias is not followed, so there are no chains.
+    """
+    definitions: dict[str, Counter[str]] = {}
+    for key, rows in by_key.items():
+        for row in rows:
+            if row.alias_of and row.alias_of != key:
+                definitions.setdefault(key, Counter())[row.alias_of] += row.count
+    canonical = {key: key for key in by_key}
+    for key, targets in definitions.items():
+        usable = [target for target in targets if by_key.get(target) and target not in definitions]
+        if usable:
+            canonical[key] = min(usable, key=lambda target: (-targets[target], target))
+    return canonical
+
+
+def is_entity(rows: Sequence[Named]) -> bool:
+    """A proper name at its first mention; a common noun phrase only when a second text unit uses it too."""
+    if any(row.strong for row in rows):
+        return True
+    first = rows[0].text_unit_id
+    return any(row.text_unit_id != first for row in rows)
+
+
+def group(by_key: Mapping[str, Sequence[Named]]) -> tuple[dict[str, list[Named]], dict[str, str]]:
+    """Entity name -> all its mentions under any name; and name -> entity name for every name that has an entity."""
+    canonical = canonical_names(by_key)
+    groups: dict[str, list[Named]] = {}
+    for key in sorted(by_key):
+        if by_key[key]:
+            groups.setdefault(canonical[key], []).extend(by_key[key])
+    groups = {key: rows for key, rows in groups.items() if is_entity(rows)}
+    return groups, {key: target for key, target in canonical.items() if target in groups}
