@@ -198,9 +198,10 @@ def test_a_wholly_general_question_gets_the_weightiest_reports(snapshot: Snapsho
         assert general.state == "context" and general.communities == global_search(snapshot, "").communities
 
 
-def test_a_question_about_nothing_here_has_no_points(snapshot: Snapshot) -> None:
+def test_a_question_about_nothing_here_gets_the_themes_to_ask_about(snapshot: Snapshot) -> None:
     result = global_search(snapshot, "Xqzwv quuxton")
-    assert (result.state, result.communities) == ("not_found", []) and "search_text" in result.hint
+    assert (result.state, result.citations) == ("not_found", []) and "local_search" in result.hint
+    assert result.communities and all(f"[{id}]" in result.text for id in result.communities)
 
 
 def test_points_are_paged_without_repeats(snapshot: Snapshot) -> None:

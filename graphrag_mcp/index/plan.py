@@ -51,12 +51,15 @@ def make(folder: Path, manifest: Manifest | None, request: IndexRequest, setting
     for file in found.files:
         present.add(file.uri)
         known = plan.by_file.get(file.uri)
+        if not known:
+            plan.to_read.append(file)
+            continue
         try:
             sha = read.sha(file)
         except OSError as error:
             plan.errors.append({"path": file.uri, "reason": f"cannot be read ({error.strerror})"})
             continue
-        if known and live[known[0]]["file_sha"] == sha:
+        if live[known[0]]["file_sha"] == sha:
             plan.unchanged += len(known)
         else:
             plan.to_read.append(file)

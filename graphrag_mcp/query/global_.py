@@ -33,6 +33,7 @@ DEFAULT_TOKENS = 6_000
 CANDIDATES = 200  # reports that full text proposes
 THRESHOLD = 1.0  # a rating from which a report is relevant
 READ = 40  # reports read in full at most
+THEMES = 8  # titles shown when no report is relevant
 FLOOR = 0.2  # share of the question's words that the best report must cover to set the scale alone
 FROM_CHILD = 0.8  # a parent is at least this much as relevant as its best child, else its branch would be cut
 LIGHT = ["id", "n", "level", "rank", "n_text_units", "title", "terms"]
@@ -86,17 +87,28 @@ def global_search(
     stale = "Communities are being brought up to date." if "communities" in snapshot.manifest.stale else ""
     result.hint = " ".join(filter(None, [note, stale]))
     if not kept:
-        result.state = "not_found"
-        total = coverage["reports"]
-        said = f"none of the {total} community reports speaks of this" if total else "there is no community report yet"
-        result.text = f"In corpus {result.corpus} {said}."
-        result.hint = " ".join(filter(None, [result.hint, "Try local_search or search_text."]))
-        return finish(result, budget)
+        return finish(_nothing_said(snapshot, result, level), budget)
     items, communities = _points(snapshot, query, kept, response_format == "detailed")
     result.communities = communities[:20]
     section = Section("Points", items[offset[0] :], 1.0, offset[0])
     result = compose(result, [section], budget, lambda after: write_cursor(generation, asked, after), first="Points")
     return finish(result, budget)
+
+
+def _nothing_said(snapshot: Snapshot, result: SearchResult, level: int) -> SearchResult:
+    """No report shares a word with the question: say so, and what the reports do speak of, to ask again with."""
+    result.state, total = "not_found", result.coverage["reports"]
+    said = f"none of the {total} community reports speaks of this" if total else "there is no community report yet"
+    result.text = f"In corpus {result.corpus} {said}."
+    if total:
+        weighty, _ = _ranked_by_weight(snapshot, level, {})
+        rows = context.rows(snapshot, "reports", [one.id for one in weighty[:THEMES]])
+        result.communities = [f"c{row['n']}" for row in rows]
+        result.text += "\nThe weightiest of them are about:\n"
+        result.text += "\n".join(f"- [c{row['n']}] {one_line(row['title'], 120)}" for row in rows)
+    advice = "Ask with names or words from these titles, or use local_search."
+    result.hint = " ".join(filter(None, [result.hint, advice]))
+    return result
 
 
 # ---- which reports -----------------------------------------------------------------------------

@@ -76,7 +76,7 @@ KEY = {"mentions": "text_unit_id", "evidence": "text_unit_id", "memberships": "e
 SCALAR = {
     "documents": ("id", "n", "uri"), "text_units": ("id", "n", "document_id"),
     "passages": ("id", "n", "document_id", "title_id"), "mentions": ("key", "text_unit_id"),
-    "evidence": ("relationship_id", "text_unit_id", "source_id", "target_id"), "entities": ("id", "n"),
+    "evidence": ("relationship_id", "text_unit_id"), "entities": ("id", "n"),
     "relationships": ("id", "n", "source_id", "target_id"), "communities": ("id", "n"),
     "memberships": ("entity_id",), "reports": ("id", "n"), "terms": ("term",),
 }
