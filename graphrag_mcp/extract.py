@@ -23,7 +23,7 @@ from graphrag_mcp.names import LOWER_RUN, Names, common, subjects
 from graphrag_mcp.text import normalise_name, stop_word
 from graphrag_mcp.types import Mention
 
-VERSION = "nlp-1"
+VERSION = "nlp-2"
 Candidate = tuple[int, int, str, bool]
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 SHORT = 300  # characters: up to here a text is taken for a question, where single rare words are worth trying
@@ -48,18 +48,21 @@ _CODE_SIGN, _HUMP = re.compile(r"_|\.[A-Za-z_]|\(\)|\+\+|#(?<=[A-Za-z]#)"), re.c
 
 
 def extract(text: str) -> list[Mention]:
-    """All mentions of names in this text, sorted by start; `text[m.start:m.end] == m.form` for each."""
-    return [Mention(*fields) for fields in mentions(text)]
+    """All mentions of names in this text, sorted by start; `text[m.start:m.end] == m.form` for each.
+
+    A text of up to SHORT characters is taken for a question.
+    """
+    return [Mention(*fields) for fields in mentions(text, len(text) <= SHORT)]
 
 
-def mentions(text: str) -> list[Fields]:
-    """The same as plain tuples, which are made five times as fast."""
-    short = len(text) <= SHORT
+def mentions(text: str, short: bool = False) -> list[Fields]:
+    """The same as plain tuples, which are made five times as fast. `short`: single rare words too, as of a question
+    (in a short document they would only be noise: "film", "starring")."""
     runs = [(match.start(), match[0]) for match in LOWER_RUN.finditer(text)]
     lower = {word for _, run in runs for word in run.split(" ")}
     pairs, aliases = _definitions(text)
     names = Names(text, lower)
-    phrases = _phrases(text, runs, names.language)
+    phrases = _phrases(text, runs, names.language, short)
     groups = (pairs, _code(text), subjects(text), names.find(), han.candidates(text, short), phrases)
     taken = bytearray(len(text))
     kept: list[Candidate] = []
@@ -277,10 +280,9 @@ def _code(text: str) -> Iterator[Candidate]:
         yield start, end, "artifact", True
 
 
-def _phrases(text: str, runs: list[tuple[int, str]], language: str) -> Iterator[Candidate]:
+def _phrases(text: str, runs: list[tuple[int, str]], language: str, short: bool) -> Iterator[Candidate]:
     """Noun phrases of 2-4 lower-case words: those repeated in this text, or with a head that speaks for a term."""
     grammar = frozenset() if language == "en" else LANGUAGES[language]
-    short = len(text) <= SHORT
     segments = [found for start, run in runs if short or " " in run for found in _content(start, run, grammar)]
     if not short:
         segments = [found for found in segments if len(found[1]) > 1]  # a single word is never taken here
