@@ -35,13 +35,16 @@ __all__ = [
     "EdgeRow", "EntityRow", "Report", "ReportParams", "Written", "extractive_report", "fingerprint", "stored", "write",
 ]  # fmt: skip
 
-VERSION = "2"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "3"  # part of every fingerprint: raise it when reports come out differently
 _ID = attrgetter("id")
 _JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _place(row: EntityRow) -> tuple[int, str, str]:
     return -len(row.text_unit_ids), row.title, row.id
+
+
+MINORITY = 0.4  # worth of a sentence in the script that most of the community's sentences are not in
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,11 @@ def _gather(
     add_rows(found, own_rows, own_links, params.max_characters)
     found.pop("", None)
     share = {one: math.sqrt(value) for one, value in weight.items()}
-    for one in found.values():
+    dense = [mostly_cjk(one.text) for one in found.values()]
+    strange = sum(dense) * 2 < len(dense)  # of texts in two scripts a report speaks the commoner one where it can
+    for one, is_dense in zip(found.values(), dense, strict=True):
+        if is_dense == strange and sum(dense) * 2 != len(dense):
+            one.worth *= MINORITY
         one.worth *= introduction(one.text, [rows[id].title for id in one.entities])
         one.gain = one.worth * sum(map(share.__getitem__, one.entities))
     best = sorted(found.values(), key=lambda one: (-one.gain, one.text))[: params.max_candidates]
