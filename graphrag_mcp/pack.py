@@ -152,6 +152,8 @@ def compose(
             setattr(result, target, [dict(item.data) for item in page.taken.get(name, []) if item.data is not None])
         result.next_cursor = cursor(page.offsets) if page.more else ""
         result.truncated = page.more or page.cut
+        if page.cut and shown[0].id.startswith("t"):
+            result.next_call = f'get_source(ids=["{shown[0].id}"])'  # the next page begins after what was cut
         result.tokens = budget
         tokens, characters = size(result)
         if tokens <= budget and characters <= CHARACTERS:
@@ -268,7 +270,9 @@ def _shrink(result: Result, keep: float, attempt: int) -> None:
     result.truncated = True
     longest = max(240 - 60 * attempt, 0)
     for name, value in result:
-        if isinstance(value, str) and name in ("hint", "next_call", "description", "title") and len(value) > longest:
+        if name == "next_call":  # half a call helps nobody: whole until the last, then gone
+            result.next_call = value if attempt < 12 else ""
+        elif isinstance(value, str) and name in ("hint", "description", "title") and len(value) > longest:
             setattr(result, name, value[:longest].rstrip() + " …" if longest else "")
         elif isinstance(value, list) and name != "citations" and attempt >= 1:
             setattr(result, name, value[: math.floor(len(value) * keep)])

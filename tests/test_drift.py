@@ -172,6 +172,15 @@ def test_an_unknown_node_is_an_error_that_lists_the_open_ones(drift: Drift) -> N
         drift.step("abcdefabcdef", "x", 1)
 
 
+def test_a_step_that_fails_has_recorded_nothing(drift: Drift) -> None:
+    opened = begun(drift)
+    before = drift.path.read_bytes()
+    for wrong in ({"open_next": "bogus"}, {"prune": ["bogus"]}):
+        with pytest.raises(NotFound):
+            drift.step(opened.open_node, "Overwritten?", 1, ["One more?"], **wrong)
+    assert drift.path.read_bytes() == before
+
+
 def test_an_unknown_session_is_an_error_that_says_how_to_start_one(snapshot: Snapshot, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="drift_search"):
         Drift(snapshot, tmp_path / "nothing.jsonl").finish()

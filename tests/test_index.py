@@ -126,6 +126,21 @@ def test_an_edit_above_keeps_the_ids_of_what_it_moved(tmp_path: Path) -> None:
     assert all(before[id] == after[id] for id in before.keys() & after.keys())
 
 
+def test_a_file_that_cannot_be_read_makes_no_corpus(tmp_path: Path) -> None:
+    (tmp_path / "b.dat").write_bytes(bytes(range(256)) * 40)
+    result = index(tmp_path / "kb", tmp_path / "b.dat")
+    assert (result.done, [error["reason"] for error in result.errors], read(tmp_path / "kb")) == (0, ["binary"], None)
+
+
+def test_a_long_document_can_be_cancelled_in_the_middle(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    (tmp_path / "long.txt").write_text("\n\n".join(sentence(rng) for _ in range(8000)), "utf-8")
+    asked: list[int] = []
+    request = IndexRequest(paths=(str(tmp_path / "long.txt"),))
+    result = index_documents(tmp_path / "kb", request, Settings(), cancelled=lambda: asked.append(1) or len(asked) > 5)
+    assert (result.status, len(asked), read(tmp_path / "kb")) == ("cancelled", 6, None)
+
+
 def test_inline_texts_are_replaced_by_their_id(tmp_path: Path) -> None:
     for text in ("Ada Lovelace met Charles Babbage.", "Ada Lovelace met Mary Somerville."):
         request = IndexRequest(texts=(InlineText(text, id="memo", title="Memo"),))

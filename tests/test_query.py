@@ -196,6 +196,9 @@ def test_a_wholly_general_question_gets_the_weightiest_reports(snapshot: Snapsho
     for question in ("What are the main themes of this corpus?", "这些文档的主要主题是什么？"):
         general = global_search(snapshot, question)
         assert general.state == "context" and general.communities == global_search(snapshot, "").communities
+    weights = {f"c{row['n']}": row["n_text_units"] for row in snapshot.rows("reports", "level = 0").to_pylist()}
+    order = [weights[id] for id in general.communities if id in weights]
+    assert order == sorted(order, reverse=True) and order[0] > order[-1]
 
 
 def test_a_question_about_nothing_here_gets_the_themes_to_ask_about(snapshot: Snapshot) -> None:

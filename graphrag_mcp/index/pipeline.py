@@ -66,6 +66,7 @@ def index_documents(
         manifest = read(folder)
         run = Run(folder, settings, manifest, progress, cancelled)
         run.first_generation = manifest.generation if manifest else 0
+        progress("reading", 0, 0)
         with run.stage("read"):
             plan = planning.make(folder, run.manifest, request, settings)
         if plan.to_read or plan.gone or request.texts or request.recluster:
@@ -144,16 +145,19 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
         elif done % 50 == 0:
             run.progress("documents", min(done, total), max(total, done))
     run.parameters = parameters(run.settings)  # only now does all that is there follow them
-    if batch.log or batch.gone or batch.documents or run.manifest is None:
+    if batch.log or batch.gone or batch.documents:
         commits.documents(run, plan.found.sources, batch, numbers)
-    elif rederive or plan.found.sources != run.manifest.sources:
+    elif run.manifest is not None and (rederive or plan.found.sources != run.manifest.sources):
         commits.swap(run, plan.found.sources, run.manifest.tables, [], numbers, Counter())
     run.progress("documents", max(total, done), max(total, done))
 
 
 def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int], rederive: bool) -> None:
-    if run.cancelled():
-        raise Cancelled
+    def check() -> None:
+        if run.cancelled():
+            raise Cancelled
+
+    check()
     known = plan.live.get(edit.uri)
     if edit.what == "gone":
         batch.gone.add(known["id"])
@@ -171,7 +175,7 @@ def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int]
             before = _before(run, known, rederive)
         batch.gone.add(known["id"])
     with run.stage("extract"):
-        rows = building.build(document, before, _chunk_params(run.settings), numbers)
+        rows = building.build(document, before, _chunk_params(run.settings), numbers, check)
     if edit.what == "put":
         batch.log.append(_log_row("put", edit.uri, rows.document["n"], edit))
         run.counts["changed" if known else "added"] += 1

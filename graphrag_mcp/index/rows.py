@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,23 +39,31 @@ class DocumentRows:
     kept: set[str] = field(default_factory=set)  # units whose names are already there
 
 
-def build(document: Document, before: Before, params: ChunkParams, number: dict[str, int]) -> DocumentRows:
-    """`number` holds the next free alias number of "d" and "t" and is advanced."""
+def build(
+    document: Document,
+    before: Before,
+    params: ChunkParams,
+    number: dict[str, int],
+    check: Callable[[], object] = lambda: None,
+) -> DocumentRows:
+    """`number` holds the next free alias number of "d" and "t" and is advanced; `check` may raise to stop early."""
+    document_id = document.id  # a hash over the whole text: once a document, not once a unit
     n = before.n
     if not n:
         n, number["d"] = number["d"], number["d"] + 1
     rows = DocumentRows({
-        "id": document.id, "n": n, "uri": document.uri, "title": document.title, "text": document.text,
+        "id": document_id, "n": n, "uri": document.uri, "title": document.title, "text": document.text,
         "metadata": metadata_json(document.metadata), "created": document.created,
     })  # fmt: skip
     title_terms = terms(document.title)
     title_key = normalise_name(document.title)
     shared = {
-        "document_id": document.id, "uri": document.uri, "title": document.title,
+        "document_id": document_id, "uri": document.uri, "title": document.title,
         "title_id": entity_id(title_key) if title_key else "",
     }  # fmt: skip
     seen: Counter[str] = Counter()
     for unit in chunk(document.text, params):
+        check()
         text = document.text[unit.span.start : unit.span.end]
         core = unit.passages[0].start - unit.span.start
         same = content_id(document.uri, str(core), text)
@@ -65,7 +73,7 @@ def build(document: Document, before: Before, params: ChunkParams, number: dict[
         if number_of_unit is None:
             number_of_unit, number["t"] = number["t"], number["t"] + 1
         rows.units.append({
-            "id": unit_id, "n": number_of_unit, "document_id": document.id, "chunk_index": unit.index,
+            "id": unit_id, "n": number_of_unit, "document_id": document_id, "chunk_index": unit.index,
             "char_start": unit.span.start, "char_end": unit.span.end, "line_start": unit.span.line_start,
             "line_end": unit.span.line_end, "n_tokens": unit.n_tokens, "text": text,
         })  # fmt: skip

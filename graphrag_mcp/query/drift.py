@@ -88,7 +88,14 @@ class Drift:
         queries, said = read_follow_ups(follow_ups, most)
         notes.append(said)
         pruned = [self._known(walk, one) for one in _listed(prune)]
-        if not answer and value is None and not queries and not pruned and not str(open_next or "").strip():
+        wish = str(open_next if open_next is not None else "").strip()
+        if wish.casefold() in ("none", "no", "false"):
+            wish = "none"
+        elif wish.casefold() in ("", "best", "true", "yes"):
+            wish = ""
+        else:
+            wish = self._known(walk, wish)  # before anything is written: a call that fails has done nothing
+        if not answer and value is None and not queries and not pruned and not wish:
             return self._show(walk, node_id, "", budget, notes)
         if answer and not queries:
             queries = answers.propose(self.snapshot, walk, node_id, answer)
@@ -104,11 +111,10 @@ class Drift:
             merged = len(queries) - len(set(walk.graph.nodes) - before)
             if merged > 0 and walk.graph.nodes[node_id]["depth"] < walk.header["depth"]:
                 notes.append(f"{merged} follow-ups repeat questions that are there; they are linked, not asked again.")
-        wish = str(open_next if open_next is not None else "").strip()
-        if wish.casefold() in ("none", "no", "false"):
+        if wish == "none":
             return self._reply(walk, budget, notes)
-        if wish and wish.casefold() not in ("best", "true", "yes"):
-            return self._show(walk, self._known(walk, wish), node_id, budget, notes)
+        if wish:
+            return self._show(walk, wish, node_id, budget, notes)
         return self._next(walk, node_id, budget, notes)
 
     def finish(self, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:

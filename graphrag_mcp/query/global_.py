@@ -246,13 +246,13 @@ def _points(snapshot: Snapshot, query: str, kept: Sequence[Rated], detailed: boo
     whole = sum(worth.values()) or 1.0
     rows = context.rows(snapshot, "reports", [one.id for one in kept])
     rating = {one.id: one.rating for one in kept}
-    found: list[tuple[float, str, int, Row, str]] = []
-    for row in rows:
+    found: list[tuple[float, int, int, Row, str]] = []
+    for place, row in enumerate(rows):  # of equal points those of the weightier report first
         findings = context.findings(row) or [{"summary": row["title"], "explanation": row["summary"]}]
         for number, one in enumerate(findings, 1):
             text = _point(str(one.get("summary", "")), str(one.get("explanation", "")), detailed)
             own = min(1.0, _similarity(" ".join(terms(text)), worth) / whole) if worth else 1 / number
-            found.append((20 * rating[row["id"]] * 2 / 3 + 100 * own / 3, row["id"], number, row, text))
+            found.append((20 * rating[row["id"]] * 2 / 3 + 100 * own / 3, place, number, row, text))
     found.sort(key=lambda one: (-round(one[0], 6), one[1], one[2]))
     aliases, cited = context.resolve_references(snapshot, [one[4] for one in found])
     items = []

@@ -55,6 +55,8 @@ def get_entity(
         return _candidates(asked, candidates, budget, note)
     own = normalise_name(asked) in {row["key"], *row["names"]} or asked in (f"e{row['n']}", row["id"])
     hint = "" if own else f"{asked[:80]!r} was read as {one_line(row['title'], 80)} (e{row['n']})."
+    if candidates:
+        hint += f" Others hold this name: {context.named_list(candidates)}."
     result = EntityResult(
         id=f"e{row['n']}", title=row["title"], type=row["type"], aliases=row["aliases"][:10],
         description=shorten(one_line(row["description"], 300), budget // 10), degree=row["degree"],
@@ -89,8 +91,9 @@ def _resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     if re.fullmatch(r"[0-9a-f]{32}", asked) and (found := context.rows(snapshot, "entities", [asked])):
         return found[0], []
     key = normalise_name(asked[:300])
-    if found := context.rows(snapshot, "entities", [content_id("entity", key)]):
-        return found[0], []
+    bare = normalise_name(re.sub(r"\s*[(（][^()（）]*[)）]\s*$", "", asked[:300]))  # "Harbour Tide Authority (HTA)"
+    if found := context.rows(snapshot, "entities", [content_id("entity", one) for one in (key, bare) if one]):
+        return found[0], _namesakes(snapshot, found[0]["key"])
     words = terms(asked[:300])[:16]
     near = snapshot.verified("entities", snapshot.full_text("entities", words, 60)).to_pylist()
     near.sort(key=lambda row: (-row["degree"], row["id"]))
@@ -102,6 +105,15 @@ def _resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
         return whole[0], []
     nearest = context.rows(snapshot, "entities", [row["id"] for row in context.nearest_names(snapshot, asked, 8)])
     return None, list({row["id"]: row for row in [*whole[:8], *nearest]}.values())[:8]
+
+
+def _namesakes(snapshot: Snapshot, key: str) -> list[Row]:
+    """Entities whose longer name holds this one word: a surname alone may mean any of them."""
+    if " " in key or not key.isascii():
+        return []
+    near = snapshot.full_text("entities", [key], 20, ["id", "n", "key", "title", "degree"]).to_pylist()
+    held = [row for row in near if f" {key} " in f" {row['key']} " and row["key"] != key]
+    return sorted(held, key=lambda row: (-row["degree"], row["id"]))[:5]
 
 
 def _candidates(asked: str, found: Sequence[Row], budget: int, note: str) -> EntityResult:

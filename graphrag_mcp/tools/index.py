@@ -159,7 +159,7 @@ async def _watch(ctx: Ctx, home: Any, job: Job, seconds: float, enough: Callable
 def _where(job: Job) -> str:
     if job.status == "running" and job.phase:
         return f"{job.phase} {job.done} of {job.total}" if job.total else job.phase
-    return "waiting for another writer of this corpus" if job.status == "queued" else job.status
+    return "waiting for its turn" if job.status == "queued" else job.status
 
 
 def _outcome(job: Job, errors: list[dict[str, str]]) -> IndexResult:
@@ -192,6 +192,8 @@ def _headline(job: Job, result: IndexResult) -> str:
         return f"Indexing corpus {job.corpus} goes on as {job.job_id}: {_where(job)}."
     changes = _listed(counts, "added", "changed", "removed", "unchanged")
     held = _listed(counts, "documents_total", "text_units", "entities", "relationships", "communities")
+    if job.status == "done" and result.errors and not result.done and not counts.get("removed"):
+        return f"Nothing was indexed: none of what was named could be read. Corpus {job.corpus} is as it was."
     verb = "is up to date" if job.status == "done" else "was cancelled; what was committed stays"
     return f"Corpus {job.corpus} {verb}: {changes or 'nothing to do'}." + (f" It holds {held}." if held else "")
 
