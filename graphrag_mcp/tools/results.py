@@ -70,7 +70,7 @@ def budgets(max_tokens: int, default: int) -> tuple[int, int]:
     """(for the engine, for the whole reply); a remark when what was asked for had to be changed."""
     from graphrag_mcp.pack import LOWEST, clamp_budget
 
-    used, hint = clamp_budget(min(max(max_tokens, -1), 10**9), default)
+    used, hint = clamp_budget(min(max(max_tokens, -(10**9)), 10**9), default)
     remark(hint)
     return max(LOWEST, used - FOOTER_TOKENS), used
 
