@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphrag_mcp.extract import extract
 from graphrag_mcp.store.tables import Snapshot
@@ -129,7 +130,7 @@ def term_worth(
     """The terms of a query that occur, with weight x idf; and those that occur nowhere."""
     if not wanted:
         return {}, []
-    known = snapshot.by_key("terms", wanted, "term", ["term", "passages"])
+    known = snapshot.by_key("terms", wanted, "term", ["term", "passages"], hold=True)
     df = dict(zip(known["term"].to_pylist(), known["passages"].to_pylist(), strict=True))
     total = snapshot.manifest.counters.get("passages", 0)
     worth: dict[str, float] = {}
@@ -238,8 +239,12 @@ def _follow_titles(
     wanted = list(dict.fromkeys([*named, *reach]))[: weights.titles]
     if not wanted:
         return 0, False
-    listed = ", ".join(f"'{id}'" for id in wanted)
-    rows = snapshot.rows("passages", f"title_id IN ({listed}) AND position < {weights.leads}", LIGHT)
+    if snapshot.held("passages"):
+        rows = snapshot.by_key("passages", wanted, "title_id", [*LIGHT, "position"], hold=True)
+        rows = rows.filter(pc.less(rows["position"], weights.leads))
+    else:
+        listed = ", ".join(f"'{id}'" for id in wanted)
+        rows = snapshot.rows("passages", f"title_id IN ({listed}) AND position < {weights.leads}", LIGHT)
     documents: dict[str, set[str]] = defaultdict(set)
     arrived = _passages(rows, score)
     for passage in arrived:
@@ -302,7 +307,7 @@ def entities(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scor
     """
     weight, named = found.held, found.named
     often = sorted(weight, key=lambda id: (-round(weight[id], 9), id))[:count]
-    rows = snapshot.by_key("entities", list(dict.fromkeys([*named, *often])), "id")
+    rows = snapshot.by_key("entities", list(dict.fromkeys([*named, *often])), "id", hold=True)
     keys = {mention.key for mention in found.names}
     if not keys & set(rows["key"].to_pylist()):
         by_words = snapshot.full_text("entities", list(found.terms), 20).select(rows.column_names)
