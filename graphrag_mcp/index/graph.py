@@ -134,7 +134,7 @@ def _relationships(
         new += pr.pairs(unit.named, entity_of)
     for unit_id in sorted(state.by_unit):
         new += pr.pairs(state.by_unit[unit_id], entity_of)
-    merged.changes["evidence"] = Change(gone=sorted(replaced), rows=pr.to_table(new))
+    merged.changes["evidence"] = Change(gone=sorted(replaced), rows=mn.to_table(new, "evidence"))
 
     by_pair: dict[str, list[Evidence]] = {row.relationship_id: [] for row in old}
     for row in new:

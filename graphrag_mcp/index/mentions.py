@@ -88,8 +88,9 @@ def majority(values: Iterable[str]) -> str:
     return min(counts, key=lambda value: (-counts[value], value)) if counts else ""
 
 
-def to_table(rows: Sequence[Named]) -> pa.Table:
-    schema = TABLES["mentions"]
+def to_table(rows: Sequence[object], table: str = "mentions") -> pa.Table:
+    """Rows whose attributes are called like the columns of `table`."""
+    schema = TABLES[table]
     return pa.table(
         [pa.array([getattr(row, name) for row in rows], schema.field(name).type) for name in schema.names],
         schema=schema,

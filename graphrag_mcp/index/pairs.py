@@ -97,14 +97,6 @@ def best_for_pair(rows: Sequence[Evidence]) -> list[tuple[str, int, int]]:
     return [(row.text_unit_id, row.start, row.end) for row in ranked[:SENTENCES]]
 
 
-def to_table(rows: Sequence[Evidence]) -> pa.Table:
-    schema = TABLES["evidence"]
-    return pa.table(
-        [pa.array([getattr(row, name) for row in rows], schema.field(name).type) for name in schema.names],
-        schema=schema,
-    )
-
-
 def from_table(table: pa.Table) -> list[Evidence]:
     columns = [table.column(name).to_pylist() for name in TABLES["evidence"].names]
     return [Evidence(*values) for values in zip(*columns, strict=True)]

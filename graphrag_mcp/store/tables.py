@@ -30,8 +30,8 @@ from graphrag_mcp.store.checks import BATCH, check_values, seal
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, TABLES
 
-HELD = {"terms": 200_000}  # rows of a table that searches keep in memory: a read costs 0.2 ms instead of 2 to 5;
-HELD_OTHERS = 25_000  # at most some 100 MB a table
+# Rows up to which searches keep a table in memory (a read then costs 0.2 ms instead of 2 to 5), some 100 MB each.
+HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 25_000, "relationships": 25_000}
 KEPT = 4_000  # rows remembered between searches, some 10 MB
 STATEMENT = 2_000  # values in one IN list; 500 cost 12 ms, 5,000 cost 41 ms at 50k rows, one scan of a column 4 ms
 TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS = 256, 0.02, 64  # when `compact` acts
@@ -62,9 +62,9 @@ class Snapshot:
     when the table itself cannot be read: on damaged files Lance raises anything, panics of its Rust code included.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.folder = folder
-        self.manifest = manifest
+    def __init__(self, folder: Path, manifest: Manifest, hold: Mapping[str, int] | None = None) -> None:
+        self.folder, self.manifest = folder, manifest
+        self._limits = HELD if hold is None else hold
         self._handles: dict[str, Any] = {}
         self._opening = threading.Lock()
         self._served: dict[tuple[str, str], dict[str, Any]] = {}
@@ -158,7 +158,7 @@ class Snapshot:
     def _hold(self, table: str, key: str) -> pa.Table | None:
         """The whole table with the places of its rows by `key`, read once; None when it is too large for that."""
         if (table, key) not in self._places:
-            if table not in self._held and self.count(table) > HELD.get(table, HELD_OTHERS):
+            if table not in self._held and self.count(table) > self._limits.get(table, -1):
                 return None
             held = self._held.setdefault(table, self._held.get(table) or self.rows(table).combine_chunks())
             places: dict[Any, list[int]] = {}
