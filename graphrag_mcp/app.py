@@ -21,6 +21,7 @@ from graphrag_mcp.errors import BadInput, NotFound, OutsideRoots
 from graphrag_mcp.settings import Settings
 
 if TYPE_CHECKING:
+    from graphrag_mcp.ask import Asker
     from graphrag_mcp.store.tables import Snapshot
 
 NOTES_CORPUS = "notes"  # inline texts only, no name given, no folder to name the corpus after
@@ -33,6 +34,7 @@ class App:
         self.settings = settings
         self.home = settings.home
         self._snapshots: dict[str, tuple[tuple[int, int, int], Snapshot]] = {}
+        self._askers: dict[str, Asker] = {}
         self._lock = threading.Lock()
 
     # ---- corpora ------------------------------------------------------------------------------
@@ -95,6 +97,15 @@ class App:
         """Drop the cached snapshot, for a reader whose generation has been cleaned away."""
         with self._lock:
             self._snapshots.pop(corpus, None)
+
+    def asker(self, corpus: str) -> Asker:
+        """Whom searches of a corpus may ask: the configured models through its answer book, without a budget."""
+        from graphrag_mcp.ask import open_asker
+
+        with self._lock:
+            if corpus not in self._askers:
+                self._askers[corpus] = open_asker(self.folder(corpus), self.settings, limited=False)
+            return self._askers[corpus]
 
     def drift_path(self, session_id: str) -> Path:
         """The journal of a DRIFT session. BadInput unless it looks like an id that we gave."""

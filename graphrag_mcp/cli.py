@@ -79,15 +79,17 @@ def index(options: argparse.Namespace) -> int:
 
     paths = tuple(str(_existing(path)) for path in options.paths)
     app = _app(options)
+    budget = {"max_calls": options.max_calls, "max_tokens": options.max_tokens, "max_cost": options.max_cost}
+    settings = _settings(options, **budget)
     corpus = app.corpus_for_writing(options.corpus, paths[0])
     request = IndexRequest(
         paths, method=options.method, remove_missing=options.remove_missing,
-        recluster=options.recluster, dry_run=options.dry_run,
+        recluster=options.recluster, dry_run=options.dry_run, refresh_answers=options.refresh_answers,
     )  # fmt: skip
     bar = _Bar(sys.stderr.isatty() and not options.json)
     began = time.monotonic()
     try:
-        result = index_documents(app.folder(corpus), request, app.settings, progress=bar)
+        result = index_documents(app.folder(corpus), request, settings, progress=bar)
     finally:
         bar.clear()
     result = result.model_copy(update={"corpus": corpus})
@@ -240,11 +242,13 @@ def _show(options: argparse.Namespace, result: Result) -> int:
 
 
 def _index_record(result: IndexResult, elapsed: float) -> dict[str, Any]:
-    """What `index --json` prints: no budget fields, and what a model was asked (nobody, in this release)."""
+    """What `index --json` prints: no budget fields, and what was asked of models."""
     record = result.model_dump(
         mode="json", exclude={"text", "tokens", "truncated", "next_cursor", "next_call", "poll_after_ms"}
     )
-    return {**record, "calls": 0, "tokens": 0, "elapsed_seconds": round(elapsed, 3)}
+    usage = result.usage
+    tokens = usage.get("prompt_tokens", 0) + usage.get("output_tokens", 0)
+    return {**record, "calls": usage.get("calls", 0), "tokens": tokens, "elapsed_seconds": round(elapsed, 3)}
 
 
 def _print_index(result: IndexResult, elapsed: float) -> None:
@@ -253,12 +257,25 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
     print(f"{result.corpus}: {changes} ({elapsed:.1f} s)" + (f"\nit holds {held}" if held else ""))
     if result.estimate:
         print("estimate: " + ", ".join(f"{name} {value}" for name, value in result.estimate.items()))
+    if calls := result.usage.get("calls"):
+        tokens = f"{result.usage['prompt_tokens']:,} tokens in, {result.usage['output_tokens']:,} out"
+        print(f"asked models {calls:,} times: {tokens}")
+    if result.pending:
+        print(f"a model has still to answer: {_counted(result.pending)} (run it again)", file=sys.stderr)
+        for reason, count in _reasons(result.degraded).items():
+            print(f"  {count:,} x {reason}", file=sys.stderr)
     if result.skipped:
         print(f"skipped by rule: {_counted(result.skipped)}")
     if result.hint:
         print(f"hint: {result.hint}", file=sys.stderr)
     for error in result.errors:
         print(f"left out: {error['path']}: {error['reason']}", file=sys.stderr)
+
+
+def _reasons(degraded: Sequence[Mapping[str, str]]) -> dict[str, int]:
+    """Why models did not answer, the most frequent reason first."""
+    reasons = [one["reason"] for one in degraded]
+    return {one: reasons.count(one) for one in sorted(set(reasons), key=lambda one: (-reasons.count(one), one))}
 
 
 def _counted(counts: Mapping[str, int], names: Sequence[str] = ()) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from graphrag_mcp import __version__
 
+METHODS = ("auto", "fast", "llm", "agent")
 Run = Callable[[argparse.Namespace], int]
 FORMATS: dict[str, Any] = {"choices": ("concise", "detailed"), "default": "concise", "help": "how much of each item"}
 
@@ -43,7 +44,11 @@ def parser(runs: Sequence[Run]) -> argparse.ArgumentParser:
     add("--remove-missing", action="store_true", help="let it remove more than half of a corpus of over 20 documents")
     add("--recluster", action="store_true", help="forget earlier communities and cluster afresh")
     add("--dry-run", action="store_true", help="only read and estimate")
-    add("--method", choices=("auto", "fast"), default="auto", help="both work without a model in this release")
+    add("--method", choices=METHODS, default="auto", help="fast: without any model; auto: with the configured one")
+    add("--max-calls", type=int, metavar="N", help="stop asking models after N calls; run again to go on")
+    add("--max-tokens", type=int, metavar="N", help="the same for tokens, in and out")
+    add("--max-cost", type=float, metavar="X", help="the same for money, by the prices in the settings")
+    add("--refresh-answers", action="store_true", help="ask the model again, whatever it answered before")
     add("--job", default="", help=argparse.SUPPRESS)
     add = command("search")
     add("query", metavar="QUERY")

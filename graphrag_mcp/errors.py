@@ -6,7 +6,8 @@
     ├── NotFound                  a corpus, entity, community, source, session or job that is not there
     ├── Damaged                   bytes on disk that do not match their check value
     ├── NewerFormat               an index written by a later release
-    └── Busy                      another process holds the writer's lock
+    ├── Busy                      another process holds the writer's lock
+    └── ModelError                a configured model cannot be reached, refuses, or does not answer usefully
 
 A message is always two sentences: what is wrong, then the next move. This file knows nothing else.
 """
@@ -45,3 +46,11 @@ class NewerFormat(GraphRAGError):
 
 class Busy(GraphRAGError):
     """Another process is writing this corpus."""
+
+
+class ModelError(GraphRAGError):
+    """A model gave no reply. `final`: asking again in this run is useless (wrong key, unknown model, no credit)."""
+
+    def __init__(self, what: str, next_move: str, *, final: bool = False) -> None:
+        super().__init__(what, next_move)
+        self.final = final

@@ -301,6 +301,7 @@ def _settings_from(settings: Settings, record: dict[str, Any]) -> Settings:
     """The settings that the job was started with, whatever this process was started with."""
     known = {item.name for item in fields(Settings)}
     values = {name: value for name, value in record.items() if name in known}
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
     if "roots" in values:
         values["roots"] = tuple(Path(part) for part in values["roots"])
     return replace(settings, **values)

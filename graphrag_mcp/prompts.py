@@ -1,8 +1,8 @@
 """Words for models and agents, kept as Markdown files with $variables.
 
-Takes a prompt's name; gives its `string.Template`. Knows two places, in this order: `_prompts` inside the
-package (a wheel) and `prompts` beside it (a checkout). Never the working directory: a folder that somebody
-indexes must not be able to change what an agent is told.
+Takes a prompt's name; gives its `string.Template`. Knows three places, in this order: `prompts` inside the index
+folder of a corpus (tuned ones), `_prompts` inside the package (a wheel) and `prompts` beside it (a checkout). Never
+the working directory: a folder that somebody indexes must not be able to change what an agent is told.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from string import Template
 
-from graphrag_mcp.errors import NotFound
+from graphrag_mcp.errors import BadInput, NotFound
 
 PACKAGE = Path(__file__).resolve().parent
 _COMMENT = re.compile(r"\A<!--.*?-->\s*", re.DOTALL)  # each file begins with a note to its editor
@@ -32,9 +32,26 @@ def names() -> list[str]:
     return sorted(path.stem for path in folder().glob("*.md") if path.stem != "README")
 
 
+def load(name: str, corpus_folder: Path | None = None) -> Template:
+    """The template called `name`, without the editor's note at its top; the corpus's own where it has one.
+
+    Raises NotFound with the known names, BadInput for a tuned prompt that uses a variable the product does not give.
+    """
+    shipped = _shipped(name)
+    own = corpus_folder / "prompts" / f"{name}.md" if corpus_folder else None
+    if own is None or not own.is_file():
+        return shipped
+    tuned = Template(_COMMENT.sub("", own.read_text("utf-8")).strip())
+    known = set(shipped.get_identifiers())
+    wrong = sorted(set(tuned.get_identifiers()) - known)
+    if wrong or not tuned.is_valid():
+        what = f"{own} uses {', '.join('$' + one for one in wrong) or 'a $ that names no variable'}"
+        raise BadInput(what, f"Use only {', '.join('$' + one for one in sorted(known))}, and $$ for a dollar sign")
+    return tuned
+
+
 @lru_cache(maxsize=64)
-def load(name: str) -> Template:
-    """The template called `name`, without the editor's note at its top. Raises NotFound with the known names."""
+def _shipped(name: str) -> Template:
     if name not in names():
         raise NotFound(f"there is no prompt {name!r}", f"Known: {', '.join(names())}")
     text = (folder() / f"{name}.md").read_text("utf-8")

@@ -23,7 +23,16 @@ ENVIRONMENT = {
     "GRAPHRAG_MCP_HOME": "home",
     "GRAPHRAG_MCP_ROOTS": "roots",
     "GRAPHRAG_MCP_SETTINGS": "(the TOML file itself)",
+    "GRAPHRAG_MCP_CHAT_MODEL": "chat_model",
+    "GRAPHRAG_MCP_EMBEDDING_MODEL": "embedding_model",
+    "GRAPHRAG_MCP_CONCURRENCY": "concurrency",
+    "OPENAI_BASE_URL": "base_url",
 }
+
+DEFAULT_TYPES = (
+    "person", "organization", "location", "event", "concept", "method", "content", "data", "artifact", "creature",
+    "natural object",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +49,53 @@ class Settings:
     max_file_bytes: int = 20_000_000
     max_cluster_size: int = 10
     seed: int = 42
+    # Which models, where, how fast. A key is never a setting: only the name of the variable that holds it is.
+    chat_model: str = ""  # "" = none: nothing ever calls out
+    embedding_model: str = ""  # "" = no vectors
+    base_url: str = ""  # "" = the provider's own
+    embedding_base_url: str = ""  # "" = base_url
+    api_key_variable: str = "OPENAI_API_KEY"
+    json_mode: str = "auto"  # auto, schema, object, none
+    chat_options: Mapping[str, Any] = field(default_factory=dict)  # sent with every chat call as they are
+    embedding_dimensions: int = 0  # 0 = the model's own
+    embedding_batch: int = 64  # texts of one embedding call
+    concurrency: int = 25  # calls in flight
+    requests_per_minute: int = 0  # 0 = no limit, here and below
+    tokens_per_minute: int = 0
+    timeout_seconds: float = 180.0
+    max_retries: int = 6
+    # A run stops resumably at these; 0 = no limit. Prices are per million tokens, in any currency.
+    max_calls: int = 0
+    max_tokens: int = 0
+    max_cost: float = 0.0
+    price_prompt: float = 0.0
+    price_output: float = 0.0
+    price_embedding: float = 0.0
+    # What a model is asked for while indexing.
+    entity_types: tuple[str, ...] = DEFAULT_TYPES  # () = untyped
+    output_language: str = ""  # "" = that of the text
+    gleanings: str = "auto"  # auto, 0, 1, 2
+    summary_fragments: int = 8  # descriptions of one name from which a model joins them,
+    summary_tokens: int = 1200  # or tokens
+    report_min_size: int = 5  # entities below which a community's report is extractive even with a model
+    report_min_units: int = 3  # the same for text units: a report on two of them could only repeat them
+    report_tokens: int = 8000  # of context for one report
+    claims_enabled: bool = False
+    claims_entity_specs: tuple[str, ...] = ("organization", "person", "location", "event")
+    claims_description: str = "Any claims or facts that could be relevant to information discovery."
 
 
 CHUNK_MODES = ("auto", "tokens", "sentences", "separator", "separator_only")
+CHOICES = {"json_mode": ("auto", "schema", "object", "none"), "gleanings": ("auto", "0", "1", "2")}
+KINDS: dict[str, type] = {
+    "int": int, "str": str, "float": float, "bool": bool, "tuple[str, ...]": list, "Mapping[str, Any]": dict,
+}  # fmt: skip
+LEAST = {
+    "concurrency": 1, "embedding_batch": 1, "max_retries": 0, "timeout_seconds": 1, "max_calls": 0, "max_tokens": 0,
+    "max_cost": 0, "price_prompt": 0, "price_output": 0, "price_embedding": 0, "summary_fragments": 2,
+    "summary_tokens": 100, "report_min_size": 1, "report_min_units": 1, "report_tokens": 1000, "requests_per_minute": 0,
+    "tokens_per_minute": 0, "embedding_dimensions": 0,
+}  # fmt: skip
 
 
 def default_roots(cwd: Path | None = None) -> tuple[Path, ...]:
@@ -66,6 +119,13 @@ def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings
         values["home"] = env["GRAPHRAG_MCP_HOME"]
     if env.get("GRAPHRAG_MCP_ROOTS"):
         values["roots"] = [part for part in env["GRAPHRAG_MCP_ROOTS"].split(os.pathsep) if part]
+    for variable in ("GRAPHRAG_MCP_CHAT_MODEL", "GRAPHRAG_MCP_EMBEDDING_MODEL", "OPENAI_BASE_URL"):
+        if env.get(variable):
+            values[ENVIRONMENT[variable]] = env[variable].strip()
+    if said := env.get("GRAPHRAG_MCP_CONCURRENCY"):
+        if not said.strip().isdigit():
+            raise BadInput(f"GRAPHRAG_MCP_CONCURRENCY {said!r} is no number", "Set it to a number such as 25")
+        values["concurrency"] = int(said)
     values.update({name: value for name, value in overrides.items() if value is not None})
     settings = replace(Settings(), **{name: _typed(name, value) for name, value in values.items()})
     if not settings.roots:
@@ -81,6 +141,12 @@ def _checked(settings: Settings) -> Settings:
         )
     if settings.chunk_mode not in CHUNK_MODES:
         raise BadInput(f"chunk_mode {settings.chunk_mode!r} is unknown", f"Use one of {', '.join(CHUNK_MODES)}")
+    for name, known in CHOICES.items():
+        if getattr(settings, name) not in known:
+            raise BadInput(f"{name} {getattr(settings, name)!r} is unknown", f"Use one of {', '.join(known)}")
+    for name, least in LEAST.items():
+        if getattr(settings, name) < least:
+            raise BadInput(f"{name} {getattr(settings, name)} cannot be used", f"Set it to at least {least}")
     return settings
 
 
@@ -93,9 +159,19 @@ def _typed(name: str, value: Any) -> Any:
         return Path(value).expanduser().absolute()
     if name == "roots":
         return tuple(Path(part).expanduser().absolute() for part in value)
-    kind = {"int": int, "str": str}[str(known[name].type)]
-    if not isinstance(value, kind) or isinstance(value, bool):
+    said = str(known[name].type)
+    if said == "str" and name == "gleanings" and isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if said == "float" and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    kind = KINDS[said]
+    value = list(value) if isinstance(value, tuple) else value
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise BadInput(f"setting {name!r} must be {kind.__name__}, not {value!r}", "Correct it in the settings file")
+    if kind is list:
+        if not all(isinstance(part, str) for part in value):
+            raise BadInput(f"setting {name!r} must be a list of texts", "Correct it in the settings file")
+        return tuple(part.strip() for part in value if part.strip())
     return value
 
 
@@ -113,6 +189,18 @@ def _read_toml(path: Path, env: Mapping[str, str]) -> dict[str, Any]:
         return env[match[1]]
 
     try:
-        return tomllib.loads(re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", variable, text))
+        return _flat(tomllib.loads(re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", variable, text)))
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"the settings file {path} is not TOML ({error})", "Correct that line") from error
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A table's settings under their full names: `enabled` in `[claims]` is `claims_enabled`."""
+    known = {f.name: str(f.type) for f in fields(Settings)}
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, dict) and not known.get(name, "").startswith("Mapping"):
+            flat.update({f"{name}_{inner}": one for inner, one in value.items()})
+        else:
+            flat[name] = value
+    return flat

@@ -94,6 +94,7 @@ class IndexRequest:
     remove_missing: bool = False  # let one call remove more than half of a corpus of over 20 documents
     recluster: bool = False  # forget the previous communities: the hierarchy of a fresh index
     dry_run: bool = False
+    refresh_answers: bool = False  # ask the model again, whatever stands in the answer book
 
 
 # ---- what an agent sees -------------------------------------------------------------------------
@@ -130,6 +131,9 @@ class SearchResult(Result):
     state: State = "context"
     mode: str = ""
     corpus: str = ""
+    answer: str = Field(default="", description="a model's answer, when one was asked for and given")
+    method: str = Field(default="", description="who answered: llm:<model>")
+    usage: dict[str, Any] = Field(default_factory=dict, description="calls, prompt_tokens, output_tokens, by_stage")
     citations: list[Citation] = Field(default_factory=list)
     communities: list[str] = Field(default_factory=list)
     coverage: dict[str, int] = Field(default_factory=dict, description="how much was considered, by kind")
@@ -153,6 +157,9 @@ class DriftResult(Result):
     budget_left: int = 0
     done: bool = False
     citations: list[Citation] = Field(default_factory=list)
+    answer: str = ""
+    method: str = ""
+    usage: dict[str, Any] = Field(default_factory=dict)
 
 
 class EntityResult(Result):
@@ -199,6 +206,9 @@ class IndexResult(Result):
     skipped: dict[str, int] = Field(default_factory=dict)
     errors: list[dict[str, str]] = Field(default_factory=list, description="{path, reason}")
     estimate: dict[str, Any] = Field(default_factory=dict)
+    usage: dict[str, Any] = Field(default_factory=dict, description="calls, prompt_tokens, output_tokens, by_stage")
+    degraded: list[dict[str, str]] = Field(default_factory=list, description="{kind, id, document, reason}")
+    pending: dict[str, int] = Field(default_factory=dict, description="what a model still has to answer, by kind")
     poll_after_ms: int = 0
     seconds: dict[str, float] = Field(default_factory=dict, description="CPU seconds per stage")
 

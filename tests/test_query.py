@@ -216,7 +216,7 @@ def test_points_are_paged_without_repeats(snapshot: Snapshot) -> None:
         if not cursor:
             break
     whole = [
-        item.text for item in global_._points(snapshot, "back-run", global_.select(snapshot, "back-run")[0], False)[0]
+        item.text for item in global_.points(snapshot, "back-run", global_.select(snapshot, "back-run")[0], False)[0]
     ]
     assert points == whole and len(points) > 3
 

@@ -65,8 +65,8 @@ def test_a_missing_or_torn_manifest_is_replaced_by_the_newest_whole_generation(
 
 
 def test_a_manifest_of_a_later_release_is_refused_by_name(tmp_path: Path) -> None:
-    manifests.commit(tmp_path, Manifest("kb", 1, format=2))
-    with pytest.raises(NewerFormat, match="format 2"):
+    manifests.commit(tmp_path, Manifest("kb", 1, format=manifests.FORMAT + 1))
+    with pytest.raises(NewerFormat, match=f"format {manifests.FORMAT + 1}"):
         manifests.read(tmp_path)
 
 

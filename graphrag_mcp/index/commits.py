@@ -1,7 +1,7 @@
-"""Commits: what a batch of documents, or the communities after them, write into the next generation.
+"""The first commit: what a batch of documents writes into the next generation.
 
-Takes the run of a call and a batch of rows; gives a new manifest in `run.manifest`. Each function here ends in one
-commit: everything of it becomes visible at once, or nothing. Knows no files and no formats.
+Takes the run of a call and a batch of rows; gives a new manifest in `run.manifest`. Everything of a batch becomes
+visible at once, or nothing. Knows no files and no formats, and no communities (finish.py).
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ import datetime
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from graphrag_mcp.index import hierarchy
-from graphrag_mcp.index.communities import ClusterParams
 from graphrag_mcp.index.graph import merge, to_table
 from graphrag_mcp.index.mentions import UnitNames
+from graphrag_mcp.index.model_units import Reading, pending, settle
+from graphrag_mcp.index.models import Models
+from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.manifest import Manifest, commit
@@ -29,7 +31,12 @@ from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.store.truth import DOCUMENTS, append
 
 Row = dict[str, Any]
+T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
+
+
+class Cancelled(Exception):
+    """The caller asked to stop; what was committed stays."""
 
 
 @dataclass
@@ -46,7 +53,22 @@ class Run:
     touched: set[str] = field(default_factory=set)
     first_generation: int = 0  # the generation this call found
     parameters: dict[str, Any] = field(default_factory=dict)  # what the next commit says its rows follow
+    models: Models | None = None
+    redo: dict[str, set[str]] = field(default_factory=dict)  # uri -> units that a model is asked about once more
+    degraded: list[dict[str, str]] = field(default_factory=list)  # what was asked for in this call and not had
+    vectors: Vectors | None = None
     _snapshot: Snapshot | None = None
+
+    def take(self, future: Future[T]) -> T:
+        """The result of work on the asker's loop, looking now and then whether the call was cancelled meanwhile."""
+        while True:
+            try:
+                return future.result(0.25)
+            except TimeoutError:
+                if future.done():
+                    return future.result()
+                if self.cancelled():
+                    raise Cancelled from None
 
     def snapshot(self) -> Snapshot | None:
         """The generation that this call builds upon, opened once."""
@@ -76,38 +98,79 @@ class Batch:
     passages: list[Row] = field(default_factory=list)
     fresh: dict[str, UnitNames] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
-    old_units: set[str] = field(default_factory=set)
-    old_passages: list[Row] = field(default_factory=list)
+    readings: dict[str, Reading] = field(default_factory=dict)  # units that a model is reading
+    unread: dict[str, str] = field(default_factory=dict)  # units that one should read and nobody can -> uri
 
 
 def documents(run: Run, sources: Mapping[str, Any], batch: Batch, numbers: dict[str, int]) -> None:
-    """Everything of one batch becomes visible at once, or not at all."""
+    """Everything of one batch becomes visible at once, or not at all.
+
+    What no model has a part in is written first, while its answers are still on their way.
+    """
     snapshot = run.snapshot()
-    with run.stage("merge"):
-        old_units, old_passages = _replaced(snapshot, batch.gone)
-        gone_units = set(old_units) - batch.kept
-        merged = merge(snapshot, gone_units, batch.fresh, numbers)
     with run.stage("terms"):
+        old_units, old_passages = _replaced(snapshot, batch.gone)
         term_change, moved = _terms(snapshot, old_passages, batch.passages)
-    changes = {
-        **merged.changes,
-        "terms": term_change,
-        "documents": Change(sorted(batch.gone), to_table("documents", batch.documents)),
-        "text_units": Change(sorted(old_units), to_table("text_units", batch.units)),
-        "passages": Change(sorted(old_passages), to_table("passages", batch.passages)),
-    }
+    with run.stage("write"):
+        segments = []
+        if batch.log:
+            segments.append(append(run.folder, DOCUMENTS, pa.Table.from_pylist(batch.log, DOCUMENT_LOG)))
+        first = {
+            "terms": term_change,
+            "documents": Change(sorted(batch.gone), to_table("documents", batch.documents)),
+            "text_units": Change(sorted(old_units), to_table("text_units", batch.units)),
+            "passages": Change(sorted(old_passages), to_table("passages", batch.passages)),
+        }
+        if run.vectors is not None:
+            run.vectors.want("passages", first["passages"].rows, old_passages)
+            first |= run.vectors.changes(everything=False)
+        versions = tables.apply(run.folder, run.manifest, first)
+    gone_units = set(old_units) - batch.kept
+    with run.stage("merge"):
+        read = _read(run, snapshot, batch, gone_units, numbers)
+        merged = merge(snapshot, gone_units, batch.fresh, numbers, run.models.is_long if run.models else None)
+        for id, kind in sorted(merged.long.items()):
+            read["pending"].append(pending(kind, id, "", "not yet asked"))
+        changes = {**merged.changes, **_side_tables(run, gone_units | batch.fresh.keys(), read)}
     moved.update(
         documents=len(batch.documents) - len(batch.gone), text_units=len(batch.units) - len(old_units),
         passages=len(batch.passages) - len(old_passages), entities=merged.entities, relationships=merged.relationships,
     )  # fmt: skip
     run.touched |= merged.touched
     with run.stage("write"):
-        segments = []
-        if batch.log:
-            log = pa.Table.from_pylist(batch.log, DOCUMENT_LOG)
-            segments.append(append(run.folder, DOCUMENTS, log))
-        versions = tables.apply(run.folder, run.manifest, changes)
+        base = run.manifest or Manifest(corpus=run.folder.name)
+        versions = tables.apply(run.folder, replace(base, tables=versions), changes)
         swap(run, sources, versions, segments, numbers, moved)
+    if run.vectors is not None:
+        for table in ("entities", "relationships"):
+            run.vectors.want(table, changes[table].rows, changes[table].gone, run.snapshot())
+
+
+def _read(
+    run: Run, snapshot: Snapshot | None, batch: Batch, gone_units: set[str], numbers: dict[str, int]
+) -> dict[str, list[Row]]:
+    """Wait for the model's reading of the batch; rows of claims and of what is still to be asked."""
+    if run.models is None or not (batch.readings or batch.unread):
+        return {"claims": [], "pending": []}
+    known: dict[str, int] = {}
+    if snapshot is not None and run.models.claims is not None:
+        rows = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])
+        known = dict(zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True))
+    settled = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take)
+    return {"claims": settled.claims, "pending": settled.pending}
+
+
+def _side_tables(run: Run, units: set[str], read: Mapping[str, list[Row]]) -> dict[str, Change]:
+    """Changes of claims and of the list of what is pending; nothing where there was and is none."""
+    there = run.manifest.tables if run.manifest else {}
+    changes = {}
+    if read["claims"] or "claims" in there:
+        changes["claims"] = Change(sorted(units), to_table("claims", read["claims"]))
+    if read["pending"] or "pending" in there:
+        gone = {f"{kind}:{unit}" for unit in units for kind in ("extract", "claims")}
+        gone.update(row["id"] for row in read["pending"])
+        changes["pending"] = Change(sorted(gone), to_table("pending", read["pending"]))
+    return changes
 
 
 def _replaced(snapshot: Snapshot | None, documents: set[str]) -> tuple[list[str], dict[str, Row]]:
@@ -155,37 +218,6 @@ def swap(
         stale=["communities"] if run.touched or old.stale else [],
     )  # fmt: skip
     commit(run.folder, run.manifest)
-
-
-def communities(run: Run, recluster: bool) -> None:
-    """The second commit: the hierarchy of the graph as it is now, and reports where their content changed."""
-    if run.manifest is None or not (run.manifest.stale or recluster):
-        return
-    numbers = dict(run.manifest.next)
-    # Without a complete list of what earlier calls touched (one was killed), every report is compared.
-    complete = run.manifest.communities_generation == run.first_generation
-    params = ClusterParams(max_cluster_size=run.settings.max_cluster_size, seed=run.settings.seed)
-    with run.stage("communities"):
-        tree = hierarchy.recluster(run.snapshot(), params, fresh=recluster)
-    run.progress("reports", 0, len(tree.communities))
-    with run.stage("reports"):
-        changes, moved = hierarchy.report(run.snapshot(), tree, run.touched if complete else None, numbers)
-    with run.stage("write"):
-        versions = tables.apply(run.folder, run.manifest, changes)
-        run.manifest = replace(
-            run.manifest, generation=run.manifest.generation + 1, created=now(), tables=versions, next=numbers,
-            counters={**run.manifest.counters, **moved}, communities_generation=run.manifest.generation + 1, stale=[],
-        )  # fmt: skip
-        commit(run.folder, run.manifest)
-    with run.stage("compact"):
-        versions = tables.compact(run.folder, run.manifest)
-        if versions is not None:
-            generation = run.manifest.generation + 1
-            run.manifest = replace(
-                run.manifest, generation=generation, created=now(), tables=versions, communities_generation=generation
-            )
-            commit(run.folder, run.manifest)
-    run.progress("reports", len(tree.communities), len(tree.communities))
 
 
 def now() -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from graphrag_mcp.index import describe
 from graphrag_mcp.index import mentions as mn
 from graphrag_mcp.index import pairs as pr
 from graphrag_mcp.index.mentions import Named, UnitNames, entity_id, group
@@ -35,6 +36,8 @@ class Merge:
     entities: int = 0  # more or fewer than before
     relationships: int = 0
     touched: set[str] = field(default_factory=set)
+    long: dict[str, str] = field(default_factory=dict)  # ids of rows whose descriptions a model should join -> kind
+    is_long: Callable[[Sequence[str]], bool] | None = None
 
 
 @dataclass
@@ -52,9 +55,11 @@ class _State:
 
 
 def merge(
-    snapshot: Snapshot | None, gone_units: Collection[str], fresh: Mapping[str, UnitNames], number: dict[str, int]
-) -> Merge:
-    """`number` holds the next free alias number of "e" and "r" and is advanced."""
+    snapshot: Snapshot | None, gone_units: Collection[str], fresh: Mapping[str, UnitNames], number: dict[str, int],
+    is_long: Callable[[Sequence[str]], bool] | None = None,
+) -> Merge:  # fmt: skip
+    """`number` holds the next free alias number of "e" and "r" and is advanced; `is_long` says of which descriptions
+    a model should make one."""
     state = _State(snapshot, set(gone_units), fresh)
     gone_rows = _read(state, "mentions", state.gone, "text_unit_id", mn.from_table)
     _gather(state, {row.key for row in gone_rows} | {row.key for unit in fresh.values() for row in unit.named})
@@ -65,7 +70,7 @@ def merge(
             state.by_unit.setdefault(row.text_unit_id, []).append(row)
         _gather(state, {row.key for rows in state.by_unit.values() for row in rows})
         groups, entity_of = group(state.by_key)
-    merged = Merge()
+    merged = Merge(is_long=is_long)
     merged.changes["mentions"] = Change(
         gone=sorted(state.gone), rows=mn.to_table([row for unit in fresh.values() for row in unit.named])
     )
@@ -129,16 +134,13 @@ def _relationships(
     """Fill the changes of evidence and relationships; give how each entity's degree moves."""
     replaced = state.gone | reopened
     old = _read(state, "evidence", replaced, "text_unit_id", pr.from_table)
-    new: list[Evidence] = []
-    for unit in state.fresh.values():
-        new += pr.pairs(unit.named, entity_of)
-    for unit_id in sorted(state.by_unit):
-        new += pr.pairs(state.by_unit[unit_id], entity_of)
+    new = _evidence(state, entity_of, old)
     merged.changes["evidence"] = Change(gone=sorted(replaced), rows=mn.to_table(new, "evidence"))
 
-    by_pair: dict[str, list[Evidence]] = {row.relationship_id: [] for row in old}
+    by_pair: dict[str, list[Evidence]] = {row.relationship_id: [] for row in old if row.relationship_id}
     for row in new:
-        by_pair.setdefault(row.relationship_id, []).append(row)
+        if row.relationship_id:
+            by_pair.setdefault(row.relationship_id, []).append(row)
     if state.snapshot is not None:
         for row in _read(state, "evidence", by_pair.keys(), "relationship_id", pr.from_table):
             if row.text_unit_id not in replaced:
@@ -162,7 +164,7 @@ def _relationships(
                 degrees[before["target_id"]] -= 1
                 merged.touched |= {before["source_id"], before["target_id"]}
             continue
-        row = _relationship(pair, found, [quotes[place] for place in best[pair]])
+        row = _relationship(pair, found, [quotes[place] for place in best[pair]], merged)
         if before is None:
             row["n"] = number["r"]
             number["r"] += 1
@@ -180,10 +182,30 @@ def _relationships(
     return degrees
 
 
-def _relationship(pair: str, found: Sequence[Evidence], quotes: Sequence[tuple[Row, str]]) -> Row:
+def _evidence(state: _State, entity_of: Mapping[str, str], old: Sequence[Evidence]) -> list[Evidence]:
+    """Rows of the new units, and of old ones whose pairs change: from what a model said, else from shared sentences."""
+    new: list[Evidence] = []
+    for unit in state.fresh.values():
+        new += pr.pairs(unit.named, entity_of) if unit.said is None else pr.stated(unit.id, unit.said, entity_of)
+    stated: dict[str, list[Evidence]] = defaultdict(list)
+    for row in old:
+        stated[row.text_unit_id].append(row)
+    for id in sorted(state.by_unit):
+        named = state.by_unit[id]
+        if any(row.by for row in named):
+            new += pr.stated(id, pr.as_said(stated[id]), entity_of)
+        else:
+            new += pr.pairs(named, entity_of)
+    return new
+
+
+def _relationship(pair: str, found: Sequence[Evidence], quotes: Sequence[tuple[Row, str]], merged: Merge) -> Row:
+    words = Counter(word for row in found for word in row.keywords.split(", ") if word)
     return {
         "id": pair, "n": 0, "source_id": found[0].source_id, "target_id": found[0].target_id,
-        "description": _described(quotes), "keywords": "", "weight": round(sum(row.weight for row in found), 6),
+        "description": _described(quotes, pair, "relationship", told_of_pair(found), merged),
+        "keywords": ", ".join(sorted(words, key=lambda word: (-words[word], word))[:20]),
+        "weight": round(sum(row.weight for row in found), 6),
         "text_unit_ids": sorted({row.text_unit_id for row in found}), "evidence": [quote for quote, _ in quotes],
     }  # fmt: skip
 
@@ -202,7 +224,7 @@ def _entities(
     merged.entities = -len(gone)
     rows: list[Row] = []
     for key, found in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):  # e1 is the most named
-        row = _entity(key, found, [quotes[place] for place in best[key]])
+        row = _entity(key, found, [quotes[place] for place in best[key]], merged)
         before = state.old_entities.get(row["id"])
         row["degree"] = (before["degree"] if before else 0) + degrees.get(row["id"], 0)
         row["n"] = before["n"] if before else number["e"]
@@ -218,7 +240,7 @@ def _entities(
     merged.changes["entities"] = Change(gone=gone, rows=to_table("entities", rows))
 
 
-def _entity(key: str, found: Sequence[Named], quotes: Sequence[tuple[Row, str]]) -> Row:
+def _entity(key: str, found: Sequence[Named], quotes: Sequence[tuple[Row, str]], merged: Merge) -> Row:
     if len(found) == 1:
         one = found[0]
         title, kind, aliases, units = one.form, one.type, [], [one.text_unit_id]
@@ -227,7 +249,8 @@ def _entity(key: str, found: Sequence[Named], quotes: Sequence[tuple[Row, str]])
         units = sorted({row.text_unit_id for row in found})
     words = terms(title) if not aliases else [term for form in (title, *aliases) for term in terms(form)]
     return {
-        "id": entity_id(key), "n": 0, "key": key, "title": title, "type": kind, "description": _described(quotes),
+        "id": entity_id(key), "n": 0, "key": key, "title": title, "type": kind,
+        "description": _described(quotes, entity_id(key), "entity", told_of_entity(found), merged),
         "aliases": aliases, "names": sorted({key, *(row.key for row in found)}), "frequency": len(units), "degree": 0,
         "text_unit_ids": units, "evidence": [quote for quote, _ in quotes], "terms": " ".join(dict.fromkeys(words)),
     }  # fmt: skip
@@ -242,12 +265,13 @@ def _called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
         forms[row.form] += row.count
         if row.key == key:
             own[row.form] += row.count
-        if row.type != "other":
+        if row.type not in ("other", "unknown"):
             types[row.type] += row.count
     counted = own or forms
     title = min(counted, key=lambda form: (-counted[form], form))
     aliases = sorted((form for form in forms if form != title), key=lambda form: (-forms[form], form))[:10]
-    return title, min(types, key=lambda kind: (-types[kind], kind)) if types else "other", aliases
+    vague = "unknown" if all(row.type == "unknown" for row in found) else "other"
+    return title, min(types, key=lambda kind: (-types[kind], kind)) if types else vague, aliases
 
 
 def _same(row: Row, before: Row) -> bool:
@@ -275,8 +299,26 @@ def _quotes(state: _State, places: Sequence[tuple[str, int, int]]) -> dict[tuple
     return quotes
 
 
-def _described(quotes: Sequence[tuple[Row, str]]) -> str:
-    """The evidence sentences as one description, each once."""
+def told_of_entity(found: Sequence[Named]) -> list[str]:
+    """What models said of a name, each once, from where it is named most."""
+    said = sorted((row for row in found if row.description), key=lambda row: (-row.count, row.text_unit_id, row.type))
+    return list(dict.fromkeys(row.description for row in said))
+
+
+def told_of_pair(found: Sequence[Evidence]) -> list[str]:
+    """What models said of a pair, each once, the strongest first."""
+    said = sorted((row for row in found if row.description), key=lambda row: (-row.weight, row.text_unit_id, row.start))
+    return list(dict.fromkeys(row.description for row in said))
+
+
+def _described(
+    quotes: Sequence[tuple[Row, str]], id: str, kind: str, told: Sequence[str], merged: Merge
+) -> str:
+    """What models said, joined, and remembered where that is long; else the evidence sentences, each once."""
+    if told:
+        if merged.is_long is not None and merged.is_long(told):
+            merged.long[id] = kind
+        return describe.joined(told)
     return quotes[0][1] if len(quotes) == 1 else " ".join(dict.fromkeys(said for _, said in quotes))
 
 

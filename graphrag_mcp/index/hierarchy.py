@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from concurrent.futures import Future
+from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any
 
@@ -18,7 +19,10 @@ import pyarrow as pa
 
 from graphrag_mcp.index.communities import ClusterParams, Hierarchy, cluster
 from graphrag_mcp.index.graph import to_table
-from graphrag_mcp.index.reports import EdgeRow, EntityRow, Report, ReportParams, Written, fingerprint, stored, write
+from graphrag_mcp.index.models import Models
+from graphrag_mcp.index.report_llm import Claim
+from graphrag_mcp.index.report_stage import Writing
+from graphrag_mcp.index.reports import EdgeRow, EntityRow, Report, Written, fingerprint, stored, write
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text import terms
 
@@ -38,20 +42,33 @@ def recluster(snapshot: Snapshot, params: ClusterParams, fresh: bool) -> Hierarc
     return cluster(list(zip(*columns, strict=True)), previous, params)
 
 
+@dataclass
+class Made:
+    """What to write, the new counters, and why which report is not by a model although one was asked."""
+
+    changes: dict[str, Change]
+    counters: dict[str, int]
+    degraded: dict[str, str]
+
+
 def report(
-    snapshot: Snapshot, tree: Hierarchy, touched: set[str] | None, number: dict[str, int]
-) -> tuple[dict[str, Change], dict[str, int]]:
-    """Changes of communities, memberships and reports, and the new counters. `touched` None: compare every report."""
+    snapshot: Snapshot, tree: Hierarchy, touched: set[str] | None, number: dict[str, int], *,
+    models: Models | None = None, texts: Mapping[str, str] | None = None, retry: Set[str] = frozenset(),
+    take: Callable[[Future[Any]], Any] = Future.result,
+) -> Made:  # fmt: skip
+    """Communities, memberships and reports. `touched` None: compare every report; `retry`: these are asked again;
+    `texts`: descriptions newer than the snapshot's, by row id."""
     old = {row["id"]: row for row in snapshot.rows("communities").to_pylist()}
     changes = {"communities": _communities(tree, old, number), "memberships": _memberships(snapshot, tree)}
     numbers = {row["id"]: row["n"] for row in changes["communities"].rows.to_pylist()}
     numbers = {id: row["n"] for id, row in old.items()} | numbers
-    wanted = _suspects(tree, old, touched)
+    wanted = _suspects(tree, old, touched) | (retry & tree.communities.keys())
     gone = [id for id in old if id not in tree.communities]
     kept = set(tree.communities) - wanted
-    rows, replaced = _reports(snapshot, tree, wanted, kept, numbers)
+    job = _Job(snapshot, tree, wanted, models, texts or {}, take)
+    rows, replaced, degraded = _reports(job, kept, numbers)
     changes["reports"] = Change(gone=[*gone, *replaced], rows=to_table("reports", rows))
-    return changes, {"communities": len(tree.communities), "reports": len(tree.communities)}
+    return Made(changes, {"communities": len(tree.communities), "reports": len(tree.communities)}, degraded)
 
 
 def _communities(tree: Hierarchy, old: Mapping[str, Row], number: dict[str, int]) -> Change:
@@ -98,36 +115,96 @@ def _suspects(tree: Hierarchy, old: Mapping[str, Row], touched: set[str] | None)
     return found
 
 
-def _reports(
-    snapshot: Snapshot, tree: Hierarchy, wanted: set[str], kept: set[str], numbers: Mapping[str, int]
-) -> tuple[list[Row], list[str]]:
-    """Rows of the reports that changed, and which of them replace an older one. Children come before parents."""
+@dataclass
+class _Job:
+    """The reports of one run: which, of what, by whom."""
+
+    snapshot: Snapshot
+    tree: Hierarchy
+    wanted: set[str]
+    models: Models | None
+    texts: Mapping[str, str]
+    take: Callable[[Future[Any]], Any]
+
+
+def _reports(job: _Job, kept: set[str], numbers: Mapping[str, int]) -> tuple[list[Row], list[str], dict[str, str]]:
+    """Rows of the reports that changed, which of them replace an older one, and what a model could not write."""
+    tree, wanted = job.tree, job.wanted
     children = {child for id in wanted for child in tree.communities[id].children if child in kept}
-    before = {row["id"]: row for row in snapshot.by_key("reports", sorted(wanted | children)).to_pylist()}
+    before = {row["id"]: row for row in job.snapshot.by_key("reports", sorted(wanted | children)).to_pylist()}
     done = {id: _written(before[id]) for id in children if id in before}
     prints = {id: row["fingerprint"] for id, row in before.items()}
-    entities, edges, own = _content(snapshot, tree, wanted)
-    params = ReportParams()
-    spoken = _Spoken()
-    rows: list[Row] = []
-    replaced: list[str] = []
+    entities, edges, own = _content(job.snapshot, tree, wanted)
+    writing = _writing(job, entities, edges, done)
+    todo: list[str] = []
+    plain: dict[str, str] = {}  # fingerprints as they are without a model
     for community in sorted((tree.communities[id] for id in wanted), key=lambda c: (-c.level, c.id)):
-        members = [entities[id] for id in community.members]
         below = community.children
-        # What is inside a child is in the child's fingerprint.
-        print_ = fingerprint(community, () if below else members, own[community.id], [prints[child] for child in below])
+        members = () if below else [entities[id] for id in community.members]  # what a child holds is in its print
+        plain[community.id] = fingerprint(community, members, own[community.id], [prints[child] for child in below])
+        print_ = writing.fingerprint(community.id, plain[community.id]) if writing else plain[community.id]
         if prints.get(community.id) == print_:
             done[community.id] = _written(before[community.id])
-            continue
-        done[community.id] = write(community, members, edges[community.id], [done[child] for child in below], params)
-        made = done[community.id].report
-        if community.id in before:
-            replaced.append(community.id)
-        prints[community.id] = print_
-        row = {name: getattr(made, name) for name in _REPORT}
-        row |= {"n": numbers[community.id], "fingerprint": print_, "terms": spoken.by(made, members)}
-        rows.append(row)
-    return rows, replaced
+        else:
+            prints[community.id] = print_
+            todo.append(community.id)
+    if writing:
+        made = job.take(writing.asker.start(writing.all(todo)))
+    else:
+        for id in todo:  # children come before parents
+            community = tree.communities[id]
+            members = [entities[one] for one in community.members]
+            done[id] = write(community, members, edges[id], [done[child] for child in community.children])
+        made = {id: done[id] for id in todo}
+    degraded = writing.degraded if writing else {}
+    spoken = _Spoken()
+    rows: list[Row] = []
+    for id in todo:
+        report_ = made[id].report
+        row = {name: getattr(report_, name) for name in _REPORT}
+        members = [entities[one] for one in tree.communities[id].members]
+        # What a model could not write keeps the other fingerprint, so that it is asked for again.
+        row |= {"n": numbers[id], "fingerprint": plain[id] if id in degraded else prints[id]}
+        rows.append(row | {"terms": spoken.by(report_, members)})
+    return rows, [id for id in todo if id in before], degraded
+
+
+def _writing(
+    job: _Job, entities: Mapping[str, EntityRow], edges: Mapping[str, Sequence[EdgeRow]], done: dict[str, Written]
+) -> Writing | None:
+    """What a model needs to write the reports; None where none is to."""
+    models = job.models
+    if models is None or models.reports is None or not models.asker.may_answer("report"):
+        return None
+    types: dict[str, str] = {}
+    told: dict[str, str] = {}
+    columns = ["id", "type", "description"]
+    for row in job.snapshot.by_key("entities", sorted(entities), "id", columns).to_pylist():
+        types[row["id"]], told[row["id"]] = row["type"], row["description"]
+    links = sorted({edge.id for inside in edges.values() for edge in inside})
+    for row in job.snapshot.by_key("relationships", links, "id", ["id", "description"]).to_pylist():
+        told[row["id"]] = row["description"]
+    claims = claims_of(job.snapshot, job.tree, job.wanted)
+    return Writing(
+        models.asker, models.reports, job.tree.communities, entities, edges, types, {**told, **job.texts}, claims, done
+    )
+
+
+def claims_of(snapshot: Snapshot, tree: Hierarchy, wanted: set[str]) -> dict[str, list[Claim]]:
+    """The claims about members of these communities."""
+    if "claims" not in snapshot.manifest.tables:
+        return {}
+    members = sorted({id for community in wanted for id in tree.communities[community].members})
+    found: dict[str, list[Claim]] = defaultdict(list)
+    for row in snapshot.by_key("claims", members, "subject_id").to_pylist():
+        for community in tree.path.get(row["subject_id"], ()):
+            if community in wanted:
+                found[community].append(Claim(
+                    id=row["id"],
+                    subject=row["subject"], object=row["object"], type=row["type"], status=row["status"],
+                    description=row["description"], subject_id=row["subject_id"], text_unit_id=row["text_unit_id"],
+                ))  # fmt: skip
+    return {id: sorted(claims, key=lambda one: (one.subject, one.description)) for id, claims in found.items()}
 
 
 class _Spoken(dict[str, str]):

@@ -37,15 +37,34 @@ class Named:
     start: int
     end: int
     alias_of: str
+    description: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One relationship as a model or an agent stated it; start and end are of the sentence it rests on."""
+
+    source: str  # names, normalised
+    target: str
+    description: str
+    keywords: str
+    weight: float
+    start: int
+    end: int
 
 
 @dataclass(slots=True)
 class UnitNames:
-    """A text unit with its names; `text` is kept only while the unit is being indexed."""
+    """A text unit with its names; `text` is kept only while the unit is being indexed.
+
+    `said`: its relationships where a model read it; None: they follow from names that share a sentence.
+    """
 
     id: str
     text: str
     named: list[Named]
+    said: list[Said] | None = None
 
 
 @lru_cache(maxsize=1 << 18)

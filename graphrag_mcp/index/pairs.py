@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from graphrag_mcp.index.mentions import Named, entity_id
+from graphrag_mcp.index.mentions import Named, Said, entity_id
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.types import content_id
 
@@ -32,6 +32,10 @@ class Evidence:
     weight: float
     start: int
     end: int
+    source_key: str = ""
+    target_key: str = ""
+    description: str = ""
+    keywords: str = ""
 
 
 def relationship_id(source_id: str, target_id: str) -> str:
@@ -74,6 +78,31 @@ def pairs(named: Iterable[Named], entity_of: Mapping[str, str]) -> list[Evidence
     return list(found.values())
 
 
+def stated(unit: str, said: Iterable[Said], entity_of: Mapping[str, str]) -> list[Evidence]:
+    """Evidence rows of a unit that a model read. A statement about one entity and itself keeps its row, without ids:
+    when its two names part again, it counts again."""
+    rows = []
+    for one in said:
+        ends = entity_of.get(one.source, ""), entity_of.get(one.target, "")
+        pair = sorted(entity_id(key) for key in ends)
+        told = (one.source, one.target, one.description, one.keywords)
+        if ends[0] == ends[1] or not all(ends):
+            rows.append(Evidence("", "", "", unit, one.weight, one.start, one.end, *told))
+        else:
+            id = relationship_id(pair[0], pair[1])
+            rows.append(Evidence(id, pair[0], pair[1], unit, one.weight, one.start, one.end, *told))
+    return rows
+
+
+def as_said(rows: Iterable[Evidence]) -> list[Said]:
+    """What `stated` made its rows of."""
+    return [
+        Said(row.source_key, row.target_key, row.description, row.keywords, row.weight, row.start, row.end)
+        for row in rows
+        if row.source_key
+    ]
+
+
 def best_for_entity(rows: Sequence[Named]) -> list[tuple[str, int, int]]:
     """(text unit, start, end) of the sentences that say most about a name: where it stands first, and often."""
     if len(rows) == 1:
@@ -93,8 +122,8 @@ def best_for_pair(rows: Sequence[Evidence]) -> list[tuple[str, int, int]]:
     """(text unit, start, end) of a pair's strongest sentences."""
     if len(rows) == 1:
         return [(rows[0].text_unit_id, rows[0].start, rows[0].end)]
-    ranked = sorted(rows, key=lambda r: (-r.weight, r.text_unit_id))
-    return [(row.text_unit_id, row.start, row.end) for row in ranked[:SENTENCES]]
+    ranked = sorted(rows, key=lambda r: (-r.weight, r.text_unit_id, r.start))
+    return list(dict.fromkeys((row.text_unit_id, row.start, row.end) for row in ranked))[:SENTENCES]
 
 
 def from_table(table: pa.Table) -> list[Evidence]:

@@ -9,24 +9,31 @@ or a process. Knows nothing of MCP and prints nothing.
 from __future__ import annotations
 
 import gc
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from graphrag_mcp import extract
+from graphrag_mcp.ask import Asker, open_asker
 from graphrag_mcp.errors import Busy
-from graphrag_mcp.index import commits
+from graphrag_mcp.index import commits, finish, models
+from graphrag_mcp.index import estimate as estimating
 from graphrag_mcp.index import plan as planning
 from graphrag_mcp.index import rows as building
 from graphrag_mcp.index.chunk import ChunkParams
-from graphrag_mcp.index.commits import Batch, Progress, Row, Run
+from graphrag_mcp.index.commits import Batch, Cancelled, Progress, Row, Run
+from graphrag_mcp.index.model_units import begin
+from graphrag_mcp.index.models import Models
 from graphrag_mcp.index.plan import Edit, Plan
+from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
-from graphrag_mcp.store.manifest import Manifest, read, writer_lock
-from graphrag_mcp.store.schema import DOCUMENT_LOG
+from graphrag_mcp.store.manifest import FORMAT, Manifest, read, writer_lock
+from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
+from graphrag_mcp.store.truth import live_documents
 from graphrag_mcp.types import IndexRequest, IndexResult
 
 # A kill costs at most one batch of work. What is left joins the last batch when it is less than half of one more:
@@ -34,13 +41,9 @@ from graphrag_mcp.types import IndexRequest, IndexResult
 BATCH_PASSAGES = 2000
 # How long a call waits for another writer, looking every second whether it was cancelled meanwhile.
 LOCK_SECONDS = 3600
+DEGRADED = 1_000  # rows of the list of what a model could not answer
 # Bump when the meaning of stored rows changes: everything is then derived again from the truth.
 DERIVATION = 1
-
-
-
-class Cancelled(Exception):
-    """The caller asked to stop; what was committed stays."""
 
 
 def _nothing(*_: object) -> None:
@@ -54,18 +57,36 @@ def index_documents(
     *,
     progress: Progress = _nothing,
     cancelled: Callable[[], bool] = lambda: False,
+    asker: Asker | None = None,
 ) -> IndexResult:
     """Bring the corpus in `folder` to what the request's folders, files and texts are.
 
     Returns counts {added, changed, removed, unchanged}, what was skipped and why, an error per document that could
-    not be read, and CPU seconds per stage. Raises GraphRAGError (Busy, BadInput, Damaged, ...).
+    not be read, what a model was asked and could not answer, and CPU seconds per stage. `asker`: whom to ask instead
+    of the models that the settings name. Raises GraphRAGError (Busy, BadInput, Damaged, ...).
     """
-    if request.dry_run:
-        return _estimate(folder, request, settings)
+    ours = asker is None
+    asker = asker or open_asker(folder, settings, refresh=request.refresh_answers)
+    try:
+        if request.dry_run:
+            return _estimate(folder, request, settings, asker)
+        return _index(folder, request, settings, progress, cancelled, asker)
+    finally:
+        if ours:
+            asker.close()
+
+
+def _index(
+    folder: Path, request: IndexRequest, settings: Settings, progress: Progress, cancelled: Callable[[], bool],
+    asker: Asker,
+) -> IndexResult:  # fmt: skip
     with _lock(folder, cancelled), _few_collections():
-        manifest = read(folder)
+        manifest = _of_this_release(folder, read(folder))
         run = Run(folder, settings, manifest, progress, cancelled)
         run.first_generation = manifest.generation if manifest else 0
+        run.models = models.choose(request.method, settings, manifest, folder, asker)
+        if run.models.embedding or (manifest and VECTORS.values() & manifest.tables.keys()):
+            run.vectors = Vectors(asker if request.method != "fast" else Asker(None, None, None))
         progress("reading", 0, 0)
         with run.stage("read"):
             plan = planning.make(folder, run.manifest, request, settings)
@@ -77,9 +98,10 @@ def index_documents(
             _write_documents(run, plan, request)
             if cancelled():
                 raise Cancelled
-            commits.communities(run, request.recluster)
+            finish.communities(run, request.recluster)
         except Cancelled:
             status = "cancelled"
+            asker.stop()
         return _result(run, plan, status)
 
 
@@ -108,12 +130,22 @@ def _few_collections() -> Iterator[None]:
             gc.enable()
 
 
-def parameters(settings: Settings) -> dict[str, Any]:
+def _of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
+    """A generation whose tables have older columns goes on from its originals alone: everything is derived again."""
+    if manifest is None or manifest.format == FORMAT:
+        return manifest
+    counters = {"documents": live_documents(folder, manifest).num_rows}
+    return replace(manifest, format=FORMAT, tables={}, counters=counters, parameters={}, stale=[])
+
+
+def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
     """What the derived rows depend on besides the documents; another value here means deriving everything again."""
+    named = chosen.parameters()
     return {
         "derivation": DERIVATION, "extractor": extract.VERSION, "chunk_size": settings.chunk_size,
         "chunk_overlap": settings.chunk_overlap, "chunk_mode": settings.chunk_mode,
         "chunk_separator": settings.chunk_separator, "passage_size": settings.passage_size,
+        **{name: named[name] for name in ("extraction", "claims", "descriptions")},
     }  # fmt: skip
 
 
@@ -123,13 +155,38 @@ def _chunk_params(settings: Settings) -> ChunkParams:
 
 
 def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
-    rederive = run.manifest is not None and run.manifest.parameters != parameters(run.settings)
-    run.parameters = run.manifest.parameters if rederive else parameters(run.settings)
-    total = len(plan.to_read) + len(plan.gone) + len(request.texts) + (len(plan.live) if rederive else 0)
-    done = 0
+    wanted = parameters(run.settings, run.models)
+    before = run.manifest.parameters if run.manifest else {}
+    rederive = run.manifest is not None and any(before.get(name) != value for name, value in wanted.items())
+    run.parameters = before if rederive else {**before, **wanted}
     numbers = dict(run.manifest.next) if run.manifest else dict(Manifest(corpus="").next)
+    # With a model the next batch is read and its questions are on their way while one is written.
+    ahead = 1 if run.models.extract and run.models.asker.on else 0
+    queue: deque[Batch] = deque()
+    for batch in _batches(run, plan, request, numbers, rederive):
+        queue.append(batch)
+        if len(queue) > ahead:
+            commits.documents(run, plan.found.sources, queue.popleft(), numbers)
+            gc.collect()
+    for batch in list(queue)[:-1]:
+        commits.documents(run, plan.found.sources, batch, numbers)
+    run.parameters = {**before, **wanted}  # only now does all that is there follow them
+    if queue:
+        commits.documents(run, plan.found.sources, queue[-1], numbers)
+    elif run.manifest is not None and (run.manifest.parameters != run.parameters
+                                       or plan.found.sources != run.manifest.sources):  # fmt: skip
+        commits.swap(run, plan.found.sources, run.manifest.tables, [], numbers, Counter())
+
+
+def _batches(
+    run: Run, plan: Plan, request: IndexRequest, numbers: dict[str, int], rederive: bool
+) -> Iterator[Batch]:
+    """The edits of the call in batches; questions about a batch's texts are asked while it is being read."""
+    again = set(plan.live) if rederive else _open_units(run)
+    total = len(plan.to_read) + len(plan.gone) + len(request.texts) + len(again)
+    done = 0
     batch = Batch()
-    edits = planning.edits(run.folder, run.manifest, plan, request, run.settings, rederive)
+    edits = planning.edits(run.folder, run.manifest, plan, request, run.settings, again)
     while True:
         with run.stage("read"):
             edit = next(edits, None)
@@ -139,17 +196,24 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
         done += 1
         if len(batch.passages) >= BATCH_PASSAGES and total - done >= BATCH_PASSAGES // 2:
             run.progress("documents", min(done, total), max(total, done))
-            commits.documents(run, plan.found.sources, batch, numbers)
+            yield batch
             batch = Batch()
-            gc.collect()
         elif done % 50 == 0:
             run.progress("documents", min(done, total), max(total, done))
-    run.parameters = parameters(run.settings)  # only now does all that is there follow them
     if batch.log or batch.gone or batch.documents:
-        commits.documents(run, plan.found.sources, batch, numbers)
-    elif run.manifest is not None and (rederive or plan.found.sources != run.manifest.sources):
-        commits.swap(run, plan.found.sources, run.manifest.tables, [], numbers, Counter())
+        yield batch
     run.progress("documents", max(total, done), max(total, done))
+
+
+def _open_units(run: Run) -> set[str]:
+    """Uris of documents with text units that a model may read now and could not before; fills `run.redo`."""
+    if run.manifest is None or "pending" not in run.manifest.tables or not run.models.extract:
+        return set()
+    if run.models.asker.on:
+        for row in run.snapshot().rows("pending").to_pylist():
+            if row["kind"] in ("extract", "claims"):
+                run.redo.setdefault(row["uri"], set()).add(row["subject"])
+    return set(run.redo)
 
 
 def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int], rederive: bool) -> None:
@@ -184,6 +248,13 @@ def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int]
     batch.passages += rows.passages
     batch.fresh |= rows.fresh
     batch.kept |= rows.kept
+    if run.models.extract is not None:
+        for id, unit in rows.fresh.items():
+            reading = begin(run.models.reader, edit.uri, unit)
+            if reading is None:
+                batch.unread[id] = edit.uri
+            else:
+                batch.readings[id] = reading
 
 
 def _log_row(op: str, uri: str, n: int, edit: Edit | None = None) -> Row:
@@ -198,7 +269,7 @@ def _log_row(op: str, uri: str, n: int, edit: Edit | None = None) -> Row:
 
 
 def _before(run: Run, known: Mapping[str, Any], rederive: bool) -> building.Before:
-    before = building.Before(n=known["n"])
+    before = building.Before(n=known["n"], redo=run.redo.get(known["uri"], set()))
     snapshot = run.snapshot()
     if snapshot is None:
         return before
@@ -212,7 +283,31 @@ def _before(run: Run, known: Mapping[str, Any], rederive: bool) -> building.Befo
     return before
 
 
+def _pending(run: Run) -> tuple[dict[str, int], list[dict[str, str]]]:
+    """What a model has still to answer: how many by kind, and the first of them with the reason."""
+    if run.manifest is None or "pending" not in run.manifest.tables:
+        return {}, []
+    snapshot = run.snapshot()
+    rows = sorted(snapshot.rows("pending").to_pylist(), key=lambda row: row["id"])
+    shown = rows[:DEGRADED]
+    tables_of = {"entity": "entities", "relationship": "relationships", "report": "reports"}
+    alias = {"entity": "e", "relationship": "r", "report": "c"}
+    numbers: dict[str, str] = {}
+    for kind in ("extract", "entity", "relationship", "report"):
+        ids = [row["subject"] for row in shown if row["kind"] == kind or (kind, row["kind"]) == ("extract", "claims")]
+        found = snapshot.by_key(tables_of.get(kind, "text_units"), ids, "id", ["id", "n"])
+        letter = alias.get(kind, "t")
+        numbers |= {row["id"]: f"{letter}{row['n']}" for row in found.to_pylist()}
+    listed = [
+        {"kind": row["kind"], "id": numbers.get(row["subject"], row["subject"]), "document": row["uri"],
+         "reason": row["reason"]}
+        for row in shown
+    ]  # fmt: skip
+    return dict(sorted(Counter(row["kind"] for row in rows).items())), listed
+
+
 def _result(run: Run, plan: Plan, status: str) -> IndexResult:
+    pending, degraded = _pending(run)
     counters = run.manifest.counters if run.manifest else {}
     done = sum(run.counts[name] for name in ("added", "changed")) + plan.unchanged
     counts = {name: run.counts[name] for name in ("added", "changed", "removed")} | {"unchanged": plan.unchanged}
@@ -221,17 +316,35 @@ def _result(run: Run, plan: Plan, status: str) -> IndexResult:
         status=status, corpus=run.folder.name, done=done, total=done + len(plan.errors), errors=plan.errors,
         counts=counts | {f"{kind}_total" if kind == "documents" else kind: counters.get(kind, 0) for kind in kinds},
         skipped=dict(sorted(plan.found.skipped.items())),
+        usage=run.models.asker.spent().record(), pending=pending, degraded=degraded,
         seconds={name: round(value, 3) for name, value in run.seconds.items()},
     )  # fmt: skip
 
 
-def _estimate(folder: Path, request: IndexRequest, settings: Settings) -> IndexResult:
-    """What a call would read, without a model, a lock or a write."""
-    plan = planning.make(folder, read(folder), request, settings)
+def _estimate(folder: Path, request: IndexRequest, settings: Settings, asker: Asker) -> IndexResult:
+    """What a call would read and ask, without a lock, a write or a call."""
+    manifest = _of_this_release(folder, read(folder))
+    plan = planning.make(folder, manifest, request, settings)
+    chosen = models.choose(request.method, settings, manifest, folder, asker)
+    again = set()
+    if manifest is not None and any(
+        manifest.parameters.get(name) != value for name, value in parameters(settings, chosen).items()
+    ):
+        again = set(plan.live)
+    units, passages, counts = [], [], Counter[str]()
+    if chosen.extract is not None or chosen.embedding:
+        numbers = dict(Manifest(corpus="").next)
+        for edit in planning.edits(folder, manifest, plan, request, settings, again):
+            if edit.document is not None and edit.what != "relog":
+                rows = building.build(edit.document, building.Before(), _chunk_params(settings), numbers)
+                units += rows.fresh.values()
+                passages += rows.passages
+        counts.update(text_units=len(units), passages=len(passages))
+    guess = estimating.estimate(units, passages, chosen, settings, asker.answered)
     size = sum(Path(file.path).stat().st_size for file in plan.to_read)
     return IndexResult(
         status="estimate", corpus=folder.name, total=len(plan.to_read) + len(request.texts), errors=plan.errors,
-        counts={"to_read": len(plan.to_read), "removed": len(plan.gone), "unchanged": plan.unchanged},
+        counts={"to_read": len(plan.to_read), "removed": len(plan.gone), "unchanged": plan.unchanged, **counts},
         skipped=dict(sorted(plan.found.skipped.items())),
-        estimate={"files": len(plan.to_read), "bytes": size, "model_calls": 0, "cost": 0.0},
+        estimate={"files": len(plan.to_read), "bytes": size, **guess.record(asker.budget)},
     )  # fmt: skip

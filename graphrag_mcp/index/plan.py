@@ -93,17 +93,17 @@ class Edit:
 
 
 def edits(
-    folder: Path, manifest: Manifest | None, plan: Plan, request: IndexRequest, settings: Settings, rederive: bool
+    folder: Path, manifest: Manifest | None, plan: Plan, request: IndexRequest, settings: Settings, again: set[str]
 ) -> Iterator[Edit]:
     """The edits, goners first, then file by file; what cannot be read is added to `plan.errors`.
 
-    `rederive`: chunking or extraction is not what the index was made with, so documents whose files did not
-    change are derived again, from the truth.
+    `again`: uris of documents that are derived again, from the truth, although their files did not change: their
+    chunking or extraction is not what it should be.
     """
     for uri in sorted(plan.gone):
         yield Edit("gone", uri)
-    if rederive and manifest is not None:
-        again = set(plan.live) - set(plan.gone)
+    if again and manifest is not None:
+        again = again & plan.live.keys() - set(plan.gone)
         for file in plan.to_read:
             again -= set(plan.by_file.get(file.uri, ()))
         yield from _from_truth(folder, manifest, again)

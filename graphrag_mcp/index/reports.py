@@ -176,9 +176,24 @@ def write(
     return Written(report, cite.quotes)
 
 
+def outline(community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow]) -> Report:
+    """What a report says whoever writes it: its rows, its text units, a rating, its heaviest names. No evidence is
+    read, so it costs nothing beside `write`; a model's draft is put over it."""
+    params = ReportParams()
+    inside = _gather(community, entities, edges, (), params, sentences=False)
+    title = _title((inside.rows[one].title for one in inside.order), params)
+    summary = _fallback(inside, _Citer(inside, params))
+    rank, explanation = _rating(len(inside.rows), inside.links.values(), inside.units, None, mostly_cjk(title))
+    return Report(
+        id=community.id, level=community.level, title=title, summary=summary, full_content=f"# {title}\n\n{summary}",
+        rank=rank, rating_explanation=explanation, findings="[]", entity_ids=sorted(inside.rows),
+        relationship_ids=list(inside.links), text_unit_ids=inside.units, n_text_units=len(inside.units),
+    )  # fmt: skip
+
+
 def _gather(
     community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow], children: Sequence[Written],
-    params: ReportParams,
+    params: ReportParams, sentences: bool = True,
 ) -> _Inside:  # fmt: skip
     """The community's rows and weights, and as candidates what its children say and what no child could say."""
     members = set(community.members)
@@ -197,6 +212,8 @@ def _gather(
     units = set().union(*(one.text_unit_ids for one in below))
     units.update(*(row.text_unit_ids for row in own_rows), *(edge.text_unit_ids for edge in own_links))
     found: dict[str, Candidate] = {}
+    if not sentences:
+        return _Inside(rows, links, weight, {}, order, sorted(units))
     if children:
         said = [one.quotes for one in sorted(children, key=lambda one: (-one.report.rank, one.report.id))]
         add_quotes(found, said, params.max_candidates, params.max_characters)

@@ -28,6 +28,7 @@ class Before:
     n: int = 0
     units: dict[str, int] = field(default_factory=dict)  # id -> n
     passages: dict[str, Sequence[str]] = field(default_factory=dict)  # id -> entity_ids
+    redo: set[str] = field(default_factory=set)  # units to be read again although their text is the same
 
 
 @dataclass
@@ -87,7 +88,7 @@ def _passages(
 ) -> None:  # fmt: skip
     origin = unit.span.start
     ids = [content_id("passage", unit_id, str(p.start - origin), str(p.end - origin)) for p in unit.passages]
-    if unit_id in before.units and all(id in before.passages for id in ids):
+    if unit_id in before.units and unit_id not in before.redo and all(id in before.passages for id in ids):
         rows.kept.add(unit_id)
         entity_ids = [before.passages[id] for id in ids]
     else:

@@ -82,12 +82,12 @@ def _neighbour_questions(snapshot: Snapshot, walk: Walk, held: Mapping[str, floa
 
 def ranked_items(snapshot: Snapshot, walk: Walk) -> tuple[list[Item], set[str]]:
     """The answers as items, best first, and the ids named in them that the index does not have."""
-    ranked = _ranked(walk)
-    known, gone = _references(snapshot, [node["answer"] for node, _ in ranked])
-    return [_item(node, others, known, gone) for node, others in ranked], gone
+    best = ranked(walk)
+    known, gone = references(snapshot, [node["answer"] for node, _ in best])
+    return [_item(node, others, known, gone) for node, others in best], gone
 
 
-def _ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
+def ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
     """Answered nodes best first, each with the questions whose answers say nearly the same."""
     nodes = [walk.graph.nodes[id] | {"id": id} for id in walk.with_status("answered")]
     nodes.sort(key=lambda one: (one["score"] is None, -(one["score"] or 0.0), one["depth"], one["id"]))
@@ -105,7 +105,7 @@ def _ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
     return kept
 
 
-def _references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Citation], set[str]]:
+def references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Citation], set[str]]:
     """Citations of the sources that the answers name, and the ids among all they name that do not exist."""
     named = list(dict.fromkeys(alias for answer in answers for alias in cited_aliases(answer)))
     known: dict[str, Citation] = {}

@@ -2,7 +2,8 @@
 
 Takes a snapshot and the path of a journal; gives the context of one node per call, records the agent's answer,
 score and follow-ups, and in the end the ranked, cited answers. The state is the journal (store/sessions.py),
-folded into a graph (query/walk.py) at every call, so any process may take the next step. Calls no model.
+folded into a graph (query/walk.py) at every call, so any process may take the next step. Calls no model; a model
+walks the same session through query/drift_auto.py.
 
 The method is that of DRIFT search in GraphRAG (a primer over community reports, then local searches over
 follow-up questions, then a reduction); the order is ours: a stated score picks the next node, nothing is random.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from graphrag_mcp import prompts
@@ -50,36 +52,44 @@ class Drift:
     ) -> DriftResult:  # fmt: skip
         """Open the session with the first node: the primer over the best-rated reports. A known session goes on."""
         budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
-        query = clean_query(query)
-        if not query:
-            raise BadInput("the query is empty", 'Ask something, e.g. drift_search(query="How did A come to B?")')
-        walk = Walk(sessions.read(self.path))
-        if not walk.header:
-            limits = {
-                "depth": _within(depth, DEPTH), "breadth": _within(breadth, BREADTH),
-                "max_nodes": _within(max_nodes, NODES),
-            }  # fmt: skip
-            manifest = self.snapshot.manifest
-            sessions.append(self.path, {
-                "op": "start", "query": query, "corpus": manifest.corpus, "generation": manifest.generation, **limits,
-            })  # fmt: skip
-            walk = self.walk()
+        walk = self.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
         if walk.graph.nodes[walk.root]["status"] != "frontier":
             return self._next(walk, "", budget, ["This session had been started before; it goes on."])
         return self._show(walk, walk.root, "", budget, [note])
 
+    def begin(
+        self, query: str, *, depth: int = DEPTH[0], breadth: int = BREADTH[0], max_nodes: int = NODES[0]
+    ) -> Walk:
+        """Write the session's first event, unless it has one."""
+        query = clean_query(query)
+        if not query:
+            raise BadInput("the query is empty", 'Ask something, e.g. drift_search(query="How did A come to B?")')
+        walk = Walk(sessions.read(self.path))
+        if walk.header:
+            return walk
+        limits = {
+            "depth": _within(depth, DEPTH), "breadth": _within(breadth, BREADTH),
+            "max_nodes": _within(max_nodes, NODES),
+        }  # fmt: skip
+        manifest = self.snapshot.manifest
+        sessions.append(self.path, {
+            "op": "start", "query": query, "corpus": manifest.corpus, "generation": manifest.generation, **limits,
+        })  # fmt: skip
+        return self.walk()
+
     def step(
         self, node_id: str, answer: str = "", score: object = None, follow_ups: object = (), prune: object = (),
-        open_next: object = "", *, max_tokens: int = DEFAULT_TOKENS,
+        open_next: object = "", *, max_tokens: int = DEFAULT_TOKENS, by: str = "",
     ) -> DriftResult:  # fmt: skip
         """Record an answer to a node and open the next one.
 
         `open_next` is "" for the best frontier node, the id of any node, or "none". Without answer, score,
         follow-ups and prunings the node `node_id` itself is opened. The same call twice changes nothing more.
+        `by`: who answered, when it was not the agent.
         """
         budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
-        node_id = self._known(walk, node_id)
+        node_id = self.known(walk, node_id)
         notes = [note]
         answer = str(answer or "").strip()[:ANSWER_CHARACTERS]
         value, said = read_score(score)
@@ -87,42 +97,49 @@ class Drift:
         most = PRIMER_FOLLOW_UPS if node_id == walk.root else FOLLOW_UPS
         queries, said = read_follow_ups(follow_ups, most)
         notes.append(said)
-        pruned = [self._known(walk, one) for one in _listed(prune)]
-        wish = str(open_next if open_next is not None else "").strip()
-        if wish.casefold() in ("none", "no", "false"):
-            wish = "none"
-        elif wish.casefold() in ("", "best", "true", "yes"):
-            wish = ""
-        else:
-            wish = self._known(walk, wish)  # before anything is written: a call that fails has done nothing
+        pruned = [self.known(walk, one) for one in _listed(prune)]
+        wish = self._wished(walk, open_next)  # before anything is written: a call that fails has done nothing
         if not answer and value is None and not queries and not pruned and not wish:
             return self._show(walk, node_id, "", budget, notes)
+        if value is not None and not answer:
+            notes.append("The score was not recorded: a score belongs to an answer, and none was given.")
+        notes.append(self._unknown(answer))
         if answer and not queries:
             queries = answers.propose(self.snapshot, walk, node_id, answer)
             if queries:
                 notes.append("No follow-ups were given, so the graph proposed some.")
         if not self._recorded(walk, node_id, answer, value, queries, pruned):
             before = set(walk.graph.nodes)
-            sessions.append(self.path, {
-                "op": "step", "node": node_id, "answered": bool(answer), "answer": answer, "score": value,
-                "follow_ups": queries, "prune": pruned,
-            })  # fmt: skip
-            walk = self.walk()
+            walk = self.record(node_id, answer, value, queries, pruned, by)
             merged = len(queries) - len(set(walk.graph.nodes) - before)
             if merged > 0 and walk.graph.nodes[node_id]["depth"] < walk.header["depth"]:
                 notes.append(f"{merged} follow-ups repeat questions that are there; they are linked, not asked again.")
-        if wish == "none":
-            return self._reply(walk, budget, notes)
-        if wish:
-            return self._show(walk, wish, node_id, budget, notes)
-        return self._next(walk, node_id, budget, notes)
+        return self._go_on(walk, node_id, wish, budget, notes)
+
+    def go_on(self, after: str, open_next: object = "", *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
+        """Open what comes after a node that was answered."""
+        budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
+        walk = self.walk()
+        return self._go_on(walk, after, self._wished(walk, open_next), budget, [note])
+
+    def record(
+        self, id: str, answer: str, score: float | None, queries: Sequence[str], pruned: Sequence[str] = (),
+        by: str = "",
+    ) -> Walk:  # fmt: skip
+        """Write one answer with its follow-ups and prunings; gives the state after it."""
+        event = {
+            "op": "step", "node": id, "answered": bool(answer), "answer": answer, "score": score,
+            "follow_ups": list(queries), "prune": list(pruned),
+        }  # fmt: skip
+        sessions.append(self.path, event | ({"by": by} if by else {}))
+        return self.walk()
 
     def finish(self, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
         """The answers so far, best first, repeats merged, references checked. The session stays open."""
         budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
-        result = self._state(walk, DriftResult(session_id=self.id), shown=3)
-        result.done = True
+        result = self.state(walk, DriftResult(session_id=self.id), shown=3)
+        result.done = self.over(walk)
         notes = [note, self._moved(walk)]
         query = walk.header["query"]
         items, gone = answers.ranked_items(self.snapshot, walk)
@@ -134,6 +151,10 @@ class Drift:
             return finish(result, budget)
         if gone:
             notes.append(f"Not in the index: {', '.join(sorted(gone)[:10])}.")
+        if not result.done:
+            waiting = [*(walk.frontier() if self._budget_left(walk) else []), *walk.with_status("open")]
+            notes.append(f"{len(waiting)} questions still wait for an answer.")
+            result.next_call = f'drift_step(session_id="{self.id}", node_id="{waiting[0]}")'
         result.hint = " ".join(filter(None, notes))
         counted = f"{len(items)} answers from {result.answered} answered questions, best first."
         intro = f"# {one_line(query, 300)}\n{counted}"
@@ -147,6 +168,20 @@ class Drift:
         return walk
 
     # ---- opening a node --------------------------------------------------------------------------
+
+    def _wished(self, walk: Walk, open_next: object) -> str:
+        """ "" for the best node, "none", or the id of one."""
+        wish = str(open_next if open_next is not None else "").strip()
+        if wish.casefold() in ("none", "no", "false"):
+            return "none"
+        return "" if wish.casefold() in ("", "best", "true", "yes") else self.known(walk, wish)
+
+    def _go_on(self, walk: Walk, after: str, wish: str, budget: int, notes: list[str]) -> DriftResult:
+        if wish == "none":
+            return self._reply(walk, budget, notes)
+        if wish:
+            return self._show(walk, wish, after, budget, notes)
+        return self._next(walk, after, budget, notes)
 
     def _next(self, walk: Walk, after: str, budget: int, notes: list[str]) -> DriftResult:
         """Open the best frontier node; the one that this answer opened before, when the call is repeated."""
@@ -173,11 +208,8 @@ class Drift:
         spent = count_tokens(intro) + 60 * shown + 220
         found = self._context(node["query"], max(budget - spent, 200), primer)
         if node["status"] == "frontier":
-            ids = [citation.id for citation in found.citations]
-            event = {"op": "open", "node": id, "after": after, "context": ids, "tokens": found.tokens}
-            sessions.append(self.path, event)
-            walk = self.walk()
-        result = self._state(walk, result, shown)
+            walk = self.opened(id, [citation.id for citation in found.citations], found.tokens, after)
+        result = self.state(walk, result, shown)
         result.text = f"{intro}\n\n{found.text}"
         result.citations = found.citations
         result.truncated = found.truncated
@@ -187,6 +219,12 @@ class Drift:
             nothing = "Nothing was found for this question; prune it or answer that it is not known."
             result.hint = f"{result.hint} {nothing}".strip()
         return finish(result, budget)
+
+    def opened(self, id: str, ids: Sequence[str], tokens: int, after: str = "") -> Walk:
+        """Write that a node was opened with these sources before it."""
+        event = {"op": "open", "node": id, "after": after, "context": list(ids), "tokens": tokens}
+        sessions.append(self.path, event)
+        return self.walk()
 
     def _context(self, query: str, budget: int, primer: bool) -> DriftResult:
         """Primer: best-rated reports, then text. Else a local search with nearly all of the budget for text."""
@@ -217,8 +255,8 @@ class Drift:
 
     def _reply(self, walk: Walk, budget: int, notes: list[str]) -> DriftResult:
         """The state alone: nothing was opened."""
-        result = self._state(walk, DriftResult(session_id=self.id), shown=8)
-        result.done = not walk.with_status("open") and (not walk.frontier() or not self._budget_left(walk))
+        result = self.state(walk, DriftResult(session_id=self.id), shown=8)
+        result.done = self.over(walk)
         finishing = f'drift_finish(session_id="{self.id}")'
         if result.done:
             why = "The frontier is empty" if not walk.frontier() else "The budget is spent"
@@ -231,7 +269,17 @@ class Drift:
         result.hint = " ".join(filter(None, [*notes, self._moved(walk)]))
         return finish(result, budget)
 
-    def _state(self, walk: Walk, result: DriftResult, shown: int) -> DriftResult:
+    def over(self, walk: Walk) -> bool:
+        """Nothing is open, and nothing is left that could be opened."""
+        return not walk.with_status("open") and (not walk.frontier() or not self._budget_left(walk))
+
+    def _unknown(self, answer: str) -> str:
+        """A sentence about ids in an answer that the index does not have."""
+        _, gone = answers.references(self.snapshot, [answer])
+        listed = ", ".join(sorted(gone)[:10])
+        return f"Not in the index: {listed}. Cite ids as they stand in the context." if gone else ""
+
+    def state(self, walk: Walk, result: DriftResult, shown: int) -> DriftResult:
         names = ("parent", "query", "kind", "status")
         result.frontier = [
             DriftNode(id=id, score=round(walk.worth(id), 3), **{name: walk.graph.nodes[id][name] for name in names})
@@ -252,7 +300,7 @@ class Drift:
         then, now = walk.header["generation"], self.snapshot.manifest.generation
         return "" if then == now else f"The index has changed since this session began (generation {then} to {now})."
 
-    def _known(self, walk: Walk, id: object) -> str:
+    def known(self, walk: Walk, id: object) -> str:
         """The id of a node, also from a prefix or in brackets."""
         asked = str(id).strip().strip("[]`'\" ")
         if asked in walk.graph:

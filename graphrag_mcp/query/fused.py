@@ -30,7 +30,7 @@ from graphrag_mcp.types import Mention, content_id
 K1, B = 1.2, 0.75  # BM25
 CANDIDATES = 200  # passages that full text proposes
 QUERY_CHARACTERS, NAME_CHARACTERS = 20_000, 4_000  # of a very long query
-QUESTION_WORDS = 40
+QUESTION_WORDS, KEYWORDS = 40, 20
 ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's title
 _WORD = re.compile(r"[^\W_]+(?:['’.&/+#-]+[^\W_]+)*")
 LIGHT = ("id", "document_id", "title_id", "terms", "n_terms", "entity_ids")
@@ -41,6 +41,7 @@ ENTITY = ("id", "n", "key", "title", "type", "description", "names", "frequency"
 class Weights:
     """Shares of the parts; text itself counts 1."""
 
+    keyword: float = 0.5  # of a word that only a keyword holds
     form: float = 0.4  # of a word's own form; the rest goes to its stem, since text holds both
     named: float = 0.3  # the document's title is a name of the question
     holds: float = 0.02  # the passage holds a name of the question as a name, not only its words
@@ -94,11 +95,18 @@ class _Passage:
         return sum(self.parts.values())
 
 
-def retrieve(snapshot: Snapshot, query: str, weights: Weights = Weights()) -> Retrieved:
-    """Rank passages for a question; none when no passage holds any of its words. `entities` adds the entities."""
+def retrieve(
+    snapshot: Snapshot, query: str, weights: Weights = Weights(), keywords: Sequence[str] = ()
+) -> Retrieved:
+    """Rank passages for a question; none when no passage holds any of its words. `entities` adds the entities.
+
+    `keywords` are looked for beside the question's own words: each counts as a name, its words as half a word of it.
+    """
     found = Retrieved(names=extract(query[:NAME_CHARACTERS]))
     wanted = query_terms(query[:QUERY_CHARACTERS])
     worth, found.unknown = term_worth(snapshot, wanted, weights)
+    if keywords:
+        _add_keywords(snapshot, found, worth, keywords, weights)
     found.terms = worth
     if not worth:
         return found
@@ -122,6 +130,21 @@ def retrieve(snapshot: Snapshot, query: str, weights: Weights = Weights()) -> Re
 
 
 # ---- words -------------------------------------------------------------------------------------
+
+
+def _add_keywords(
+    snapshot: Snapshot, found: Retrieved, worth: dict[str, float], keywords: Sequence[str], weights: Weights
+) -> None:
+    """The names and terms of keywords, where the question does not have them already."""
+    known = {mention.key for mention in found.names}
+    for form in dict.fromkeys(one.strip()[:200] for one in keywords[:KEYWORDS]):
+        key = normalise_name(form)
+        if key and key not in known:
+            known.add(key)
+            found.names.append(Mention(key, form, "other", False, 0, 0))
+        more, _ = term_worth(snapshot, query_terms(form), weights)
+        for term, value in more.items():
+            worth.setdefault(term, weights.keyword * value)
 
 
 def term_worth(

@@ -2,15 +2,16 @@
 
 Takes a snapshot and a question; gives the findings of the best-rated reports as cited points. Without a model a
 report is rated 0 to 5 by how much of the question its words cover, the best report of the tree setting the
-scale, so that a vague question over a small corpus still finds its communities. Knows no passages but those cited.
+scale, so that a vague question over a small corpus still finds its communities. With a model (query/map_reduce.py)
+it rates, reads and answers. Knows no passages but those cited.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.pack import (
     Item,
@@ -27,6 +28,9 @@ from graphrag_mcp.query import context, fused
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import query_terms, terms
 from graphrag_mcp.types import SearchResult
+
+if TYPE_CHECKING:
+    from graphrag_mcp.ask import Asker
 
 Row = dict[str, Any]
 DEFAULT_TOKENS = 6_000
@@ -70,9 +74,15 @@ class Rated:
 
 def global_search(
     snapshot: Snapshot, query: str, *, level: int = -1, max_tokens: int = DEFAULT_TOKENS, cursor: str = "",
-    response_format: str = "concise",
+    response_format: str = "concise", asker: Asker | None = None, answer: bool = False, response_type: str = "",
+    instructions: str = "", general_knowledge: bool = False, on_text: Callable[[str], None] | None = None,
+    seconds: float = 0.0,
 ) -> SearchResult:  # fmt: skip
-    """Points from community reports. level -1 goes down the tree where it is relevant; n takes that level."""
+    """Points from community reports, and with `answer` what a model makes of the reports.
+
+    level -1 goes down the tree where it is relevant; n takes that level. `seconds`: how long to wait for the model, 0
+    for as long as it takes. A later page has points alone.
+    """
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     nothing = context.empty_corpus(snapshot, "global")
     if nothing is not None:
@@ -85,17 +95,32 @@ def global_search(
     kept, coverage = select(snapshot, query, level)
     result = SearchResult(mode="global", corpus=snapshot.manifest.corpus, coverage=coverage)
     stale = "Communities are being brought up to date." if "communities" in snapshot.manifest.stale else ""
-    result.hint = " ".join(filter(None, [note, stale]))
+    result.hint = " ".join(filter(None, [note, stale, _too_deep(snapshot, level)]))
+
+    def page(after: tuple[int, ...]) -> str:
+        return write_cursor(generation, asked, after)
+
+    if answer and query and coverage["reports"] and not cursor.strip():
+        from graphrag_mcp.query.map_reduce import Wish, with_answer
+
+        wish = Wish(response_type, instructions, general_knowledge, on_text, seconds)
+        return with_answer(snapshot, query, level, result, kept, budget, page, asker, wish)
     if not kept:
-        return finish(_nothing_said(snapshot, result, level), budget)
-    items, communities = _points(snapshot, query, kept, response_format == "detailed")
+        return finish(nothing_said(snapshot, result, level), budget)
+    items, communities = points(snapshot, query, kept, response_format == "detailed")
     result.communities = communities[:20]
     section = Section("Points", items[offset[0] :], 1.0, offset[0])
-    result = compose(result, [section], budget, lambda after: write_cursor(generation, asked, after), first="Points")
+    result = compose(result, [section], budget, page, first="Points")
     return finish(result, budget)
 
 
-def _nothing_said(snapshot: Snapshot, result: SearchResult, level: int) -> SearchResult:
+def _too_deep(snapshot: Snapshot, level: int) -> str:
+    """A sentence when there is no such level."""
+    deepest = max(snapshot.rows("reports", "", ["level"])["level"].to_pylist(), default=0) if level > 0 else 0
+    return f"There is no level {level}; the deepest, {deepest}, was used." if level > deepest else ""
+
+
+def nothing_said(snapshot: Snapshot, result: SearchResult, level: int) -> SearchResult:
     """No report shares a word with the question: say so, and what the reports do speak of, to ask again with."""
     result.state, total = "not_found", result.coverage["reports"]
     said = f"none of the {total} community reports speaks of this" if total else "there is no community report yet"
@@ -134,6 +159,31 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated]
     kept = kept[:READ]
     coverage.update(rated=len(rated), kept=len(kept), pruned=len(rated) - len(kept))
     return kept, coverage
+
+
+def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
+    """Every report by id, with its lexical rating (0 where no word of the question is in it)."""
+    worth = asked_about(snapshot, query)
+    rated = _rate(snapshot, worth) if worth else {}
+    rows = snapshot.rows("reports", "", ["id", "level", "rank", "n_text_units"]).to_pylist()
+    family = _family(snapshot, [row["id"] for row in rows])
+    most = max((row["n_text_units"] for row in rows), default=0) or 1
+    for row in rows:
+        own, rating = (rated[row["id"]].own, rated[row["id"]].rating) if row["id"] in rated else (0.0, 0.0)
+        rated[row["id"]] = Rated(
+            row["id"], row["level"], *family.get(row["id"], ("", True)), own, rating, row["n_text_units"] / most,
+            row["rank"],
+        )  # fmt: skip
+    return rated
+
+
+def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated], dict[str, int]]:
+    """All reports of a level and the childless ones above it: nearest to the question first, then the weightiest."""
+    every = all_rated(snapshot, query)
+    deepest = max((one.level for one in every.values()), default=0)
+    chosen = [one for one in every.values() if _at_level(one, min(level, deepest))]
+    chosen.sort(key=lambda one: (-round(one.rating, 6), -round(one.weight, 6), -one.rank, one.id))
+    return chosen, {"reports": len(every), "rated": 0, "kept": len(chosen), "pruned": 0}
 
 
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
@@ -240,7 +290,7 @@ def _descend(rated: Mapping[str, Rated]) -> list[Rated]:
 # ---- points ------------------------------------------------------------------------------------
 
 
-def _points(snapshot: Snapshot, query: str, kept: Sequence[Rated], detailed: bool) -> tuple[list[Item], list[str]]:
+def points(snapshot: Snapshot, query: str, kept: Sequence[Rated], detailed: bool) -> tuple[list[Item], list[str]]:
     """Findings as items, best first: two thirds the report's rating, one third the finding's own words."""
     worth = asked_about(snapshot, query) or {}
     whole = sum(worth.values()) or 1.0

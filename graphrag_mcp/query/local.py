@@ -1,20 +1,26 @@
 """Local search: the passages that answer a question, with the entities, relationships and reports around them.
 
 Takes a snapshot, a question and a budget; gives a `SearchResult` whose text is ready for a model to read and
-whose citations stand in the order of the fused ranking. An empty question gives an overview. Knows no model.
+whose citations stand in the order of the fused ranking. An empty question gives an overview. Knows no model: an
+answer, where one is wanted, is added by query/answer.py to what was found.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp.extract import extract
 from graphrag_mcp.pack import Item, Section, clamp_budget, compose, finish, read_cursor, write_cursor
 from graphrag_mcp.query import context, fused
 from graphrag_mcp.query.fused import Retrieved
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.types import SearchResult
+
+if TYPE_CHECKING:
+    from graphrag_mcp.ask import Asker
+    from graphrag_mcp.query.answer import Meter
 
 DEFAULT_TOKENS = 6_000
 ENTITIES = 10
@@ -31,37 +37,53 @@ HEADERS = {
 
 def local_search(
     snapshot: Snapshot, query: str, *, max_tokens: int = DEFAULT_TOKENS, response_format: str = "concise",
-    cursor: str = "", shares: Mapping[str, float] | None = None,
+    cursor: str = "", shares: Mapping[str, float] | None = None, keywords: Sequence[str] = (),
+    asker: Asker | None = None, answer: bool = False, response_type: str = "", instructions: str = "",
+    general_knowledge: bool = False, on_text: Callable[[str], None] | None = None, seconds: float = 0.0,
 ) -> SearchResult:  # fmt: skip
-    """Cited context for a question. `shares` of the budget by section replace the usual ones (at most 1 in all)."""
+    """Cited context for a question, and with `answer` what a model makes of it.
+
+    `shares` of the budget by section replace the usual ones (at most 1 in all). `keywords` are looked for beside the
+    question. `seconds`: how long to wait for the model, 0 for as long as it takes; a later page has no answer.
+    """
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     nothing = context.empty_corpus(snapshot, "local")
     if nothing is not None:
         return finish(nothing, budget)
     query = query.strip()
-    asked = f"local|{response_format}|{sorted((shares or {}).items())}|{query}"
+    meter = None
+    if answer and query and asker is not None and not keywords:
+        meter, keywords = _model_keywords(asker, snapshot, query, seconds)
+    asked = f"local|{response_format}|{sorted((shares or {}).items())}|{query}" + "".join(f"|{one}" for one in keywords)
     generation = snapshot.manifest.generation
     offsets = read_cursor(cursor, generation, asked, 4)
     if offsets is None:
         return finish(context.stale(snapshot, "local"), budget)
     if not query:
         return overview(snapshot, budget, note)
-    found = fused.retrieve(snapshot, query)
+    found = fused.retrieve(snapshot, query, keywords=keywords)
     if not found.passages:
         return not_found(snapshot, query, found, budget, note)
     result = SearchResult(mode="local", corpus=snapshot.manifest.corpus, coverage=dict(found.considered))
     long = context.query_length_note(query, fused.QUERY_CHARACTERS)
     result.hint = " ".join(filter(None, [note, long, missing(found)]))
     detailed = response_format == "detailed"
-    sections = _sections(snapshot, found, budget, detailed, offsets, shares)
-    return compose(
-        result, sections, budget, lambda after: write_cursor(generation, asked, after if detailed else after[::-1])
-    )
+    sections = sections_of(snapshot, found, budget, detailed, offsets, shares)
+
+    def page(after: tuple[int, ...]) -> str:
+        return write_cursor(generation, asked, after if detailed else after[::-1])
+
+    if not answer or cursor.strip():
+        return compose(result, sections, budget, page)
+    from graphrag_mcp.query.answer import Wish, with_answer
+
+    wish = Wish(response_type, instructions, general_knowledge, on_text, seconds)
+    return with_answer(result, sections, budget, page, snapshot=snapshot, query=query, asker=asker, wish=wish, meter=meter)
 
 
-def _sections(
-    snapshot: Snapshot, found: Retrieved, budget: int, detailed: bool, offsets: Sequence[int],
-    shares: Mapping[str, float] | None,
+def sections_of(
+    snapshot: Snapshot, found: Retrieved, budget: int, detailed: bool = False, offsets: Sequence[int] = (0, 0, 0, 0),
+    shares: Mapping[str, float] | None = None,
 ) -> list[Section]:  # fmt: skip
     """Reports, Entities, Relationships, Sources, in the order of reading; concise begins with the sources."""
     share = dict(shares) if shares else _shares(budget, detailed)
@@ -142,6 +164,15 @@ def _relationships(snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]]) -> l
 
 def _listed(ids: Sequence[str]) -> str:
     return ", ".join(f"'{id}'" for id in ids)
+
+
+def _model_keywords(asker: Asker, snapshot: Snapshot, query: str, seconds: float) -> tuple[Meter, Sequence[str]]:
+    """Keywords from a model, where the extractor finds no name in the question: then words alone would decide."""
+    from graphrag_mcp.query.answer import Meter, keywords_of
+
+    meter = Meter(asker)
+    named = any(mention.strong for mention in extract(query[: fused.NAME_CHARACTERS]))
+    return meter, () if named else keywords_of(asker, query, snapshot.folder, seconds)
 
 
 # ---- nothing to rank ---------------------------------------------------------------------------

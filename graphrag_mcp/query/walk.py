@@ -25,7 +25,10 @@ QUERY_CHARACTERS = 500
 
 
 class Walk:
-    """State of one session. `header` is the start event; `root` the id of the first node."""
+    """State of one session. `header` is the start event; `root` the id of the first node.
+
+    `rounds` are the nodes that an automatic walk took up together, `usage` is what its models were asked for.
+    """
 
     def __init__(self, events: Sequence[Mapping[str, Any]]) -> None:
         import networkx as nx
@@ -34,8 +37,13 @@ class Walk:
         self.header: dict[str, Any] = {}
         self.root = ""
         self.words: dict[str, frozenset[str]] = {}
+        self.rounds: list[list[str]] = []
+        self.usage: dict[str, Any] = {}
+        folds = {
+            "start": self._start, "step": self._step, "open": self._open, "round": self._round, "asked": self._asked,
+        }  # fmt: skip
         for event in events:
-            fold = {"start": self._start, "step": self._step, "open": self._open}.get(str(event.get("op")))
+            fold = folds.get(str(event.get("op")))
             if fold is not None and (self.header or event["op"] == "start"):
                 fold(event)
 
@@ -53,7 +61,7 @@ class Walk:
         if node is not None and event.get("answered"):
             if node["status"] == "answered":
                 node["history"].append({"answer": node["answer"], "score": node["score"]})
-            node.update(answer=event["answer"], score=event["score"], status="answered")
+            node.update(answer=event["answer"], score=event["score"], status="answered", by=event.get("by", ""))
         if node is not None:
             for query in event.get("follow_ups", ()):
                 self._follow_up(event["node"], query)
@@ -74,6 +82,13 @@ class Walk:
         if node["status"] == "frontier":
             node["status"] = "open"
 
+    def _round(self, event: Mapping[str, Any]) -> None:
+        self.rounds.append([id for id in event.get("nodes", ()) if id in self.graph])
+
+    def _asked(self, event: Mapping[str, Any]) -> None:
+        """What a model was asked for: added up, by stage too."""
+        self.usage = added(self.usage, event.get("usage", {}))
+
     def _follow_up(self, source: str, query: str) -> None:
         """A new node, or only an edge when this question is there already; nothing when it repeats itself."""
         query = clean_query(query)
@@ -90,7 +105,7 @@ class Walk:
         self.words[id] = words(query)
         self.graph.add_node(
             id, parent=parent, query=query, kind=kind, depth=depth, status="frontier", score=None, answer="",
-            history=[], context=[], entities=[], calls=0, tokens=0, after="",
+            by="", history=[], context=[], entities=[], calls=0, tokens=0, after="",
         )  # fmt: skip
         return id
 
@@ -188,6 +203,17 @@ class Walk:
         return (score is None, -(score or 0.0), id)
 
 
+def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The sum of two accounts, name by name, whatever is nested in them."""
+    total = dict(one)
+    for name, value in other.items():
+        if isinstance(value, Mapping):
+            total[name] = added(total.get(name, {}), value)
+        elif isinstance(value, int | float):
+            total[name] = total.get(name, 0) + value
+    return total
+
+
 def words(query: str) -> frozenset[str]:
     return frozenset(query_terms(query))
 
@@ -209,7 +235,10 @@ def clean_query(query: str) -> str:
 
 
 def read_score(value: object) -> tuple[float | None, str]:
-    """A score of 0 to 100, and a sentence when it is not what was sent. "85/100", "8/10", "85%" are understood."""
+    """A score of 0 to 100, and a sentence when it is not what was sent. "85/100", "8/10", "85%" are understood.
+
+    A fraction between 0 and 1 is a share of 100.
+    """
     if value is None or value == "":
         return None, ""
     if isinstance(value, bool):
@@ -219,6 +248,8 @@ def read_score(value: object) -> tuple[float | None, str]:
         return None, f"The score {str(value)[:40]!r} cannot be read, so this node has none and ranks last."
     number = float(match[1])
     score = number * 100 / int(match[2]) if match[2] else number
+    if not match[2] and 0 < number < 1 and "%" not in str(value):
+        return round(100 * number, 2), f"The score {str(value)[:40]!r} was read as {round(100 * number, 2):g} of 100."
     if score < 0 or score > 100:
         return min(max(score, 0.0), 100.0), f"The score {str(value)[:40]!r} was moved into 0 to 100."
     return round(score, 2), ""

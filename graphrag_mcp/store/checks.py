@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from graphrag_mcp.store.schema import TABLES
+from graphrag_mcp.store.schema import TABLES, VECTORS
 
 BATCH = 8_192  # rows taken apart at once
 
@@ -19,6 +19,8 @@ BATCH = 8_192  # rows taken apart at once
 def seal(table_name: str, table: pa.Table) -> pa.Table:
     """The rows in the columns of their schema, with `check` computed where the schema has it."""
     schema = TABLES[table_name]
+    if table_name in VECTORS.values():
+        return table.select(schema.names)
     if "check" not in schema.names:
         return table.select(schema.names).cast(schema)
     bare = pa.schema([field for field in schema if field.name != "check"])

@@ -22,10 +22,10 @@ from typing import Any
 
 from graphrag_mcp.errors import Busy, Damaged, NewerFormat
 
-FORMAT = 1
+FORMAT = 2
 KEEP_SECONDS = 600.0  # every generation younger than this stays readable,
 KEEP_LAST = 20  # and this many whatever their age
-FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1}
+FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1, "k": 1}
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +68,7 @@ def parse(raw: bytes, where: str) -> Manifest:
             f"{where} has format {body['format']}, this release reads up to {FORMAT}",
             "Upgrade graphrag-mcp, or index anew",
         )
+    body["next"] = {**FIRST_NUMBERS, **body.get("next", {})}  # an earlier release knew fewer kinds
     known = {item.name for item in fields(Manifest)}
     return Manifest(**{name: value for name, value in body.items() if name in known})
 

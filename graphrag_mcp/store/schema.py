@@ -41,12 +41,22 @@ TABLES: dict[str, pa.Schema] = {
     "mentions": pa.schema([
         ("key", S), ("text_unit_id", S), ("form", S), ("type", S), ("strong", B), ("count", I),
         ("sentences", pa.list_(I)), ("start", I), ("end", I), ("alias_of", S),
+        ("description", S), ("by", S),  # what a model or an agent said of it, and who; else ""
     ]),
-    # One row per (pair, text unit), only between entities; source_id < target_id.
+    # One row per (pair, text unit), only between entities; source_id < target_id. What a model said keeps the names it
+    # used, so that it can be resolved again; where both now mean one entity, the ids are "".
     "evidence": pa.schema([
         ("relationship_id", S), ("source_id", S), ("target_id", S), ("text_unit_id", S), ("weight", F),
-        ("start", I), ("end", I),
+        ("start", I), ("end", I), ("source_key", S), ("target_key", S), ("description", S), ("keywords", S),
     ]),
+    # What texts claim about names (only with a model, and when asked for). spans: of the quotes, in the text unit.
+    "claims": pa.schema([
+        ("id", S), ("n", I), ("text_unit_id", S), ("subject", S), ("object", S), ("subject_id", S), ("object_id", S),
+        ("type", S), ("status", S), ("start_date", S), ("end_date", S), ("description", S), ("quotes", LIST),
+        ("spans", pa.list_(I)), ("check", I),
+    ]),
+    # What a model still has to answer: kind is extract, claims (subject: a text unit), entity, relationship or report.
+    "pending": pa.schema([("id", S), ("kind", S), ("subject", S), ("uri", S), ("reason", S)]),
     "entities": pa.schema([
         ("id", S), ("n", I), ("key", S), ("title", S), ("type", S), ("description", S), ("aliases", LIST),
         ("names", LIST), ("frequency", I), ("degree", I), ("text_unit_ids", LIST), ("evidence", _EVIDENCE),
@@ -71,13 +81,23 @@ TABLES: dict[str, pa.Schema] = {
     "terms": pa.schema([("term", S), ("passages", I)]),
 }
 
+# Vectors of the rows of four tables, where an embedding model is configured. `sha` is of the text that was embedded;
+# `vector` is in truth a list of fixed size, whose length is the model's.
+VECTORS = {name: f"{name}_vectors" for name in ("passages", "entities", "relationships", "reports")}
+TABLES |= {name: pa.schema([("id", S), ("sha", S), ("vector", pa.list_(pa.float32()))]) for name in VECTORS.values()}
+
 # What one row is known by when it is replaced, the columns with a scalar index, and with full text.
-KEY = {"mentions": "text_unit_id", "evidence": "text_unit_id", "memberships": "entity_id", "terms": "term"}
+KEY = {
+    "mentions": "text_unit_id", "evidence": "text_unit_id", "claims": "text_unit_id", "memberships": "entity_id",
+    "terms": "term",
+}  # fmt: skip
 SCALAR = {
     "documents": ("id", "n", "uri"), "text_units": ("id", "n", "document_id"),
     "passages": ("id", "n", "document_id", "title_id"), "mentions": ("key", "text_unit_id"),
     "evidence": ("relationship_id", "text_unit_id"), "entities": ("id", "n"),
     "relationships": ("id", "n", "source_id", "target_id"), "communities": ("id", "n"),
     "memberships": ("entity_id",), "reports": ("id", "n"), "terms": ("term",),
+    "claims": ("text_unit_id", "subject_id", "object_id"), "pending": ("id",),
+    **{name: ("id",) for name in VECTORS.values()},
 }
 FULL_TEXT = {"passages": "terms", "entities": "terms", "reports": "terms"}

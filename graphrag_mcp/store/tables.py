@@ -28,7 +28,7 @@ from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.checks import BATCH, check_values, seal
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, TABLES
+from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, TABLES, VECTORS
 
 # Rows up to which searches keep a table in memory (a read then costs 0.2 ms instead of 2 to 5), some 100 MB each.
 HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 25_000, "relationships": 25_000}
@@ -289,7 +289,7 @@ def _change_table(database: Any, name: str, version: int, gone: Sequence[str], r
     if not gone and (rows is None or not rows.num_rows):
         return version
     key = KEY.get(name, "id")
-    if len(gone) > STATEMENT:
+    if len(gone) > STATEMENT and name not in VECTORS.values():
         wanted = pa.array(gone, TABLES[name].field(key).type)
         hit = sum(pc.sum(pc.is_in(b[key], wanted)).as_py() or 0 for b in table.search().select([key]).to_batches(BATCH))
         if hit * 2 > table.count_rows():  # writing what stays is less than marking what goes

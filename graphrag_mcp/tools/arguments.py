@@ -98,6 +98,22 @@ Cursor = Annotated[Text, Field(
     description="next_cursor of the page before",
     validation_alias=names("cursor", "next_cursor", "page", "page_token"),
 )]
+Answer = Annotated[Flag, Field(
+    description="true: the server's model answers, if it has one", validation_alias=names("answer", "generate_answer"),
+)]
+ResponseType = Annotated[Text, Field(
+    description='Form of that answer, e.g. "a table of 3 rows"', validation_alias=names("response_type", "answer_type"),
+)]
+Instructions = Annotated[Text, Field(
+    description="More wishes for it", validation_alias=names("instructions", "user_prompt", "system_prompt"),
+)]
+GeneralKnowledge = Annotated[Flag, Field(
+    description="It may add general knowledge, marked",
+    validation_alias=names("general_knowledge", "allow_general_knowledge"),
+)]
+Keywords = Annotated[Strings, Field(
+    description="Names and terms to look for too", validation_alias=names("keywords", "keyword", "terms"),
+)]
 SessionId = Annotated[Text, Field(
     description="From drift_search",
     validation_alias=names("session_id", "session", "sessionId", "drift_session", "id"),

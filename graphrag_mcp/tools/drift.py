@@ -1,7 +1,8 @@
 """DRIFT: an investigation as a graph of questions that the agent walks, one call per node.
 
 Takes a question, then per node the agent's answer, score and follow-ups; gives each next node's context. The
-session is a journal on disk (query/drift.py), so any process goes on with it.
+session is a journal on disk (query/drift.py), so any process goes on with it. On request the server's model answers a
+node, the whole walk, or joins the answers (query/drift_auto.py).
 """
 
 from __future__ import annotations
@@ -14,17 +15,31 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import NotFound
-from graphrag_mcp.tools.arguments import Budget6000, Corpus, Query, SessionId, Strings, Text, as_int, as_word, names
-from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, serve, too_long
+from graphrag_mcp.tools.arguments import (
+    Budget6000,
+    Corpus,
+    Flag,
+    Query,
+    SessionId,
+    Strings,
+    Text,
+    as_int,
+    as_word,
+    names,
+)
+from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, remark, serve, too_long
 from graphrag_mcp.types import DriftResult, Result
 
 if TYPE_CHECKING:
     from graphrag_mcp.query.drift import Drift
     from graphrag_mcp.store.tables import Snapshot
 
+ANSWER_SECONDS = 38.0  # for the model, within the call's own limit
+
 Mode = Annotated[
-    Literal["step"], BeforeValidator(lambda value: as_word(value) or "step"),
-    WithJsonSchema({"type": "string", "enum": ["step"]}), Field(description="You answer each node"),
+    Literal["step", "auto"], BeforeValidator(lambda value: as_word(value) or "step"),
+    WithJsonSchema({"type": "string", "enum": ["step", "auto"]}),
+    Field(description="step: you answer each node; auto: the server's model walks, if it has one"),
 ]
 Depth = Annotated[int, BeforeValidator(as_int(3)), Field(
     description="Levels of follow-ups, 1 to 6", validation_alias=names("depth", "max_depth"),
@@ -53,6 +68,12 @@ FollowUps = Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "s
 Prune = Annotated[Strings, Field(
     description="Frontier nodes to drop", validation_alias=names("prune", "pruned", "prune_ids"),
 )]
+Auto = Annotated[Flag, Field(
+    description="true: the server's model answers this node", validation_alias=names("auto", "let_model_answer"),
+)]
+Reduce = Annotated[Flag, Field(
+    description="true: the server's model joins the answers", validation_alias=names("reduce", "join"),
+)]
 OpenNext = Annotated[Text, Field(
     description='Node to open next; empty: the best; "none": none',
     validation_alias=names("open_next", "next", "next_node"),
@@ -71,12 +92,22 @@ async def drift_search(
     }  # fmt: skip
     inner, whole = budgets(max_tokens, 6000)
     app = ctx.request_context.lifespan_context.app
-    path = app.drift_path(f"drift-{secrets.token_hex(6)}")
+    name = f"drift-{secrets.token_hex(6)}"
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.drift import Drift
 
-        return Drift(snapshot, path).start(query, **limits, max_tokens=inner)
+        if mode == "auto":
+            from graphrag_mcp.query import drift_auto
+            from graphrag_mcp.query.answer import Wish
+
+            asker = app.asker(app.corpus_for_reading(corpus))
+            if asker.may_answer("drift_step"):
+                path = app.drift_path(drift_auto.session_name(snapshot, query, **limits))
+                wish = Wish(seconds=ANSWER_SECONDS)
+                return drift_auto.run(Drift(snapshot, path), query, asker, **limits, max_tokens=inner, wish=wish)
+            remark(drift_auto.NO_MODEL)
+        return Drift(snapshot, app.drift_path(name)).start(query, **limits, max_tokens=inner)
 
     late = too_long(DriftResult, "drift_search", "drift_search(query=...)")
     return await read(ctx, "drift_search", corpus, work, late, whole)
@@ -84,14 +115,21 @@ async def drift_search(
 
 async def drift_step(
     session_id: SessionId, node_id: NodeId, ctx: Ctx, answer: Answer = "", score: Score = None,
-    follow_ups: FollowUps = [], prune: Prune = [], open_next: OpenNext = "", max_tokens: Budget6000 = 6000,  # noqa: B006
+    follow_ups: FollowUps = [], prune: Prune = [], open_next: OpenNext = "", auto: Auto = False,  # noqa: B006
+    max_tokens: Budget6000 = 6000,
 ) -> Annotated[CallToolResult, DriftResult]:
     """Record your answer, score and follow-up questions for a node, and get the next node's context in the same call.
     Sending it twice changes nothing."""
     inner, whole = budgets(max_tokens, 6000)
 
     def work(app: App) -> Result:
-        session = _session(app, session_id)
+        session, corpus = _session(app, session_id)
+        if auto and not answer.strip():
+            from graphrag_mcp.query.drift_auto import answer_node
+
+            return answer_node(
+                session, node_id, app.asker(corpus), open_next=open_next, max_tokens=inner, seconds=ANSWER_SECONDS
+            )
         return session.step(node_id, answer, score, follow_ups, prune, open_next, max_tokens=inner)
 
     late = too_long(DriftResult, "drift_step", "drift_step(...) with the same arguments")
@@ -99,16 +137,25 @@ async def drift_step(
 
 
 async def drift_finish(
-    session_id: SessionId, ctx: Ctx, max_tokens: Budget6000 = 6000
+    session_id: SessionId, ctx: Ctx, reduce: Reduce = False, max_tokens: Budget6000 = 6000
 ) -> Annotated[CallToolResult, DriftResult]:
     """The answers of a DRIFT session, ranked and cited, to write the final answer from. The session stays open."""
     inner, whole = budgets(max_tokens, 6000)
     late = too_long(DriftResult, "drift_finish", "drift_finish(session_id=...)")
-    return await serve(ctx, "drift_finish", lambda app: _session(app, session_id).finish(max_tokens=inner), late, whole)
+
+    def work(app: App) -> Result:
+        session, corpus = _session(app, session_id)
+        if reduce:
+            from graphrag_mcp.query import drift_auto
+
+            return drift_auto.reduce(session, app.asker(corpus), max_tokens=inner, seconds=ANSWER_SECONDS)
+        return session.finish(max_tokens=inner)
+
+    return await serve(ctx, "drift_finish", work, late, whole)
 
 
-def _session(app: App, session_id: str) -> Drift:
-    """The session on the newest generation of the corpus that it began in."""
+def _session(app: App, session_id: str) -> tuple[Drift, str]:
+    """The session on the newest generation of the corpus that it began in, and that corpus."""
     from graphrag_mcp.query.drift import Drift
     from graphrag_mcp.store import sessions
 
@@ -116,4 +163,4 @@ def _session(app: App, session_id: str) -> Drift:
     corpus = next((str(event.get("corpus", "")) for event in sessions.read(path) if event.get("op") == "start"), "")
     if not corpus:
         raise NotFound(f"there is no DRIFT session {session_id[:60]!r}", 'Start one with drift_search(query="...")')
-    return Drift(app.snapshot(corpus), path)
+    return Drift(app.snapshot(corpus), path), corpus

@@ -1,22 +1,44 @@
 """The searches: questions in, cited context out.
 
-Takes a question and a budget; gives the passages, entities or reports that answer it. Each tool is one call of
-query/*; nothing is computed here.
+Takes a question and a budget; gives the passages, entities or reports that answer it, and a model's answer where one
+is asked for; its words go out as progress while it writes. Each tool is one call of query/*; nothing is computed here.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Annotated
 
+import anyio
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field
 
-from graphrag_mcp.tools.arguments import Budget4000, Budget6000, Corpus, Cursor, Format, Query, as_int, names
+from graphrag_mcp.tools.arguments import (
+    Answer,
+    Budget4000,
+    Budget6000,
+    Corpus,
+    Cursor,
+    Format,
+    GeneralKnowledge,
+    Instructions,
+    Keywords,
+    Query,
+    ResponseType,
+    as_int,
+    names,
+)
 from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, too_long
 from graphrag_mcp.types import Result, SearchResult
 
 if TYPE_CHECKING:
+    from graphrag_mcp.ask import Asker
     from graphrag_mcp.store.tables import Snapshot
+
+ANSWER_SECONDS = 38.0  # for the model, so that what it has not finished is said before the call's own limit
+TELL_EVERY = 0.5  # seconds between two progress messages
 
 Level = Annotated[int, BeforeValidator(as_int(-1)), Field(
     description="-1 picks reports by relevance; 0 is the coarsest level, higher is finer",
@@ -26,39 +48,51 @@ Level = Annotated[int, BeforeValidator(as_int(-1)), Field(
 
 async def local_search(
     query: Query, ctx: Ctx, corpus: Corpus = "", max_tokens: Budget6000 = 6000, response_format: Format = "concise",
-    cursor: Cursor = "",
+    cursor: Cursor = "", keywords: Keywords = [], answer: Answer = False, response_type: ResponseType = "",  # noqa: B006
+    instructions: Instructions = "", general_knowledge: GeneralKnowledge = False,
 ) -> Annotated[CallToolResult, SearchResult]:
     """Answer a specific question about people, things, events or details: the best passages with their entities
     and relationships, each with an id to cite. Start here."""
     inner, whole = budgets(max_tokens, 6000)
+    pieces: list[str] = []
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.local import local_search as search
 
-        return search(snapshot, query, max_tokens=inner, response_format=response_format, cursor=cursor)
+        return search(
+            snapshot, query, max_tokens=inner, response_format=response_format, cursor=cursor, keywords=keywords,
+            asker=_asker(ctx, corpus, answer), answer=answer, response_type=response_type, instructions=instructions,
+            general_knowledge=general_knowledge, on_text=pieces.append, seconds=ANSWER_SECONDS,
+        )
 
     late = too_long(SearchResult, "local_search", "search_text(query=...)")
-    return await read(ctx, "local_search", corpus, work, late, whole)
+    call = read(ctx, "local_search", corpus, work, late, whole)
+    return await (told(ctx, pieces, call) if answer else call)
 
 
 async def global_search(
     query: Query, ctx: Ctx, corpus: Corpus = "", level: Level = -1, max_tokens: Budget6000 = 6000,
-    response_format: Format = "concise", cursor: Cursor = "",
+    response_format: Format = "concise", cursor: Cursor = "", answer: Answer = False, response_type: ResponseType = "",
+    instructions: Instructions = "", general_knowledge: GeneralKnowledge = False,
 ) -> Annotated[CallToolResult, SearchResult]:
     """Answer a question about the whole corpus (main themes, overview, trends): points from the community reports
     that matter most, with citations."""
     wanted = clamp("level", level, -1, 30)
     inner, whole = budgets(max_tokens, 6000)
+    pieces: list[str] = []
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.global_ import global_search as search
 
         return search(
-            snapshot, query, level=wanted, max_tokens=inner, response_format=response_format, cursor=cursor
+            snapshot, query, level=wanted, max_tokens=inner, response_format=response_format, cursor=cursor,
+            asker=_asker(ctx, corpus, answer), answer=answer, response_type=response_type, instructions=instructions,
+            general_knowledge=general_knowledge, on_text=pieces.append, seconds=ANSWER_SECONDS,
         )
 
     late = too_long(SearchResult, "global_search", "local_search(query=...)")
-    return await read(ctx, "global_search", corpus, work, late, whole)
+    call = read(ctx, "global_search", corpus, work, late, whole)
+    return await (told(ctx, pieces, call) if answer else call)
 
 
 async def search_text(
@@ -76,3 +110,47 @@ async def search_text(
 
     late = too_long(SearchResult, "search_text", "local_search(query=...)")
     return await read(ctx, "search_text", corpus, work, late, whole)
+
+
+# ---- a model's answer -------------------------------------------------------------------------------
+
+
+def _asker(ctx: Ctx, corpus: str, wanted: bool) -> Asker | None:
+    """The one door to models, only where an answer is wanted."""
+    app = ctx.request_context.lifespan_context.app
+    return app.asker(app.corpus_for_reading(corpus)) if wanted else None
+
+
+async def told(ctx: Ctx, pieces: list[str], call: Awaitable[CallToolResult]) -> CallToolResult:
+    """The call's result; what gathers in `pieces` meanwhile goes out as progress, at most twice a second.
+
+    Progress counts characters, so it only grows; a host that gave no token is sent nothing.
+    """
+    sent, last = 0, 0.0
+
+    async def tell() -> None:
+        nonlocal sent, last
+        upto = len(pieces)  # the model goes on writing
+        new = "".join(pieces[sent:upto])
+        if new and time.monotonic() - last >= TELL_EVERY:
+            sent, last = upto, time.monotonic()
+            await ctx.report_progress(sum(map(len, pieces[:upto])), None, new)
+
+    async def keep_telling() -> None:
+        while True:
+            await anyio.sleep(TELL_EVERY / 5)
+            await tell()
+
+    refused: ToolError | None = None
+    result: CallToolResult | None = None
+    async with anyio.create_task_group() as group:
+        group.start_soon(keep_telling)
+        try:
+            result = await call
+        except ToolError as error:  # outside the group, which would wrap it
+            refused = error
+        group.cancel_scope.cancel()
+    if refused is not None or result is None:
+        raise refused or ToolError("the search gave no result. Try it again.")
+    await tell()
+    return result

@@ -1,0 +1,381 @@
+"""The one door to models: a question is looked up in the answer book, else asked, else answered without.
+
+Takes `Ask`s (a rendered prompt, how to read a reply, what to do when nobody answers); gives `Answer`s. Three kinds of
+answerer exist (a model, the calling agent, nobody), and no algorithm above knows which one it had: each is
+straight-line code around `await asker.ask(...)`. Only replies that could be read are written into the book, before
+anybody builds on them; what `without` gives never is. Knows no prompt, no table and no protocol.
+
+Coroutines run on one event loop in a thread of its own, so that the engine's functions stay ordinary functions:
+they `start` work, go on, and take its result when they need it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from graphrag_mcp.ask_limits import Budget, Gate, Spent
+from graphrag_mcp.errors import GraphRAGError, ModelError
+from graphrag_mcp.seams import ChatModel, EmbeddingModel, Message, Usage
+
+if TYPE_CHECKING:
+    from graphrag_mcp.settings import Settings
+    from graphrag_mcp.store.answers import AnswerBook, Stored
+
+T = TypeVar("T")
+R = TypeVar("R")
+EMBED_CHARACTERS = 24_000  # of the texts of one embedding call together: some 6,000 tokens, which every server takes
+LATER = 10  # the priority of embeddings: they fill the pauses of the chat
+NO_MODEL, BUDGET, STOPPED = "no model", "budget", "stopped"
+
+log = logging.getLogger(__name__)
+
+
+class BadReply(Exception):
+    """A reply that cannot be used; its text is the reason in a few words, without anything of the reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Generic[T]):
+    """One question. `parse` is pure and raises BadReply; `without` is the result when nobody answers."""
+
+    kind: str
+    messages: tuple[Message, ...]
+    parse: Callable[[str], T]
+    without: Callable[[], T]
+    schema: Mapping[str, Any] | None = None
+    max_output: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """`by` is "llm:<model>" or "agent:<name>", "" when `without` was used; then `reason` says why."""
+
+    value: T
+    by: str = ""
+    reason: str = ""
+    fresh: bool = False  # a call was made for it now
+    raw: str = ""  # the reply as it stands in the book
+
+
+def key_of(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> str:
+    """What a question is known by in the book: its words and the form wanted; neither model nor generation."""
+    body = [[[message.role, message.content] for message in messages], schema]
+    return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
+
+
+class Asker:
+    """One per corpus and run. Every method may be called from any thread; coroutines run on the asker's own loop."""
+
+    def __init__(
+        self, book: AnswerBook | None, chat: ChatModel | None, embedder: EmbeddingModel | None, *,
+        budget: Budget | None = None, concurrency: int = 25, batch: int = 64, refresh: bool = False,
+    ) -> None:  # fmt: skip
+        self._book, self._chat, self._embedder = book, chat, embedder
+        self._budget, self._batch, self._refresh = budget or Budget(), batch, refresh
+        self._gate = Gate(concurrency)
+        self._spent = Spent()
+        self._off = "" if chat else NO_MODEL
+        self._embed_off = "" if embedder else NO_MODEL
+        self._flying: dict[str, asyncio.Future[None]] = {}
+        self._waiting: list[tuple[Stored | _Vectors, asyncio.Future[None]]] = []
+        self._writer: asyncio.Task[None] | None = None
+        self._asked: set[str] = set()  # keys asked anew in this run, when refreshing
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._starting = threading.Lock()
+        self._has: dict[str, bool] = {}
+        self.broken: list[str] = []  # reasons for which calls gave no answer
+
+    # ---- what there is --------------------------------------------------------------------------
+
+    @property
+    def on(self) -> bool:
+        """A chat model is configured and has not failed for good."""
+        return not self._off
+
+    @property
+    def embeds(self) -> bool:
+        return not self._embed_off
+
+    @property
+    def model(self) -> str:
+        return self._chat.name if self._chat else ""
+
+    @property
+    def embedding_model(self) -> str:
+        return self._embedder.name if self._embedder else ""
+
+    @property
+    def why_off(self) -> str:
+        """Why no chat model answers: "no model", or what it said when it refused for good."""
+        return self._off
+
+    @property
+    def exhausted(self) -> bool:
+        """The budget of this run is spent."""
+        return self._budget.spent(self._spent)
+
+    def may_answer(self, kind: str) -> bool:
+        """Could a question of this kind be answered at all: by a model, or from the book?"""
+        if self._chat is not None:
+            return True
+        if kind not in self._has:
+            self._has[kind] = self._book is not None and self._book.has(kind)
+        return self._has[kind]
+
+    def answered(self, key: str) -> bool:
+        """Does the book hold an answer to this question?"""
+        return self._book is not None and bool(self._book.get(key))
+
+    @property
+    def budget(self) -> Budget:
+        return self._budget
+
+    def spent(self) -> Spent:
+        return self._spent
+
+    # ---- running --------------------------------------------------------------------------------
+
+    def start(self, work: Coroutine[Any, Any, R]) -> Future[R]:
+        """Run straight-line async code on the asker's loop; the result is a future of the calling thread's kind."""
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="asker", daemon=True).start()
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def wait(self, work: Coroutine[Any, Any, R]) -> R:
+        """`start`, and its result."""
+        return self.start(work).result()
+
+    def stop(self) -> None:
+        """Ask nothing more; what is in flight is given up, what has been answered is in the book."""
+        self._off = self._off or STOPPED
+        self._embed_off = self._embed_off or STOPPED
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(_cancel_all)
+
+    def close(self) -> None:
+        """End the loop and close what it holds. The book stays usable for others."""
+        if self._loop is not None:
+            self.stop()
+            try:
+                asyncio.run_coroutine_threadsafe(self._closing(), self._loop).result(10)
+            except Exception as error:  # a connection that does not close cleanly is no reason to fail
+                log.debug("closing a model: %r", error)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop = None
+        if self._book is not None:
+            self._book.close()
+
+    async def _closing(self) -> None:
+        for model in (self._chat, self._embedder):
+            if model is not None:
+                await model.close()
+
+    # ---- asking ---------------------------------------------------------------------------------
+
+    async def ask(self, ask: Ask[T], *, on_text: Callable[[str], None] | None = None) -> Answer[T]:
+        """The book, else the model (once more when its reply cannot be used), else `without`; never raises for a model.
+
+        Two questions with the same words at the same time are one call.
+        """
+        key = key_of(ask.messages, ask.schema)
+        while key in self._flying:
+            await asyncio.shield(self._flying[key])
+        known = self._known(ask, key)
+        if known is not None:
+            return known
+        if self._off:
+            return Answer(ask.without(), reason=self._off)
+        landed = self._flying[key] = asyncio.get_running_loop().create_future()
+        try:
+            async with self._gate.slot(0):
+                return await self._call(ask, key, on_text)
+        finally:
+            del self._flying[key]
+            landed.set_result(None)
+
+    def _known(self, ask: Ask[T], key: str) -> Answer[T] | None:
+        if self._book is None or (self._refresh and self.on and key not in self._asked):
+            return None
+        for stored in self._book.get(key, f"llm:{self.model}"):
+            try:
+                return Answer(ask.parse(stored.text), stored.answerer, raw=stored.text)
+            except BadReply as error:  # written by a release that read replies differently
+                log.debug("an answer in the book cannot be read (%s)", error)
+        return None
+
+    async def _call(self, ask: Ask[T], key: str, on_text: Callable[[str], None] | None) -> Answer[T]:
+        from graphrag_mcp.store.answers import Stored
+
+        assert self._chat is not None
+        reason = ""
+        usage = Usage()
+        for _ in range(2):
+            if self._off or self.exhausted:
+                return Answer(ask.without(), reason=reason or self._off or BUDGET)
+            try:
+                reply = await self._complete(ask, reason, on_text)
+            except ModelError as error:
+                reason = error.what
+                self.broken.append(reason)
+                if error.final:
+                    self._off = str(error)
+                return Answer(ask.without(), reason=reason)
+            usage = reply.usage
+            try:
+                value = ask.parse(reply.text)
+            except BadReply as error:
+                reason = "the reply was cut off" if reply.finish == "length" else str(error) or "unusable reply"
+                continue
+            by = f"llm:{self.model}"
+            await self._write(Stored(key, by, ask.kind, reply.text, usage.prompt_tokens, usage.output_tokens))
+            self._asked.add(key)
+            return Answer(value, by, fresh=True, raw=reply.text)
+        self.broken.append(reason)
+        return Answer(ask.without(), reason=reason)
+
+    async def _complete(self, ask: Ask[T], reason: str, on_text: Callable[[str], None] | None) -> Any:
+        messages = list(ask.messages)
+        if reason:  # the same words again would often get the same reply
+            last = messages[-1]
+            note = f"\n\nA first reply could not be used ({reason}). Keep exactly to the format asked for."
+            messages[-1] = Message(last.role, last.content + note)
+        self._spent.calls += 1
+        counts = self._spent.by_stage.setdefault(ask.kind, Counter())
+        counts["calls"] += 1
+        assert self._chat is not None
+        reply = await self._chat.complete(messages, schema=ask.schema, max_output=ask.max_output, on_text=on_text)
+        self._count(counts, reply.usage, self._budget.price_prompt)
+        return reply
+
+    def _count(self, counts: Counter[str], usage: Usage, price: float) -> None:
+        spent = self._spent
+        counts["prompt_tokens"] += usage.prompt_tokens
+        counts["output_tokens"] += usage.output_tokens
+        spent.prompt_tokens += usage.prompt_tokens
+        spent.output_tokens += usage.output_tokens
+        spent.cost += (usage.prompt_tokens * price + usage.output_tokens * self._budget.price_output) / 1_000_000
+
+    # ---- vectors --------------------------------------------------------------------------------
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes | None]:
+        """float32 vectors of texts, from the book or in batches from the model; None where there is none."""
+        keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in texts]
+        if self._embedder is None:
+            return [None] * len(texts)
+        found = self._book.vectors(list(dict.fromkeys(keys)), self._embedder.name) if self._book else {}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        for made in await asyncio.gather(*(self._embed(batch) for batch in self._batches(missing))):
+            found.update(made)
+        return [found.get(key) for key in keys]
+
+    def _batches(self, missing: Mapping[str, str]) -> list[dict[str, str]]:
+        batches: list[dict[str, str]] = []
+        size = 0
+        for key, text in missing.items():
+            if not batches or len(batches[-1]) >= self._batch or size + len(text) > EMBED_CHARACTERS:
+                batches.append({})
+                size = 0
+            batches[-1][key] = text
+            size += len(text)
+        return batches
+
+    async def _embed(self, batch: Mapping[str, str]) -> dict[str, bytes]:
+        assert self._embedder is not None
+        async with self._gate.slot(LATER):
+            if self._embed_off or self.exhausted:
+                return {}
+            self._spent.calls += 1
+            counts = self._spent.by_stage.setdefault("embedding", Counter())
+            counts["calls"] += 1
+            try:
+                made = await self._embedder.embed(list(batch.values()))
+            except ModelError as error:
+                self.broken.append(error.what)
+                if error.final:
+                    self._embed_off = str(error)
+                return {}
+        self._count(counts, made.usage, self._budget.price_embedding)
+        vectors = dict(zip(batch, made.vectors, strict=True))
+        await self._write(_Vectors(self._embedder.name, vectors, made.usage.prompt_tokens))
+        return vectors
+
+    # ---- the book -------------------------------------------------------------------------------
+
+    async def _write(self, entry: Stored | _Vectors) -> None:
+        """Durable when this returns. Answers that arrive together are written together: one flush for all of them."""
+        if self._book is None:
+            return
+        loop = asyncio.get_running_loop()
+        written: asyncio.Future[None] = loop.create_future()
+        self._waiting.append((entry, written))
+        if self._writer is None:
+            self._writer = loop.create_task(self._flush())
+        await asyncio.shield(written)
+
+    async def _flush(self) -> None:
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting, []
+                try:
+                    await asyncio.to_thread(self._put, [entry for entry, _ in batch])
+                except GraphRAGError as error:
+                    for _, written in batch:
+                        written.set_exception(error)
+                    continue
+                for _, written in batch:
+                    written.set_result(None)
+        finally:
+            self._writer = None
+
+    def _put(self, entries: Sequence[Stored | _Vectors]) -> None:
+        assert self._book is not None
+        answers = [entry for entry in entries if not isinstance(entry, _Vectors)]
+        if answers:
+            self._book.put(answers)
+        for entry in entries:
+            if isinstance(entry, _Vectors):
+                self._book.put_vectors(entry.model, entry.vectors, entry.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    model: str
+    vectors: Mapping[str, bytes]
+    tokens: int
+
+
+def _cancel_all() -> None:
+    for task in asyncio.all_tasks():
+        task.cancel()
+
+
+def open_asker(folder: Path, settings: Settings, *, limited: bool = True, refresh: bool = False) -> Asker:
+    """The asker of a corpus as the settings name its models; `limited`: the budgets of the settings hold for it."""
+    from graphrag_mcp.store.answers import AnswerBook
+
+    chat = embedder = None
+    if settings.chat_model or settings.embedding_model:
+        from graphrag_mcp.models.limits import Limits
+        from graphrag_mcp.models.openai_api import chat_from, embedder_from
+
+        limits = Limits(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
+        chat, embedder = chat_from(settings, limits=limits), embedder_from(settings, limits=limits)
+    s = settings
+    prices = (s.price_prompt, s.price_output, s.price_embedding)
+    budget = Budget(*((s.max_calls, s.max_tokens, s.max_cost) if limited else (0, 0, 0.0)), *prices)
+    return Asker(
+        AnswerBook(folder), chat, embedder, budget=budget, concurrency=s.concurrency, batch=s.embedding_batch,
+        refresh=refresh,
+    )  # fmt: skip

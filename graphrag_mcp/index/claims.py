@@ -1,0 +1,343 @@
+"""Claims of a text unit by a model: who is said to have done what, when, how sure it is, in which words of the text.
+
+Takes an asker and a unit's text; gives `Claim`s whose quotes all stand in that text, as its own characters. A claim
+without such a quote is not kept. Reads replies as forgivingly as records.py does. Knows nothing of other units and of
+the graph; subjects and objects are names as the model gave them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from graphrag_mcp import prompts
+from graphrag_mcp.ask import Ask, BadReply
+from graphrag_mcp.index.extract_llm import end_of, folded_with_starts, guarded, language_rule, shown
+from graphrag_mcp.index.replies import FULL, clean, clean_name, json_items, plain_reply, split_fields, unescaped
+from graphrag_mcp.seams import Message
+from graphrag_mcp.text import is_cjk, normalise_name
+from graphrag_mcp.types import content_id
+
+if TYPE_CHECKING:
+    from graphrag_mcp.ask import Asker
+    from graphrag_mcp.settings import Settings
+
+VERSION = "claims-1"
+STATUSES = ("TRUE", "FALSE", "SUSPECTED")
+MOST_CLAIMS, MOST_QUOTES, MOST_PIECES = 200, 20, 5000
+LONGEST_NAME, LONGEST_TYPE, LONGEST_DESCRIPTION, LONGEST_QUOTE = 200, 80, 4000, 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`object` "NONE" when unknown; dates ISO 8601 or "". `text[start:end]` of each of `spans` is the quote there."""
+
+    subject: str
+    object: str
+    type: str
+    status: str
+    start_date: str
+    end_date: str
+    description: str
+    quotes: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimParams:
+    """What claims depend on."""
+
+    entity_specs: tuple[str, ...]
+    description: str
+    language: str
+    gleanings: str
+    template: Template
+    more: Template
+
+    @property
+    def fingerprint(self) -> str:
+        words = (self.template.template, self.more.template, self.description, self.language, self.gleanings)
+        return content_id(VERSION, *words, *self.entity_specs)
+
+    def prompt(self, text: str) -> str:
+        return self.template.substitute(
+            entity_specs=", ".join(self.entity_specs), claim_description=self.description,
+            language=language_rule(self.language), text=guarded(text),
+        )  # fmt: skip
+
+
+def params_from(settings: Settings, corpus_folder: Path | None) -> ClaimParams:
+    """From the settings and the corpus's own prompts, where it has some."""
+    return ClaimParams(
+        entity_specs=tuple(" ".join(one.split()) for one in settings.claims_entity_specs),
+        description=" ".join(settings.claims_description.split()),
+        language=" ".join(settings.output_language.split())[:60],
+        gleanings=settings.gleanings,
+        template=prompts.load("claims", corpus_folder),
+        more=prompts.load("extract_more", corpus_folder),
+    )
+
+
+# ---- asking ---------------------------------------------------------------------------------------
+
+
+async def claims_of_unit(
+    asker: Asker, text: str, params: ClaimParams, dropped: Counter[str] | None = None
+) -> tuple[list[Claim], str]:
+    """The claims in `text`, and why there was no answer ("" when there was one). `dropped` counts what was not kept.
+
+    With gleanings `auto` a second pass follows only a reply that was cut off.
+    """
+    counts = Counter[str]() if dropped is None else dropped
+    messages: tuple[Message, ...] = (Message("user", params.prompt(text)),)
+    answer = await asker.ask(Ask("claims", messages, lambda reply: read_claims(reply, text), lambda: None))
+    if answer.value is None:
+        return [], answer.reason
+    claims, complete, lost = answer.value
+    counts.update(lost)
+    for _ in range(1 if params.gleanings == "auto" else int(params.gleanings)):
+        if params.gleanings == "auto" and complete:
+            break
+        messages += (Message("assistant", shown(answer.raw)), Message("user", params.more.substitute()))
+        answer = await asker.ask(Ask("glean", messages, lambda reply: read_claims(reply, text), lambda: None))
+        if answer.value is None:
+            break
+        more, complete, lost = answer.value
+        counts.update(lost)
+        before = claims
+        claims = merged(claims, more)
+        if claims == before:
+            break
+    return claims, ""
+
+
+def merged(claims: list[Claim], more: list[Claim]) -> list[Claim]:
+    """`claims` with those of a further reply: the longer of two with one subject, object, type and quote stays."""
+    kept = {_identity(claim): claim for claim in claims}
+    for claim in more:
+        old = kept.get(_identity(claim))
+        if old is None or len(claim.description) > len(old.description):
+            kept[_identity(claim)] = claim
+    return list(kept.values())[:MOST_CLAIMS]
+
+
+def _identity(claim: Claim) -> tuple[object, ...]:
+    return normalise_name(claim.subject), normalise_name(claim.object), claim.type, claim.spans[:1]
+
+
+# ---- reading a reply ------------------------------------------------------------------------------
+
+_BETWEEN = re.compile(r"[)）\]]?[ \t]{0,8}##|[)）\]][ \t,]{0,8}\n\s{0,9}(?=[(（\[])")
+_LINES = re.compile(r"\n\s{0,9}(?=[^\n]{1,300}?" + FULL + ")")
+_DELIMITER = re.compile(FULL)
+_NO_CLAIMS = re.compile(r"\[\s{0,9}\]|\{\s{0,99}\"claims?\"\s{0,9}:\s{0,9}\[\s{0,9}\]", re.IGNORECASE)
+_QUOTE_ENDS = re.compile(r"[\"”]\s{0,9}[,;]?\s{0,9}[\"“]|\n| \| |\.\.\.|…")
+_NOTHING = frozenset(("", "none", "unknown", "n/a", "na", "null", "nil", "-", "not specified", "无", "未知"))
+_FIELDS = {
+    "subject": "subject subjectid subjectentity subjectname entity source".split(),
+    "object": "object objectid objectentity objectname target".split(),
+    "type": "type claimtype category".split(),
+    "status": "status claimstatus".split(),
+    "start": "startdate start claimstartdate date from".split(),
+    "end": "enddate end claimenddate to until".split(),
+    "description": "description claimdescription claim details".split(),
+    "quotes": "quotes quote sourcetext claimsourcetext evidence text".split(),
+}  # fmt: skip
+Raw = tuple[str, str, str, str, str, str, str, list[str]]  # the fields in the order of the prompt
+
+
+def parse_claims(reply: str, text: str, dropped: Counter[str] | None = None) -> list[Claim]:
+    """The claims of `reply` that `text` bears out; `dropped` counts the others by reason. Raises BadReply."""
+    claims, _, lost = read_claims(reply, text)
+    if dropped is not None:
+        dropped.update(lost)
+    return claims
+
+
+def read_claims(reply: str, text: str) -> tuple[list[Claim], bool, Counter[str]]:
+    """Claims, whether the reply was complete, and what was dropped why. Raises BadReply when nothing usable is in it.
+
+    Claims that quote nothing of the text are dropped, not doubted: that a model made them up is all that is known.
+    """
+    plain, marked = plain_reply(reply)
+    lost: Counter[str] = Counter()
+    raws: list[Raw] = []
+    closed = False
+    if not _DELIMITER.search(plain) and ("{" in plain or "[" in plain):
+        items, closed = json_items(plain)
+        raws = [raw for _, item in items if isinstance(item, dict) and (raw := _from_json(item))]
+        closed = closed and (bool(raws) or _NO_CLAIMS.match(plain) is not None)
+    else:
+        for body in _pieces(unescaped(plain)):
+            if raw := _from_tuple(body):
+                raws.append(raw)
+            elif _DELIMITER.search(body):
+                lost["malformed"] += 1
+    claims: dict[tuple[object, ...], Claim] = {}
+    for raw in raws[: 10 * MOST_CLAIMS]:
+        if claim := _checked(raw, text, lost):
+            claims.setdefault((*_identity(claim), claim.description), claim)
+    if not raws or not (claims or marked or closed):
+        _reject(plain, marked or closed, lost)
+    return list(claims.values())[:MOST_CLAIMS], marked or closed, lost
+
+
+def _reject(plain: str, complete: bool, lost: Counter[str]) -> None:
+    if lost or not complete:
+        raise BadReply("no usable claim" if lost else "no claims" if plain else "empty reply")
+    if len(plain) > 60 and plain[0] not in "{[":
+        raise BadReply("prose instead of claims")
+
+
+def _pieces(plain: str) -> list[str]:
+    """The records' texts without their outer brackets."""
+    found: list[str] = []
+    for piece in _BETWEEN.split(plain, MOST_PIECES):
+        if not (whole := piece.strip()):
+            continue
+        lines = _LINES.split(whole) if whole.count("\n") and len(_DELIMITER.findall(whole)) > 12 else [whole]
+        for line in lines if all(len(_DELIMITER.findall(line)) > 4 for line in lines) else [whole]:
+            first = _DELIMITER.search(line)
+            body = line[line.rfind("\n", 0, first.start()) + 1 if first else 0 :].strip().lstrip("*- ")
+            end = re.search(r"[)）]\s{0,9}\n\s{0,9}(?![^\n]*" + FULL + ")", body[-3000:])
+            if end and body[:1] in "(（[":
+                body = body[: max(0, len(body) - 3000) + end.start()]  # prose after the last record
+            found.append(body[1:].removesuffix(")").removesuffix("）") if body[:1] in ("(", "（", "[") else body)
+    return found[:MOST_PIECES]
+
+
+def _from_tuple(body: str) -> Raw | None:
+    """Fields by their places, told from where the status stands; None for what is no claim."""
+    fields = [field.strip() for field in split_fields(body, 5)]
+    if fields and fields[0].strip("\"'“” ").lower() in ("claim", "covariate"):
+        fields = fields[1:]
+    at = next((index for index, field in enumerate(fields[:6]) if _status(field) in STATUSES), 3)
+    if len(fields) <= at + 1 or at < 1:
+        return None
+    subject, *middle = fields[:at] if at < 4 else [fields[0], " ".join(fields[1 : at - 1]), fields[at - 1]]
+    other, kind = (middle + ["", ""])[:2] if len(middle) != 1 else ("NONE", middle[0])
+    rest = fields[at + 1 :]
+    dates, rest = rest[: (count := _dates(rest))], rest[count:]
+    if not rest:
+        return None
+    start, end = (dates + ["", ""])[:2]
+    return subject, other, kind, fields[at], start, end, rest[0], rest[1:]
+
+
+def _dates(rest: list[str]) -> int:
+    """How many of the first two fields after the status are dates; with four or more, by their places."""
+    if len(rest) > 3 and max(len(rest[0]), len(rest[1])) <= 60:
+        return 2
+    dated = [field.strip("\"' ").lower() in _NOTHING or iso_date(field) != "" for field in [*rest[:2], "x", "x"]]
+    return dated.index(False)
+
+
+def _from_json(item: dict[str, Any]) -> Raw | None:
+    values = {re.sub(r"[\s_-]", "", str(name).lower()): value for name, value in item.items() if value is not None}
+
+    def one(field: str) -> Any:
+        return next((values[name] for name in _FIELDS[field] if name in values), "")
+
+    if not one("subject") or not one("description"):
+        return None
+    quotes = one("quotes")
+    many = [str(quote) for quote in quotes] if isinstance(quotes, list) else [str(quotes)] if quotes else []
+    words = [str(one(field)) for field in ("subject", "object", "type", "status", "start", "end", "description")]
+    return words[0], words[1], words[2], words[3], words[4], words[5], words[6], many
+
+
+def _status(value: str) -> str:
+    return value.strip(" \t\n\"'“”`*.").upper()
+
+
+def _checked(raw: Raw, text: str, lost: Counter[str]) -> Claim | None:
+    subject, other = clean_name(raw[0])[:LONGEST_NAME], clean_name(raw[1])[:LONGEST_NAME]
+    description = clean(raw[6], LONGEST_DESCRIPTION)
+    if subject.lower() in _NOTHING:
+        lost["no subject"] += 1
+        return None
+    if not re.search(r"\w", description):
+        lost["no description"] += 1
+        return None
+    if not raw[7]:
+        lost["no quote"] += 1
+        return None
+    spans = quoted(text, raw[7])
+    if not spans:
+        lost["invented quote"] += 1
+        return None
+    start, end = iso_date(raw[4]), iso_date(raw[5])
+    for said, date in ((raw[4], start), (raw[5], end)):
+        if not date and said.strip(" \"'.").lower() not in _NOTHING:
+            lost["bad date"] += 1
+    if start and end and end[:10] < start[:10]:
+        lost["bad date"] += 1
+        end = ""
+    kind = clean(raw[2], LONGEST_TYPE).strip(" .()\"'").upper()
+    return Claim(
+        subject, "NONE" if other.lower() in _NOTHING else other, kind if kind.lower() not in _NOTHING else "OTHER",
+        _status(raw[3]) if _status(raw[3]) in STATUSES else "SUSPECTED", start, end, description,
+        tuple(text[begin:stop] for begin, stop in spans), tuple(spans),
+    )  # fmt: skip
+
+
+def quoted(text: str, quotes: list[str]) -> list[tuple[int, int]]:
+    """Where the quotes stand, each once, in the order given: whatever case, blanks and kind of quotation marks."""
+    folded, starts = folded_with_starts(text)
+    spans: dict[tuple[int, int], None] = {}
+    for quote in quotes[:MOST_QUOTES]:
+        whole = _place(text, folded, starts, quote)
+        parts = [] if whole else _QUOTE_ENDS.split(quote[:20_000])[:MOST_QUOTES]  # several in one field, or shortened
+        for span in [whole] if whole else [_place(text, folded, starts, part) for part in parts]:
+            if span:
+                spans[span] = None
+    return list(spans)[:MOST_QUOTES]
+
+
+def _place(text: str, folded: str, starts: Any, quote: str) -> tuple[int, int] | None:
+    wanted = folded_with_starts(clean(quote, LONGEST_QUOTE))[0].strip(" \"'.,;:")
+    # A word or two stand in any text and prove nothing.
+    weight = sum(3 if is_cjk(ch) else 1 for ch in wanted if ch.isalnum())
+    at = folded.find(wanted) if weight >= 12 else -1
+    if at < 0:
+        return None
+    begin, stop = starts[at], end_of(text, starts[at + len(wanted) - 1])
+    while stop < len(text) and text[stop] in ".!?。！？”\"'’":
+        stop += 1  # the sentence's own end, which was taken off to compare
+    return begin, stop
+
+
+# ---- dates ----------------------------------------------------------------------------------------
+
+_ISO = re.compile(
+    r"(\d{4})(?:[-/.年](\d{1,2})(?:[-/.月](\d{1,2})日?)?月?)?年?"
+    r"(?:[T ](\d{2}:\d{2}(?::\d{2})?)(?:\.\d{1,9})?(?:Z|[+-]\d{2}:?\d{2})?)?",
+    re.ASCII,
+)
+_SPOKEN = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%B %Y", "%d.%m.%Y")
+
+
+def iso_date(value: str) -> str:
+    """A date in ISO 8601 as exact as it was said (`2022`, `2022-01`, `2022-01-10`, with a time); else ""."""
+    said = clean(value, 60).strip(" .()\"'")
+    if match := _ISO.fullmatch(said):
+        year, month, day, time = match.groups()
+        date = "-".join(part.zfill(2) for part in (year, month, day) if part)
+        try:
+            datetime(int(year), int(month or 1), int(day or 1))
+            if time and day:
+                return datetime.fromisoformat(f"{date}T{time}").isoformat(timespec="seconds")
+        except ValueError:
+            return ""
+        return date
+    for form in _SPOKEN if said[:1].isalnum() and len(said) < 25 else ():
+        try:
+            return datetime.strptime(said, form).date().isoformat()[: 7 if form == "%B %Y" else 10]
+        except ValueError:
+            continue
+    return ""

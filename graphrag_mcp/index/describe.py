@@ -1,0 +1,208 @@
+"""Descriptions of a name, or of the relationship of two, as one text: joined, or summarised by a model.
+
+Takes fragments in an order that the caller has fixed; gives one description, who wrote it, and why no model did where
+none did. Without a model each fragment stands once, up to a limit. Knows no table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from string import Template
+
+from graphrag_mcp import prompts
+from graphrag_mcp.ask import Ask, Asker, BadReply
+from graphrag_mcp.index.report_reply import cut, refused, words
+from graphrag_mcp.loose_json import read, without_thoughts
+from graphrag_mcp.pack import shorten
+from graphrag_mcp.seams import Message
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.text import count_tokens, sentences
+
+JOINED = 1200  # tokens of a description that no model has summarised
+MOST_WORDS = 800  # of a summary; 500 are asked for
+LONGEST_REPLY = 100_000  # characters
+OWN_LANGUAGE = "that of the descriptions"
+_TAG = re.compile(r"<(?=/\s*descriptions)", re.IGNORECASE)
+_FENCE = re.compile(r"\A```[\w-]*[ \t]*\n(.*?)\n?```[ \t]*\Z", re.DOTALL)
+_INTRO = re.compile(
+    r"\A(?:(?:sure|certainly|of course|okay|ok)\b[^\n]{0,80}\n+|here(?: is|['’]s) [^\n]{0,200}:[ \t]*\n+"
+    r"|(?:\*\*)?(?:summary|merged (?:description|summary)|description|摘要|总结)(?:\*\*)?[ \t]*[:：](?:\*\*)?\s*)",
+    re.IGNORECASE,
+)
+_HTML = re.compile(r"\s*<(?:\?xml|!doctype|html|head|body|script|div)\b", re.IGNORECASE)
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeParams:
+    template: Template
+    language: str = ""
+    fragments: int = 8  # distinct ones from which a model joins them,
+    tokens: int = 1200  # or tokens that they may have together before
+    input_tokens: int = 4000  # of descriptions in one question; more goes in rounds
+    joined: int = JOINED
+
+    def is_long(self, fragments: Sequence[str]) -> bool:
+        return _is_long(fragments, self.fragments, self.tokens)
+
+
+def params_from(settings: Settings, corpus_folder: Path | None = None) -> DescribeParams:
+    """As the settings say, with the corpus's own prompt where it has one."""
+    template = prompts.load("describe", corpus_folder)
+    return DescribeParams(template, settings.output_language, settings.summary_fragments, settings.summary_tokens)
+
+
+def needs_summary(fragments: Sequence[str], settings: Settings) -> bool:
+    """Are there so many distinct fragments, or are they so long, that a model should make one of them?"""
+    return _is_long(fragments, settings.summary_fragments, settings.summary_tokens)
+
+
+def _is_long(fragments: Sequence[str], count: int, tokens: int) -> bool:
+    distinct = _distinct(fragments)
+    if len(distinct) < 2:
+        return False
+    return len(distinct) >= count or count_tokens("\n".join(distinct)) > tokens
+
+
+def joined(fragments: Sequence[str], limit: int = JOINED) -> str:
+    """Each fragment once, in order, within `limit` tokens, ending with a whole sentence."""
+    kept: list[str] = []
+    left = limit
+    for one in _distinct(fragments):
+        price = count_tokens(one + "\n")
+        if price > left:
+            rest = _shorter(one, left)
+            kept += [rest] if rest else []
+            break
+        kept.append(one)
+        left -= price
+    return "\n".join(kept)
+
+
+async def summarise(
+    asker: Asker, names: Sequence[str], fragments: Sequence[str], params: DescribeParams
+) -> tuple[str, str, str]:
+    """One description, who wrote it ("" for nobody) and why no model did ("" when one did).
+
+    What is too long for one question is summarised in parts, and the summaries again. When a part gets no answer the
+    whole is joined: half a summary would hide the other half.
+    """
+    parts = _distinct(fragments)
+    for _ in range(8):  # each round leaves at most a third; this is a wall, not a limit
+        rounds = _rounds(parts, params.input_tokens)
+        asks = [_ask(names, part, params) for part in rounds]
+        answers = await asyncio.gather(*map(asker.ask, asks))
+        failed = next((answer for answer in answers if not answer.by), None)
+        if failed is not None or not answers:
+            return joined(fragments, params.joined), "", failed.reason if failed else "nothing to summarise"
+        if len(answers) == 1:
+            return answers[0].value, answers[0].by, ""
+        parts = [answer.value for answer in answers]
+    return joined(fragments, params.joined), "", "the descriptions do not get shorter"
+
+
+def _ask(names: Sequence[str], fragments: Sequence[str], params: DescribeParams) -> Ask[str]:
+    listed = "\n".join(f"{number}. {_inside(one)}" for number, one in enumerate(fragments, 1))
+    named = " – ".join(_inside(name)[:200] for name in names)
+    text = params.template.substitute(names=named, descriptions=listed, language=params.language or OWN_LANGUAGE)
+    return Ask("describe", (Message("user", text),), parse_description, partial(joined, fragments, params.joined))
+
+
+def _inside(text: str) -> str:
+    """Text of a document as it may stand between the tags: on one line, and it cannot end them."""
+    return _TAG.sub("<\\\\", " ".join(text.split()))
+
+
+def _rounds(fragments: Sequence[str], limit: int) -> list[list[str]]:
+    """Fragments in order, as many in each part as fit; one that fits in none is cut at sentence ends."""
+    rounds: list[list[str]] = []
+    left = 0
+    for fragment in fragments:
+        for piece in _pieces(fragment, limit):
+            price = count_tokens(f"1000. {piece}\n")
+            if not rounds or price > left:
+                rounds.append([])
+                left = limit
+            rounds[-1].append(piece)
+            left -= price
+    return rounds
+
+
+def _pieces(fragment: str, limit: int) -> list[str]:
+    if len(fragment) <= limit // 2 or count_tokens(fragment) + 8 <= limit:
+        return [fragment]
+    pieces: list[str] = []
+    begin = end = price = 0
+    for start, stop in sentences(fragment):
+        size = count_tokens(fragment[start:stop]) + 1
+        if price and price + size > limit - 8:
+            pieces.append(fragment[begin:end].strip())
+            begin, price = start, 0
+        price += size
+        end = stop
+    return [*pieces, fragment[begin:end].strip()]
+
+
+# ---- reading a reply ----------------------------------------------------------------------------
+
+
+def parse_description(reply: str) -> str:
+    """The description in a reply: plain text, without thoughts, fences, headings and phrases around it."""
+    if len(reply) > LONGEST_REPLY:
+        raise BadReply("the reply was far too long")
+    text = _CONTROL.sub(" ", without_thoughts(reply).replace("\r\n", "\n")).strip()
+    if fenced := _FENCE.match(text):
+        text = fenced[1].strip()
+    if text.startswith("{"):
+        text = _from_json(text)
+    if _HTML.match(text):
+        raise BadReply("the reply was a web page")
+    if re.search(r"</?descriptions>", text):
+        raise BadReply("the reply was the prompt again")
+    text = _INTRO.sub("", _INTRO.sub("", text))
+    if refused(text):
+        raise BadReply("the model refused")
+    lines = (re.sub(r"^\s*(?:#{1,6}\s+.*|-{3,}|={3,})$", "", line).strip() for line in text.splitlines())
+    text = re.sub(r"\n{2,}", "\n", "\n".join(lines)).replace("**", "").strip()
+    if sum(map(str.isalpha, text)) < 3:
+        raise BadReply("the reply was empty")
+    size = words(text)
+    return text if size <= MOST_WORDS else cut(text, max(1, len(text) * MOST_WORDS // size))
+
+
+def _from_json(text: str) -> str:
+    """The longest text of an object, from a model that answers in JSON whatever it is asked."""
+    try:
+        value = read(text)
+    except ValueError:
+        return text
+    found = [one for one in value.values() if isinstance(one, str)] if isinstance(value, dict) else []
+    if not found:
+        raise BadReply("JSON without a text")
+    return max(found, key=len).strip()
+
+
+# ---- fragments ----------------------------------------------------------------------------------
+
+
+def _distinct(fragments: Sequence[str]) -> list[str]:
+    """Each fragment once, on one line; equal but for case and the full stop is the same."""
+    kept: dict[str, str] = {}
+    for one in fragments:
+        flat = " ".join(one.split())
+        if flat:
+            kept.setdefault(flat.casefold().rstrip(".。"), flat)
+    return list(kept.values())
+
+
+def _shorter(text: str, limit: int) -> str:
+    """Whole sentences within the limit; of a single long one its beginning, where there is room for some of it."""
+    if limit < 30:
+        return ""
+    short = shorten(text, limit)
+    return short if short.endswith((".", "!", "?", "。", "！", "？", "…")) else short + "…"

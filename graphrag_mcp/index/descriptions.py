@@ -1,0 +1,122 @@
+"""Long descriptions made one: entities and relationships of which models said more than anybody wants to read.
+
+Takes a snapshot and the list of what is pending; starts the questions, and gives the rows with their new
+descriptions. A description that nobody could write stays the joined one, and pending. Knows the asker, and of the
+graph only names, pairs and what was said of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphrag_mcp.index import mentions as mn
+from graphrag_mcp.index import pairs as pr
+from graphrag_mcp.index.describe import summarise
+from graphrag_mcp.index.graph import to_table, told_of_entity, told_of_pair
+from graphrag_mcp.index.models import Models
+from graphrag_mcp.store.schema import TABLES
+from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.text import terms
+
+Row = dict[str, Any]
+OF_TABLE = {"entity": "entities", "relationship": "relationships"}
+
+
+@dataclass
+class Started:
+    """Rows by kind and id, and the description of each that is being written."""
+
+    rows: dict[str, dict[str, Row]] = field(default_factory=dict)
+    futures: dict[tuple[str, str], Future[tuple[str, str, str]]] = field(default_factory=dict)
+
+
+@dataclass
+class Described:
+    """`changes` of the two tables; `texts`: new descriptions by row id; `done` and `failed` ids of pending rows."""
+
+    changes: dict[str, Change] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    done: list[str] = field(default_factory=list)
+    failed: list[Row] = field(default_factory=list)
+
+
+def begin(snapshot: Snapshot, waiting: Sequence[Row], models: Models) -> Started:
+    """Ask for every description that is waited for; rows that have gone meanwhile are left out."""
+    started = Started()
+    if models.describe is None:
+        return started
+    wanted = {kind: sorted(row["subject"] for row in waiting if row["kind"] == kind) for kind in OF_TABLE}
+    for kind, ids in wanted.items():
+        if not ids:
+            continue
+        rows = snapshot.by_key(OF_TABLE[kind], ids, "id").to_pylist()
+        started.rows[kind] = {row["id"]: row for row in rows}
+        told = _told_of_entities(snapshot, rows) if kind == "entity" else _told_of_pairs(snapshot, rows)
+        for id, (names, fragments) in told.items():
+            if models.is_long(fragments):
+                work = summarise(models.asker, names, fragments, models.describe)
+                started.futures[kind, id] = models.asker.start(work)
+    return started
+
+
+def finish(started: Started, waiting: Sequence[Row], take: Callable[[Future[Any]], Any]) -> Described:
+    """Wait for the descriptions and put them into their rows."""
+    described = Described()
+    changed: dict[str, list[Row]] = {kind: [] for kind in OF_TABLE}
+    for (kind, id), future in started.futures.items():
+        text, by, reason = take(future)
+        row = started.rows[kind][id]
+        if not by:
+            described.failed.append(
+                {"id": f"{kind}:{id}", "kind": kind, "subject": id, "uri": "", "reason": reason[:300]}
+            )
+        if text != row["description"]:
+            row["description"] = described.texts[id] = text
+            changed[kind].append(row)
+    failed = {row["id"] for row in described.failed}
+    described.done = [row["id"] for row in waiting if row["kind"] in OF_TABLE and row["id"] not in failed]
+    for kind, rows in changed.items():
+        if rows:
+            ids = [row["id"] for row in rows]
+            described.changes[OF_TABLE[kind]] = Change(ids, to_table(OF_TABLE[kind], rows))
+    return described
+
+
+def _told_of_entities(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, tuple[list[str], list[str]]]:
+    """Names and fragments by entity id."""
+    keys = sorted({name for row in rows for name in row["names"]})
+    by_key: dict[str, list[mn.Named]] = {}
+    for named in mn.from_table(snapshot.by_key("mentions", keys, "key", TABLES["mentions"].names)):
+        by_key.setdefault(named.key, []).append(named)
+    return {
+        row["id"]: ([row["title"]], told_of_entity([one for name in row["names"] for one in by_key.get(name, ())]))
+        for row in rows
+    }
+
+
+def _told_of_pairs(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, tuple[list[str], list[str]]]:
+    """Names of both ends and fragments by relationship id."""
+    by_pair: dict[str, list[pr.Evidence]] = {}
+    ids = [row["id"] for row in rows]
+    for one in pr.from_table(snapshot.by_key("evidence", ids, "relationship_id", TABLES["evidence"].names)):
+        by_pair.setdefault(one.relationship_id, []).append(one)
+    titles = titles_of(snapshot, rows)
+    return {
+        row["id"]: ([titles[row["source_id"]], titles[row["target_id"]]], told_of_pair(by_pair.get(row["id"], [])))
+        for row in rows
+    }
+
+
+def titles_of(snapshot: Snapshot, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Titles of both ends of relationships, by entity id."""
+    ends = sorted({row[end] for row in rows for end in ("source_id", "target_id")})
+    found = snapshot.by_key("entities", ends, "id", ["id", "title"])
+    return dict(zip(found["id"].to_pylist(), found["title"].to_pylist(), strict=True))
+
+
+def words_of(row: Mapping[str, Any]) -> str:
+    """The search terms of an entity's names."""
+    return " ".join(dict.fromkeys(term for form in (row["title"], *row["aliases"]) for term in terms(form)))

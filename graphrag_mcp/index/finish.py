@@ -1,0 +1,121 @@
+"""The second commit: long descriptions, communities, reports and vectors of the graph as it is now.
+
+Takes the run of a call after its documents were committed; gives a new manifest in `run.manifest`. Until then results
+say that communities are stale. What a model could not write stays in the table `pending`, and is asked again by the
+next run. Knows no files, no formats and no names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from graphrag_mcp.index import descriptions, hierarchy
+from graphrag_mcp.index.commits import Run, now
+from graphrag_mcp.index.communities import ClusterParams
+from graphrag_mcp.index.graph import to_table
+from graphrag_mcp.index.model_units import pending
+from graphrag_mcp.store import tables
+from graphrag_mcp.store.manifest import commit
+from graphrag_mcp.store.schema import VECTORS
+from graphrag_mcp.store.tables import Change
+
+Row = dict[str, Any]
+
+
+def communities(run: Run, recluster: bool) -> None:
+    """Everything that depends on the graph as a whole, where it changed or was left open."""
+    manifest, models = run.manifest, run.models
+    if manifest is None:
+        return
+    waiting = _waiting(run)
+    anew = models is not None and manifest.parameters.get("reports", "") != models.parameters()["reports"]
+    if not (manifest.stale or recluster or anew or waiting or _vectors_missing(run)):
+        return
+    numbers = dict(manifest.next)
+    # Without a complete list of what earlier calls touched (one was killed), every report is compared.
+    complete = manifest.communities_generation == run.first_generation and not anew
+    params = ClusterParams(max_cluster_size=run.settings.max_cluster_size, seed=run.settings.seed)
+    started = descriptions.begin(run.snapshot(), waiting, models) if models else descriptions.Started()
+    with run.stage("communities"):
+        tree = hierarchy.recluster(run.snapshot(), params, fresh=recluster)
+    run.progress("reports", 0, len(tree.communities))
+    with run.stage("reports"):
+        described = descriptions.finish(started, waiting, run.take)
+        touched = run.touched | _ends(run, described.texts) if complete else None
+        retry = {row["subject"] for row in waiting if row["kind"] == "report"}
+        made = hierarchy.report(
+            run.snapshot(), tree, touched, numbers, models=models, texts=described.texts, retry=retry, take=run.take
+        )
+    with run.stage("write"):
+        changes = {**described.changes, **made.changes}
+        if models is not None and models.reports is not None:
+            done = [*described.done, *(row["id"] for row in waiting if row["kind"] == "report")]
+            failed = [*described.failed, *(pending("report", id, "", why) for id, why in made.degraded.items())]
+            changes["pending"] = Change(sorted({*done, *(row["id"] for row in failed)}), to_table("pending", failed))
+        if run.vectors is not None:
+            changes |= _vectors(run, changes)
+        parameters = {**run.parameters, **(models.parameters() if models else {})}
+        _commit(run, changes, numbers, made.counters, parameters)
+    with run.stage("compact"):
+        versions = tables.compact(run.folder, run.manifest)
+        if versions is not None:
+            generation = run.manifest.generation + 1
+            run.manifest = replace(
+                run.manifest, generation=generation, created=now(), tables=versions, communities_generation=generation
+            )
+            commit(run.folder, run.manifest)
+    run.progress("reports", len(tree.communities), len(tree.communities))
+
+
+def _commit(
+    run: Run, changes: Mapping[str, Change], numbers: Mapping[str, int], counters: Mapping[str, int],
+    parameters: Mapping[str, Any],
+) -> None:  # fmt: skip
+    generation = run.manifest.generation + 1
+    versions = tables.apply(run.folder, run.manifest, changes)
+    run.manifest = replace(
+        run.manifest, generation=generation, created=now(), tables=versions, next=dict(numbers),
+        counters={**run.manifest.counters, **counters}, communities_generation=generation, stale=[],
+        parameters=dict(parameters),
+    )  # fmt: skip
+    commit(run.folder, run.manifest)
+
+
+def _waiting(run: Run) -> list[Row]:
+    """Descriptions and reports that a model may write now."""
+    models = run.models
+    if models is None or "pending" not in run.manifest.tables:
+        return []
+    kinds = {
+        kind for kind, asked in (("entity", "describe"), ("relationship", "describe"), ("report", "report"))
+        if models.asker.may_answer(asked)
+    }  # fmt: skip
+    rows = run.snapshot().rows("pending").to_pylist()
+    return sorted((row for row in rows if row["kind"] in kinds), key=lambda row: row["id"])
+
+
+def _ends(run: Run, texts: Mapping[str, str]) -> set[str]:
+    """Entities whose communities may have to be reported anew because a description changed."""
+    rows = run.snapshot().by_key("relationships", sorted(texts), "id", ["source_id", "target_id"])
+    return {*texts, *rows["source_id"].to_pylist(), *rows["target_id"].to_pylist()}
+
+
+def _vectors_missing(run: Run) -> bool:
+    if run.vectors is None or not run.vectors.asker.embeds:
+        return False
+    snapshot = run.snapshot()
+    return any(snapshot.count(table) != snapshot.count(vectors) for table, vectors in VECTORS.items())
+
+
+def _vectors(run: Run, changes: Mapping[str, Change]) -> dict[str, Change]:
+    """Vectors of what this commit writes, and of what has none yet."""
+    for table in ("entities", "relationships", "reports"):
+        if table in changes:
+            run.vectors.want(table, changes[table].rows, changes[table].gone, run.snapshot())
+    if run.vectors.asker.embeds:
+        before = run.manifest.parameters.get("embedding", "")
+        run.vectors.want_missing(run.snapshot(), bool(before) and before != run.vectors.asker.embedding_model)
+    return run.vectors.changes(True, run.take)
+

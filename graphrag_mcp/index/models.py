@@ -1,0 +1,90 @@
+"""Which models a run has, and what it is to do with them.
+
+Takes the request, the settings and what the index was made with; gives a `Models`: the asker and the parameters of
+every step that a model takes part in. Decides, asks nothing, and knows no row.
+
+Who reads the texts: method "fast" nobody; "llm" the configured model; "auto" the configured model, else whoever has
+read them before (their answers are in the book), else nobody. So an index made with a model stays one when the model
+is switched off, and nothing that was paid for is thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphrag_mcp.ask import Asker
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.index.claims import ClaimParams
+from graphrag_mcp.index.claims import params_from as claim_params
+from graphrag_mcp.index.describe import DescribeParams, needs_summary
+from graphrag_mcp.index.extract_llm import ExtractParams
+from graphrag_mcp.index.extract_llm import params_from as extract_params
+from graphrag_mcp.index.model_units import Reader
+from graphrag_mcp.index.report_stage import ReportPrompt
+from graphrag_mcp.index.report_stage import prompt_from as report_prompt
+from graphrag_mcp.prompts import load
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.types import content_id
+
+KEYLESS = "nlp"
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """`extract` and what follows it are None where nobody reads texts; `embedding` is "" without vectors."""
+
+    asker: Asker
+    settings: Settings
+    extract: ExtractParams | None = None
+    claims: ClaimParams | None = None
+    describe: DescribeParams | None = None
+    reports: ReportPrompt | None = None
+    embedding: str = ""
+
+    @property
+    def reader(self) -> Reader:
+        return Reader(self.asker, self.extract, self.claims)
+
+    def is_long(self, fragments: Sequence[str]) -> bool:
+        """Should a model make one description of these?"""
+        return self.describe is not None and needs_summary(fragments, self.settings)
+
+    def parameters(self) -> dict[str, Any]:
+        """What rows depend on besides documents and settings; all but the last two decide about documents' rows."""
+        return {
+            "extraction": self.extract.fingerprint if self.extract else KEYLESS,
+            "claims": self.claims.fingerprint if self.claims else "",
+            "descriptions": _print(self.describe.template.template, self.describe.language) if self.describe else "",
+            "reports": self.reports.fingerprint if self.reports else "",
+            "embedding": self.embedding,
+        }
+
+
+def choose(method: str, settings: Settings, manifest: Manifest | None, folder: Path, asker: Asker) -> Models:
+    """Raises BadInput for a method that cannot be had."""
+    before = manifest.parameters if manifest else {}
+    if method == "agent":
+        raise BadInput("method 'agent' is not in this release", "Use method 'auto'")
+    if method == "llm" and not asker.model:
+        raise BadInput(
+            "method 'llm' needs a chat model and none is configured",
+            "Set GRAPHRAG_MCP_CHAT_MODEL (and OPENAI_BASE_URL for a local server), or use method 'auto'",
+        )
+    read_before = before.get("extraction", KEYLESS) != KEYLESS
+    reads = method == "llm" or (method == "auto" and (read_before or asker.may_answer("extract")))
+    embedding = asker.embedding_model if method != "fast" else ""
+    if not reads:
+        return Models(asker, settings, embedding=embedding)
+    return Models(
+        asker, settings, extract_params(settings, folder),
+        claim_params(settings, folder) if settings.claims_enabled else None,
+        DescribeParams(load("describe", folder), settings.output_language), report_prompt(settings, folder), embedding,
+    )  # fmt: skip
+
+
+def _print(*words: str) -> str:
+    return content_id("prompt", *words)

@@ -1,0 +1,122 @@
+"""Vectors of passages, entities, relationships and reports, where an embedding model is configured.
+
+Takes rows as they are written; starts embedding them at once and gives the changes of the vector tables when they
+are there. What could not be embedded has no vector, and is found missing by the next run. Knows which words of a row
+are embedded, no search.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from graphrag_mcp.ask import Asker
+from graphrag_mcp.store.schema import VECTORS
+from graphrag_mcp.store.tables import Change, Snapshot
+
+Row = dict[str, Any]
+LONGEST = 8_000  # characters of a text that are embedded; models cut at 512 to 8,192 tokens
+BATCH = 2_000  # rows read at once when a whole table is embedded
+COLUMNS = {
+    "passages": ["id", "title", "text"], "entities": ["id", "title", "description"],
+    "relationships": ["id", "source_id", "target_id", "keywords", "description"],
+    "reports": ["id", "title", "summary"],
+}  # fmt: skip
+
+
+@dataclass
+class _Wanted:
+    ids: list[str]
+    shas: list[str]
+    future: Future[list[bytes | None]]
+
+
+@dataclass
+class Vectors:
+    """The vectors of one run, table by table."""
+
+    asker: Asker
+    gone: dict[str, set[str]] = field(default_factory=dict)
+    wanted: dict[str, list[_Wanted]] = field(default_factory=dict)
+    failed: int = 0
+
+    def want(
+        self, table: str, rows: pa.Table | None, gone: Sequence[str] | Mapping[str, Any] = (),
+        snapshot: Snapshot | None = None,
+    ) -> None:  # fmt: skip
+        """Embed these rows; forget the vectors of `gone`. `snapshot`: where the ends of relationships have names."""
+        self.gone.setdefault(table, set()).update(gone)
+        if rows is None or not rows.num_rows:
+            return
+        titles = _titles(snapshot, rows) if table == "relationships" and snapshot is not None else {}
+        texts = {row["id"]: embedded_text(table, row, titles) for row in rows.select(COLUMNS[table]).to_pylist()}
+        shas = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32] for text in texts.values()]
+        future = self.asker.start(self.asker.embed(list(texts.values())))
+        self.wanted.setdefault(table, []).append(_Wanted(list(texts), shas, future))
+
+    def want_missing(self, snapshot: Snapshot, everything: bool) -> None:
+        """Embed the rows of the generation that have no vector; `everything`: all, another model made the others."""
+        for table, vectors in VECTORS.items():
+            there = set() if everything else set(snapshot.rows(vectors, columns=["id"])["id"].to_pylist())
+            on_the_way = {id for one in self.wanted.get(table, ()) for id in one.ids}
+            missing = sorted(set(snapshot.rows(table, columns=["id"])["id"].to_pylist()) - there - on_the_way)
+            for start in range(0, len(missing), BATCH):
+                rows = snapshot.by_key(table, missing[start : start + BATCH], "id", COLUMNS[table])
+                self.want(table, rows, (), snapshot)
+
+    def changes(
+        self, everything: bool, take: Callable[[Future[Any]], Any] = Future.result
+    ) -> dict[str, Change]:
+        """Changes of the vector tables: of what is there already, or of `everything`, waited for."""
+        found: dict[str, Change] = {}
+        for table, vectors in VECTORS.items():
+            ready = [one for one in self.wanted.get(table, ()) if everything or one.future.done()]
+            self.wanted[table] = [one for one in self.wanted.get(table, ()) if one not in ready]
+            rows: dict[str, tuple[str, bytes]] = {}
+            for one in ready:
+                for id, sha, vector in zip(one.ids, one.shas, take(one.future), strict=True):
+                    self.failed += vector is None
+                    if vector is not None:
+                        rows[id] = (sha, vector)
+            gone = self.gone.pop(table, set()) | rows.keys()
+            if gone:
+                found[vectors] = Change(sorted(gone), _table(rows))
+        return found
+
+
+def embedded_text(table: str, row: Mapping[str, Any], titles: Mapping[str, str]) -> str:
+    """The words of a row that its vector stands for."""
+    if table == "passages":
+        text = f"{row['title']}\n{row['text']}"
+    elif table == "entities":
+        text = f"{row['title']}: {row['description']}"
+    elif table == "relationships":
+        ends = (titles.get(row["source_id"], ""), titles.get(row["target_id"], ""))
+        text = " ".join(part for part in (row["keywords"], *ends, row["description"]) if part)
+    else:
+        text = f"{row['title']}\n{row['summary']}"
+    return text[:LONGEST]
+
+
+def _titles(snapshot: Snapshot, rows: pa.Table) -> dict[str, str]:
+    ends = sorted({*rows["source_id"].to_pylist(), *rows["target_id"].to_pylist()})
+    found = snapshot.by_key("entities", ends, "id", ["id", "title"])
+    return dict(zip(found["id"].to_pylist(), found["title"].to_pylist(), strict=True))
+
+
+def _table(rows: Mapping[str, tuple[str, bytes]]) -> pa.Table | None:
+    """Rows of a vector table; the list of fixed size is what Lance can search."""
+    if not rows:
+        return None
+    raw = b"".join(vector for _, vector in rows.values())
+    dimension = len(raw) // 4 // len(rows)
+    values = pa.Array.from_buffers(pa.float32(), len(raw) // 4, [None, pa.py_buffer(raw)])
+    return pa.table({
+        "id": pa.array(list(rows), pa.string()), "sha": pa.array([sha for sha, _ in rows.values()], pa.string()),
+        "vector": pa.FixedSizeListArray.from_arrays(values, dimension),
+    })  # fmt: skip

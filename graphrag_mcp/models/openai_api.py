@@ -1,0 +1,358 @@
+"""Models behind the OpenAI protocol: hosted ones and the many local servers that speak it more or less well.
+
+Takes settings and the environment that holds the key; gives a ChatModel and an EmbeddingModel, or None where no model
+is set. Learns what a server cannot do from its refusals. Knows no prompt, no book, no budget.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import base64
+import binascii
+import logging
+import math
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from graphrag_mcp.errors import ModelError
+from graphrag_mcp.models.limits import Limits, Turn
+from graphrag_mcp.models.thinking import Screen, without_thinking
+from graphrag_mcp.models.wire import Again, Refusal, Wire, error_in, parsed
+from graphrag_mcp.seams import Embedded, Message, Reply, Usage
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.text import count_tokens
+
+log = logging.getLogger(__name__)
+AFTER = {"schema": "object", "object": "none"}  # what is tried when a way of asking for JSON is refused
+LENGTHS = ("max_tokens", "max_completion_tokens")  # one thing under two names; few servers know both
+FINISH = {"max_tokens": "length", "eos": "stop", "end_turn": "stop", "stop_sequence": "stop"}
+ENDLESS = 400_000  # characters after which a streamed reply is a model going round in circles
+_TOO_MUCH = re.compile(r"too (large|big|high)|at most|exceed|maximum context|less than or equal", re.IGNORECASE)
+
+
+def limits_from(settings: Settings) -> Limits:
+    """The settings' limits, to be shared by all models of a process."""
+    return Limits(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
+
+
+def chat_from(
+    settings: Settings, environ: Mapping[str, str] = os.environ, *, limits: Limits | None = None
+) -> OpenAIChat | None:
+    """The configured chat model; None when none is set."""
+    return OpenAIChat(settings, environ, limits or limits_from(settings)) if settings.chat_model else None
+
+
+def embedder_from(
+    settings: Settings, environ: Mapping[str, str] = os.environ, *, limits: Limits | None = None
+) -> OpenAIEmbedder | None:
+    """The configured embedding model; None when none is set."""
+    return OpenAIEmbedder(settings, environ, limits or limits_from(settings)) if settings.embedding_model else None
+
+
+class OpenAIChat:
+    """A chat model. What a server refused once is not sent to it again."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str], limits: Limits) -> None:
+        self.name = settings.chat_model
+        self._options = {k: v for k, v in settings.chat_options.items() if k not in ("model", "messages", "stream")}
+        self._forced = settings.json_mode != "auto"
+        self._json = settings.json_mode if self._forced else "schema"
+        self._proven = False  # a reply came in the way of asking for JSON that is used now
+        self._length = LENGTHS[0] if settings.base_url else LENGTHS[1]  # the provider's own models want the new name
+        self._refused: set[str] = set()
+        self._limits = limits
+        what = f"the chat model {self.name!r}"
+        self._wire = Wire(what, "chat_model", settings.base_url, environ, settings, limits)
+
+    def __repr__(self) -> str:
+        return f"OpenAIChat({self.name!r})"
+
+    async def close(self) -> None:
+        await self._wire.close()
+
+    async def complete(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, max_output: int = 0,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Reply:  # fmt: skip
+        texts = [message.content for message in messages]
+        tokens = _about(texts) + max_output if self._limits.counts_tokens else 0
+        screen = Screen(on_text) if on_text else None
+        mode, left_out = self._json, set[str]()  # of this call only, where the refusal may be due to its text
+        while True:
+            body = self._body(messages, schema, max_output, mode, left_out)
+            try:
+                reply = await self._wire.call(partial(self._attempt, body, screen, texts), tokens, texts)
+            except Refusal as error:
+                refusal = error
+            else:
+                if schema is not None and not self._forced and not self._proven:
+                    self._json, self._proven = mode, True
+                return reply
+            mode = self._other_way(refusal, body, mode, left_out)
+            if not mode:
+                raise self._wire.refused(refusal)
+
+    def _body(
+        self, messages: Sequence[Message], schema: Mapping[str, Any] | None, max_output: int, mode: str,
+        left_out: set[str],
+    ) -> dict[str, Any]:  # fmt: skip
+        body = dict(self._options)
+        body["model"] = self.name
+        body["messages"] = [{"role": message.role, "content": message.content} for message in messages]
+        if schema is not None and mode == "schema":
+            title = re.sub(r"\W", "_", str(schema.get("title", "reply")), flags=re.ASCII)[:64] or "reply"
+            form = {"name": title, "schema": dict(schema), "strict": False}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        elif schema is not None and mode == "object":
+            body["response_format"] = {"type": "json_object"}
+        if max_output and not any(name in body for name in LENGTHS):
+            body[self._length] = max_output
+        return {name: value for name, value in body.items() if name not in self._refused and name not in left_out}
+
+    def _other_way(self, refusal: Refusal, body: Mapping[str, Any], mode: str, left_out: set[str]) -> str:
+        """The way of asking for JSON in which to ask again, other things put right too; "" when there is no other."""
+        form = body.get("response_format")
+        ours = form is not None and form is not self._options.get("response_format")
+        if ours and not self._forced and mode in AFTER:
+            if refusal.names_format:
+                if self._json == mode:
+                    self._json, self._proven = AFTER[mode], False
+                    log.warning("%s does not take JSON by %s; asking by %s", self.name, mode, self._json)
+                return AFTER[mode]
+        names = [*body, *(() if "stream" in self._refused else ("stream_options", "stream"))]
+        for name in (name for name in names if name not in ("model", "messages") and _is_named(name, refusal)):
+            if name == "response_format" and ours:
+                continue
+            if name in LENGTHS and _TOO_MUCH.search(refusal.said):
+                left_out.add(name)
+            elif name in LENGTHS and name == self._length and name not in self._options:
+                self._refused.add(name)
+                self._length = next((other for other in LENGTHS if other not in self._refused), name)
+            elif name not in self._refused:
+                self._refused.add(name)
+                log.warning("%s does not take %r; it is no longer sent", self.name, name)
+            return mode
+        # Refused without a reason: the way of asking for JSON is the likeliest, as long as it has never worked.
+        unsaid = refusal.status in (400, 422, 501) and not refusal.of_the_text and not self._proven
+        return AFTER[mode] if ours and unsaid and not self._forced and mode in AFTER else ""
+
+    async def _attempt(
+        self, body: dict[str, Any], screen: Screen | None, texts: Sequence[str], client: Any, alarm: asyncio.Timeout,
+        turn: Turn,
+    ) -> Reply:  # fmt: skip
+        # What has been shown cannot be taken back: after a stream that broke off, the reply comes in one piece.
+        if screen is not None and not screen.shown:
+            screen.clear()
+        if screen is not None and not screen.shown and "stream" not in self._refused:
+            reply = await self._streamed(body, screen, texts, client, alarm)
+        else:
+            data = parsed(await client.post("/chat/completions", cast_to=bytes, body=body))
+            reply = self._reply(data, texts)
+            if screen is not None and not screen.shown:
+                screen.feed(reply.text)
+                screen.finish()
+        turn.used = reply.usage.prompt_tokens + reply.usage.output_tokens
+        return reply
+
+    def _reply(self, data: Mapping[str, Any], texts: Sequence[str]) -> Reply:
+        if error := error_in(data):
+            raise self._wire.judged(*error, {}, texts)
+        if "choices" not in data:
+            raise Again("a reply without choices")
+        choice = _first(data["choices"])
+        message = choice.get("message")
+        message = message if isinstance(message, dict) else {}
+        raw = _content(message.get("content") or choice.get("text"))
+        text, cut_off = without_thinking(raw)
+        thought = _content(message.get("reasoning_content") or message.get("reasoning"))
+        finish = "refusal" if message.get("refusal") and not text else _finish(choice, cut_off)
+        return Reply(text, _usage(data.get("usage"), texts, raw + thought), finish)
+
+    async def _streamed(
+        self, body: dict[str, Any], screen: Screen, texts: Sequence[str], client: Any, alarm: asyncio.Timeout
+    ) -> Reply:
+        rest = {name: value for name, value in body.items() if name not in ("model", "messages")}
+        if "stream_options" not in self._refused:
+            rest["stream_options"] = {"include_usage": True}
+        create = client.chat.completions.with_streaming_response.create
+        loop, usage, choice, ended, thought = asyncio.get_running_loop(), None, {}, False, ""
+        seconds = (alarm.when() or loop.time()) - loop.time()
+        async with create(model=self.name, messages=body["messages"], stream=True, extra_body=rest) as response:
+            if "event-stream" not in response.headers.get("content-type", ""):  # it ignores "stream"
+                reply = self._reply(parsed(await response.read()), texts)
+                screen.feed(reply.text)
+                screen.finish()
+                return reply
+            async for event in _events(response):
+                if event == b"[DONE]":
+                    ended = True
+                    break
+                data = parsed(event)
+                if error := error_in(data):
+                    raise self._wire.judged(*error, {}, texts)
+                alarm.reschedule(loop.time() + seconds)  # the time-out is for silence, not for a long answer
+                usage = data.get("usage") or usage
+                now = _first(data.get("choices"))
+                choice = now if now.get("finish_reason") else choice
+                delta = now.get("delta") if isinstance(now.get("delta"), dict) else {}
+                thought += _content(delta.get("reasoning_content") or delta.get("reasoning"))
+                if piece := _content(delta.get("content")):
+                    screen.feed(piece)
+                if screen.length > ENDLESS:
+                    choice, ended = {"finish_reason": "length"}, True
+                    break
+        if not ended and not choice:
+            raise Again("the reply broke off")
+        screen.finish()
+        choice = choice or ({"finish_reason": "stop"} if screen.length or thought else {})
+        return Reply(screen.text, _usage(usage, texts, screen.raw + thought), _finish(choice, screen.cut_off))
+
+
+class OpenAIEmbedder:
+    """An embedding model. Its first vectors settle the dimension."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str], limits: Limits) -> None:
+        self.name = settings.embedding_model
+        self._wanted = self._dimension = settings.embedding_dimensions
+        self._plain = False  # the server does not take `encoding_format`
+        self._limits = limits
+        self._wire = Wire(
+            f"the embedding model {self.name!r}", "embedding_model", settings.embedding_base_url or settings.base_url,
+            environ, settings, limits,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"OpenAIEmbedder({self.name!r})"
+
+    async def close(self) -> None:
+        await self._wire.close()
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        if not texts:
+            return Embedded((), self._dimension, Usage())
+        tokens = _about(texts) if self._limits.counts_tokens else 0
+        body: dict[str, Any] = {"model": self.name, "input": [text or " " for text in texts]}  # "" is refused by many
+        if self._wanted:
+            body["dimensions"] = self._wanted
+        while True:
+            sent = body if self._plain else {**body, "encoding_format": "base64"}
+            try:
+                return await self._wire.call(partial(self._attempt, sent, texts), tokens, texts)
+            except Refusal as error:
+                refusal = error
+            if "encoding_format" not in sent or not _is_named("encoding_format", refusal):
+                raise self._wire.refused(refusal)
+            self._plain = True
+
+    async def _attempt(
+        self, body: dict[str, Any], texts: Sequence[str], client: Any, alarm: asyncio.Timeout, turn: Turn
+    ) -> Embedded:
+        data = parsed(await client.post("/embeddings", cast_to=bytes, body=body))
+        if error := error_in(data):
+            raise self._wire.judged(*error, {}, texts)
+        if not isinstance(data.get("data"), list):
+            raise Again("a reply without vectors")
+        vectors = self._vectors(data["data"], len(texts))
+        self._dimension = len(vectors[0]) // 4
+        usage = _usage(data.get("usage"), texts, "")
+        turn.used = usage.prompt_tokens
+        return Embedded(vectors, self._dimension, usage)
+
+    def _vectors(self, items: list[Any], count: int) -> tuple[bytes, ...]:
+        """In the order of the texts, whatever the order of the reply; each of the one dimension, all numbers finite."""
+        if len(items) != count or not all(isinstance(item, dict) for item in items):
+            raise self._useless(f"{len(items)} vectors for {count} texts")
+        numbers = [item.get("index") for item in items]
+        if numbers.count(None) < count:
+            if any(type(number) is not int for number in numbers) or sorted(numbers) != list(range(count)):
+                raise self._useless("vectors that are numbered wrongly")
+            items = sorted(items, key=lambda item: item["index"])
+        vectors = tuple(self._vector(item.get("embedding")) for item in items)
+        dimensions = {len(vector) // 4 for vector in vectors} | ({self._dimension} - {0})
+        if len(dimensions) > 1 or 0 in dimensions:
+            sizes = " and ".join(map(str, sorted(dimensions)))
+            move = f"Set embedding_dimensions to {min(map(len, vectors)) // 4} or 0" if self._wanted else ""
+            raise self._useless(f"vectors of {sizes} numbers where one size is needed", move, final=bool(self._wanted))
+        return vectors
+
+    def _vector(self, said: Any) -> bytes:
+        try:
+            if isinstance(said, str):
+                vector = base64.b64decode(said, validate=True)
+                numbers = memoryview(vector).cast("f")
+            else:
+                numbers = memoryview(array.array("f", said))
+                vector = numbers.tobytes()
+        except (TypeError, ValueError, OverflowError, binascii.Error):
+            raise self._useless("something that is no vector") from None
+        # Sums of float32 in float64 cannot overflow: they are finite exactly when all numbers are.
+        if not math.isfinite(sum(numbers)):
+            raise self._useless("numbers that are not finite")
+        return vector
+
+    def _useless(self, what: str, move: str = "", *, final: bool = False) -> ModelError:
+        move = move or "Use another embedding model or server; what needs no vectors works without them"
+        return ModelError(f"the embedding model {self.name!r} gave {what}", move, final=final)
+
+
+async def _events(response: Any) -> AsyncIterator[bytes]:
+    """The data of server-sent events. Lines end at line feeds alone: JSON may hold what else ends lines in Unicode."""
+    rest = b""
+    async for chunk in response.iter_bytes():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                yield line[5:].strip()
+    if rest.startswith(b"data:"):
+        yield rest[5:].strip()
+
+
+def _about(texts: Sequence[str]) -> int:
+    """Rather too many tokens, found cheaply: it only stands in until the provider says how many there were."""
+    return sum(len(text.encode("utf-8", "replace")) for text in texts) // 3
+
+
+def _is_named(name: str, refusal: Refusal) -> bool:
+    """Is the complaint about this parameter? Short names must stand in quotes, since they are words as well."""
+    if refusal.status not in (400, 404, 405, 415, 422, 501):
+        return False
+    if refusal.parameter:
+        return refusal.parameter.split(".")[0] == name
+    quoted = rf"['\"`.]{re.escape(name)}(?![A-Za-z_])"
+    plain = rf"(?<![A-Za-z_]){re.escape(name)}(?![A-Za-z_])"
+    return re.search(plain if len(name) >= 6 else quoted, refusal.said) is not None
+
+
+def _first(choices: Any) -> dict[str, Any]:
+    return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+
+
+def _content(said: Any) -> str:
+    """Text as a string or as a list of parts, of which the thinking ones are left out."""
+    if isinstance(said, str):
+        return said
+    if not isinstance(said, list):
+        return ""
+    parts = (part if isinstance(part, str) else part.get("text") for part in said if isinstance(part, str | dict))
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _finish(choice: Mapping[str, Any], cut_off: bool) -> str:
+    """Why the reply ends there: "empty" when there was none at all."""
+    if cut_off:
+        return "length"
+    said = str(choice.get("finish_reason") or "stop") if choice else "empty"
+    return FINISH.get(said, said)
+
+
+def _usage(said: Any, prompts: Sequence[str], output: str) -> Usage:
+    """The provider's figures; ours, marked as estimated, where it gives none that can be right."""
+    figures = said if isinstance(said, dict) else {}
+    prompt, spoken = figures.get("prompt_tokens"), figures.get("completion_tokens", 0 if not output else None)
+    if type(prompt) is int and type(spoken) is int and prompt > 0 and (spoken > 0 or not output):
+        return Usage(prompt, spoken)
+    return Usage(sum(map(count_tokens, prompts)), count_tokens(output) if output else 0, estimated=True)

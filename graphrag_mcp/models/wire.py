@@ -1,0 +1,376 @@
+"""The way to a server that speaks the OpenAI protocol: one HTTP client per loop, tries, waits, and what refusals mean.
+
+Takes attempts (functions that make one HTTP call with the client they are given); gives what they return, or raises
+ModelError, or Refusal when the server objects to this one request. Never shows the key. Knows no prompt, no reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import email.utils
+import json
+import logging
+import math
+import random
+import re
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
+from weakref import WeakKeyDictionary
+
+from graphrag_mcp.errors import ModelError
+from graphrag_mcp.models.limits import PRIORITY, Limits, Turn
+from graphrag_mcp.settings import Settings
+
+T = TypeVar("T")
+OPENAI = "https://api.openai.com/v1"
+FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
+PATIENCE = 300.0  # a provider that asks for a longer pause means the quota of an hour or a day
+SHOWN, READ = 300, 2000  # characters of a provider's message that are shown, and that are looked at
+
+log = logging.getLogger(__name__)
+_SECRET = re.compile(r"(?i:bearer) \S+|\bsk-[\w-]{6,}")
+_NO_CREDIT = re.compile(r"insufficient[_ ](quota|balance|credit)|billing_(hard_limit|not_active)|account_deactivated")
+_MODERATED = re.compile(r"moderation|flagged|content.{0,3}(policy|filter|management)", re.IGNORECASE)
+_TOO_LONG = re.compile(
+    r"context.{0,3}(length|window|size)|maximum context|reduce the length|too (long|many tokens)", re.IGNORECASE
+)
+_NAMES_FORMAT = re.compile(
+    r"response.?format|json.?(schema|object|mode)|structured.?output|grammar|guided.?(json|decoding)", re.IGNORECASE
+)
+
+
+class Again(Exception):
+    """One attempt failed in a way that may pass. `after`: seconds the server asked for."""
+
+    def __init__(self, reason: str, *, after: float | None = None, crowded: bool = False, away: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.after, self.crowded, self.away = reason, after, crowded, away
+
+
+class Refusal(Exception):
+    """The server objects to this request. `said` and `parameter` are its words, without the key and the prompt."""
+
+    def __init__(self, status: int, said: str, parameter: str = "") -> None:
+        super().__init__(f"{status} {said}"[:SHOWN])
+        self.status, self.said, self.parameter = status, said, parameter
+
+    @property
+    def names_format(self) -> bool:
+        return bool(_NAMES_FORMAT.search(self.said) or self.parameter.startswith("response_format"))
+
+    @property
+    def of_the_text(self) -> bool:
+        """The text is too long or was taken for forbidden: another shape of the request would not help."""
+        return bool(_TOO_LONG.search(self.said) or _MODERATED.search(self.said))
+
+
+class _HttpClients:
+    """One HTTP client per event loop, shared by all models of the process and closed with the last of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Any]] = WeakKeyDictionary()
+
+    def take(self, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            held = self._held.setdefault(asyncio.get_running_loop(), [None, 0])
+            held[0] = held[0] or make()
+            held[1] += 1
+            return held[0]
+
+    async def leave(self) -> None:
+        with self._lock:
+            held = self._held.get(asyncio.get_running_loop(), [None, 0])
+            held[1] -= 1
+            last = self._held.pop(asyncio.get_running_loop())[0] if held[1] == 0 else None
+        if last is not None:
+            await last.aclose()
+
+
+_CLIENTS = _HttpClients()
+
+
+def warm() -> threading.Thread:
+    """Imports the client library (0.35 s of work) beside whatever the caller does next; a first call waits for it."""
+
+    def load() -> None:
+        import openai  # noqa: F401, TID251
+
+    thread = threading.Thread(target=load, name="import-openai", daemon=True)
+    thread.start()
+    return thread
+
+
+class Wire:
+    """Calls to one server for one model. Safe to use from several loops; `chance` is there for the tests."""
+
+    def __init__(
+        self, what: str, setting: str, base_url: str, environ: Mapping[str, str], settings: Settings, limits: Limits,
+        chance: Callable[[], float] = random.random,
+    ) -> None:  # fmt: skip
+        self._what, self._setting = what, setting
+        self._url, login = _without_login(base_url.strip() or OPENAI)
+        self._given_url = bool(base_url.strip())
+        self._variable = settings.api_key_variable
+        self._key = environ.get(self._variable, "").strip()
+        # A login in the address goes as a header like a key: the HTTP library logs whole addresses.
+        self._headers = {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"} if login else {}
+        self._secrets = [self._key, login.partition(":")[2], *self._headers.values()]
+        self._timeout, self._tries = settings.timeout_seconds, settings.max_retries + 1
+        self._limits, self._chance = limits, chance
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._answered = False  # it has been there: when it goes away, it may come back
+
+    async def call(
+        self, attempt: Callable[[Any, asyncio.Timeout, Turn], Awaitable[T]], tokens: int, texts: Sequence[str] = ()
+    ) -> T:
+        """What `attempt(client, alarm, turn)` returns, tried until it works. `texts`: never shown in an error."""
+        client = self._client()
+        priority = PRIORITY.get()
+        for tried in range(self._tries):
+            async with self._limits.slot(tokens, priority) as turn:
+                outcome, value = await self._once(attempt, client, turn, texts)
+            if outcome is None:
+                self._answered = True
+                return value
+            if not isinstance(outcome, Again):
+                raise outcome
+            if outcome.after is not None and outcome.after > PATIENCE:
+                what = f"{self._what} asks for a pause of {outcome.after / 60:.0f} minutes ({outcome.reason})"
+                raise ModelError(what, "Run it again then; what is done is kept", final=True)
+            if tried + 1 < self._tries:
+                wait = self._pause(tried, outcome.after)
+                log.debug("%s: %s; next try in %.1f s", self._what, outcome.reason, wait)
+                if outcome.crowded:
+                    self._limits.rest(wait)
+                await self._limits.sleep(wait)
+                priority = PRIORITY.get() - 0.5  # its wait is over: before those that never asked
+        raise self._given_up(outcome)
+
+    def refused(self, refusal: Refusal) -> ModelError:
+        """The error for a request that cannot be put in another way."""
+        said = f" ({refusal.status}): {refusal.said[:SHOWN]}" if refusal.said else f" ({refusal.status})"
+        if refusal.status in (404, 405) or 300 <= refusal.status < 400:
+            return ModelError(f"{self._what} is not there{said}", self._advice_on_address(), final=True)
+        if _TOO_LONG.search(refusal.said):
+            return ModelError(f"the prompt is too long for {self._what}{said}", "Use a model with a larger context")
+        move = "Nothing need be done for a single text; if all are refused, correct the settings by those words"
+        return ModelError(f"{self._what} refused the request{said}", move)
+
+    async def close(self) -> None:
+        """Ends the connections of the running loop."""
+        if self._clients.pop(asyncio.get_running_loop(), None) is not None:
+            await _CLIENTS.leave()
+
+    def judged(self, status: int, body: Any, headers: Mapping[str, str], texts: Sequence[str]) -> Exception:
+        """What an error status means: try again, change the request, or give up for good."""
+        said, parameter = _complaint(body)
+        said = self._shown(said, texts)
+        where = f"({status} at {shown_address(self._url)}){': ' if said else ''}{said[:SHOWN]}"
+        if status == 402 or _NO_CREDIT.search(said.lower()):
+            what = f"the account for {self._what} has no credit {where}"
+            return ModelError(what, "Add credit, then run it again; what is done is kept", final=True)
+        if status in (401, 403) and not _MODERATED.search(said):
+            held = f"Set {self._variable} to a key that may use this model, in the environment of this server"
+            if not self._key:
+                return ModelError(f"{self._what} wants a key and {self._variable} is not set {where}", held, final=True)
+            return ModelError(f"{self._what} refuses the key in {self._variable} {where}", held, final=True)
+        if status in (408, 409, 429) or (status >= 500 and not _NAMES_FORMAT.search(said)):
+            after = _asked_pause(headers)
+            crowded = status == 429 or (status == 503 and after is not None)
+            return Again(f"status {status}{': ' if said else ''}{said[:SHOWN]}", after=after, crowded=crowded)
+        return Refusal(status, said, parameter)
+
+    async def _once(
+        self, attempt: Callable[..., Awaitable[T]], client: Any, turn: Turn, texts: Sequence[str]
+    ) -> tuple[Exception | None, Any]:
+        """One attempt. Failures are returned: raised from inside `except`, they would carry the request along."""
+        import openai  # noqa: TID251
+
+        try:
+            async with asyncio.timeout(self._timeout) as alarm:
+                return None, await attempt(client, alarm, turn)
+        except (Again, Refusal, ModelError) as error:
+            return error, None
+        except (TimeoutError, openai.APITimeoutError) as error:
+            if type(error.__cause__).__name__ == "ConnectTimeout":
+                return Again("no connection within 15 seconds", away=True), None
+            return Again(f"no answer within {self._timeout:g} seconds"), None
+        except openai.APIStatusError as error:
+            return self.judged(error.status_code, error.body, error.response.headers, texts), None
+        except openai.APIConnectionError as error:
+            kind = type(error.__cause__).__name__
+            return Again(f"the connection failed ({kind})", away=kind == "ConnectError"), None
+        except openai.OpenAIError as error:
+            return Again(f"the reply cannot be used ({type(error).__name__})"), None
+        except Exception as error:
+            if type(error).__module__.startswith(("httpx", "httpcore")):  # while a reply was streaming in
+                return Again(f"the connection broke off ({type(error).__name__})"), None
+            raise
+
+    def _client(self) -> Any:
+        loop = asyncio.get_running_loop()
+        if loop not in self._clients:
+            self._check()
+            import openai  # noqa: TID251
+
+            timeout = openai.Timeout(self._timeout, connect=min(15.0, self._timeout))
+            http = _CLIENTS.take(openai.DefaultAsyncHttpxClient)
+            self._clients[loop] = openai.AsyncOpenAI(
+                base_url=self._url, api_key=self._key or "none", max_retries=0, timeout=timeout, http_client=http,
+                default_headers=self._headers,
+            )  # fmt: skip
+        return self._clients[loop]
+
+    def _check(self) -> None:
+        """What can be known to be wrong before anything is sent."""
+        if not self._key and not self._given_url:
+            move = f"Set {self._variable} in this server's environment, or OPENAI_BASE_URL for a server without keys"
+            raise ModelError(f"{self._what} needs a key and {self._variable} is not set", move, final=True)
+        if not re.fullmatch(r"[!-~]*", self._key):
+            what = f"the key in {self._variable} has characters that no key has (blanks, quotes, other letters)"
+            raise ModelError(what, f"Set {self._variable} again, to the key and nothing else", final=True)
+        usable = False
+        with suppress(ValueError):  # a port that is no number
+            parts = urlsplit(self._url)
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            usable = usable and not parts.query and not parts.fragment
+        if not usable:
+            what = f"the address of {self._what}, {shown_address(self._url)!r}, is no web address"
+            raise ModelError(what, "Set OPENAI_BASE_URL to one such as http://localhost:11434/v1", final=True)
+
+    def _given_up(self, last: Again) -> ModelError:
+        tries = f"after {self._tries} tries" if self._tries > 1 else "at once"
+        at = shown_address(self._url)
+        if last.away and not self._answered:
+            what = f"{self._what} cannot be reached at {at}, given up {tries}: {last.reason}"
+            return ModelError(what, f"Start that server or correct {self._address_setting()}", final=True)
+        move = "Run it again later; what is done is kept"
+        if "web page" in last.reason:
+            move = self._advice_on_address()
+        elif last.reason.startswith("no answer within"):
+            move = "Set timeout_seconds higher or concurrency lower if the server is merely slow"
+        elif last.crowded:
+            move = "Set concurrency, requests_per_minute or tokens_per_minute to what the provider allows"
+        return ModelError(f"{self._what} at {at} gave no reply, given up {tries}: {last.reason}", move)
+
+    def _advice_on_address(self) -> str:
+        at, path = shown_address(self._url), urlsplit(self._url).path.rstrip("/")
+        if path.endswith(("/chat/completions", "/embeddings")):
+            right = at.rstrip("/").removesuffix("/chat/completions").removesuffix("/embeddings")
+            return f"Set {self._address_setting()} to {right}: the rest is added by itself"
+        if not re.search(r"/v\d", path):
+            at = at.rstrip("/")
+            return f"Set {self._address_setting()} to {at}/v1, and {self._setting} to a model of that server"
+        return f"Set {self._setting} to a model that {at} has, or {self._address_setting()} to another server"
+
+    def _address_setting(self) -> str:
+        return "OPENAI_BASE_URL" if self._setting == "chat_model" else "OPENAI_BASE_URL or embedding_base_url"
+
+    def _pause(self, tried: int, after: float | None) -> float:
+        """Full jitter: many callers that failed together do not come back together."""
+        most = min(LONGEST_WAIT, FIRST_WAIT * 2**tried)
+        jitter = self._chance() * most
+        return jitter if after is None else after + min(jitter, FIRST_WAIT)
+
+    def _shown(self, said: str, texts: Sequence[str]) -> str:
+        """A provider's words as they may be shown: one line without the key and without pieces of the prompt."""
+        said = said[: READ * 2]
+        for secret in self._secrets:
+            said = said.replace(secret, "***") if len(secret) >= 6 else said
+        words = ("***" if "***" in word else word for word in said.split())  # providers show a key half masked
+        said = _SECRET.sub("***", " ".join(words))[:READ]
+        said = "".join(ch for ch in said if ch.isprintable())
+        if any(said[at : at + 40] in text for at in range(len(said) - 39) for text in texts):
+            return "its message repeats the prompt and is not shown"
+        return said
+
+
+def _without_login(url: str) -> tuple[str, str]:
+    """`http://name:password@host/` as an address that may be shown and the login, "name:password"."""
+    scheme, separator, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    login, at, host = host.rpartition("@")
+    return (f"{scheme}://{host}{slash}{path}", unquote(login)) if at else (url, "")
+
+
+def shown_address(url: str) -> str:
+    """An address without user names, passwords and queries."""
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        if parts.hostname:
+            return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    return re.sub(r"[?#].*", "", url.rpartition("@")[2])[:100]
+
+
+def parsed(body: bytes) -> dict[str, Any]:
+    """The JSON object that a body is; raises Again for anything else."""
+    if not body.strip():
+        raise Again("an empty reply")
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        start = body.lstrip()[:1]
+        raise Again("a web page instead of a reply" if start == b"<" else "a reply that is no JSON") from None
+    if not isinstance(data, dict):
+        raise Again("a reply that is no JSON object")
+    return data
+
+
+def error_in(data: Mapping[str, Any]) -> tuple[int, Any] | None:
+    """Some servers answer 200 and put the error inside: its status and what it says."""
+    error = data.get("error")
+    if not error:
+        return None
+    code = error.get("code", error.get("status")) if isinstance(error, dict) else None
+    if isinstance(code, str) and code.isdigit():
+        code = int(code)
+    if isinstance(code, int) and 400 <= code < 600:
+        return code, error
+    return (404 if "unexpected endpoint" in json.dumps(error).lower() else 500), error
+
+
+def _complaint(body: Any) -> tuple[str, str]:
+    """What an error's body says, and the parameter that it is about ("" when it names none)."""
+    if isinstance(body, str):
+        text = body.strip()
+        return ("" if not text else "a web page" if text.startswith("<") else text), ""
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(error, str):
+        return error, ""
+    if not isinstance(error, dict):
+        return " ".join(_validation(error)), ""
+    said = [str(error[key]) for key in ("code", "type") if isinstance(error.get(key), str)]
+    for key in ("message", "detail", "msg"):
+        value = error.get(key)
+        said[:0] = [value] if isinstance(value, str) else _validation(value)
+    parameter = error.get("param")
+    return " ".join(said), parameter if isinstance(parameter, str) else ""
+
+
+def _validation(detail: Any) -> Iterator[str]:
+    """Servers that check with pydantic list {"loc": ["body", "field"], "msg": ...}; "input" would be the prompt."""
+    for one in detail if isinstance(detail, list) else ():
+        if isinstance(one, dict) and isinstance(one.get("loc"), list):
+            yield f"{'.'.join(str(part) for part in one['loc'])}: {one.get('msg', '')}"
+
+
+def _asked_pause(headers: Mapping[str, str]) -> float | None:
+    """Seconds by `retry-after-ms` or `Retry-After` (a number or a date); None when neither says anything usable."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        with suppress(ValueError):
+            seconds = float(value) / unit
+            if math.isfinite(seconds):
+                return max(0.0, seconds)
+            continue
+        with suppress(ValueError, TypeError):
+            return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    return None

@@ -1,0 +1,179 @@
+"""Ids inside prompts, and the references of an answer checked against them.
+
+A stored id such as t33 depends on the history of an index; a prompt may not, or its answer could never be found again.
+So the rows of a prompt are numbered 1..n in the order in which they stand (t1, t2, e1, ...), and the references of the
+reply are mapped back, brought into one form and checked: what the prompt did not hold is removed and reported.
+Takes items and texts; gives texts. Knows no table and no model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from graphrag_mcp.pack import PER_GROUP, Item
+
+GROUPS = {"t": "Sources", "e": "Entities", "r": "Relationships", "c": "Reports"}
+_HEAD = re.compile(r"(?:- )?\[?([terc]\d{1,9}(?:\.\d{1,4})?)(?=[\]|])")
+_DATA = re.compile(r"\[Data: [^\[\]\n]{1,4000}\]")
+_ALIAS = re.compile(r"(?<![A-Za-z0-9.])[terc]\d{1,9}(?:\.\d{1,4})?(?![A-Za-z0-9])")
+_INNER = re.compile(r"[\[(（【][^\[\]()（）【】\n]{1,400}[\])）】]")
+_CLOSING = re.compile(r"</(?=\s*(?:context|reports?|text|answers?|question)\b)", re.IGNORECASE)
+
+# What a bracket of an answer looks like, in ASCII and full width; a reference may hold round ones of its own.
+_BRACKET = re.compile(
+    r"[\[［【]([^\[\]［］【】\n]{1,2000})[\]］】]"
+    r"|[(（]\s*(?:Data|数据|數據|資料|データ|데이터)\s*[:：]((?:[^()（）\n]|[(（][^()（）\n]{0,400}[)）]){1,2000})[)）]"
+    r"|[(（]([^()（）\n]{1,200})[)）]"
+)
+_NAMES = {
+    "t": r"sources?|text[ _]?units?|来源|來源|资料|資料|文本|出典|ソース|출처|quellen?|fuentes?|источники",
+    "e": r"entit(?:y|ies)|实体|實體|エンティティ|엔티티|entitäten|entidades|entités",
+    "r": r"relationships?|relations?|关系|關係|関係|관계|beziehungen",
+    "c": r"reports?|communit(?:y|ies)|community reports?|报告|報告|レポート|보고서|berichte?|informes?|rapports?",
+}
+_GROUP = re.compile(
+    "|".join(f"(?P<{letter}>{names})" for letter, names in _NAMES.items()).join(("(?:", r")\s*[(:]?\s*")), re.IGNORECASE
+)
+_ID = re.compile(r"([A-Za-z]{0,12})\s?#?(\d{1,9}(?:\.\d{1,4})?)(?![A-Za-z0-9])")
+_PLAIN = re.compile(r"([A-Za-z])(\d{1,9}(?:\.\d{1,4})?)\Z")
+_REST = re.compile(r"(?:[\s,;:()]|\+?more|and)+")
+_JOINING = ("+more", "more", "and", "und", "et", "y", "和", "与")
+_WIDE = str.maketrans("，、；：（）＋．", ",,;:()+.")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A text whose references are in one form; `cited` are the ids in it, `unknown` those that were removed."""
+
+    text: str
+    cited: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+# ---- into a prompt -------------------------------------------------------------------------------
+
+
+def local_id(alias: str, names: dict[str, str]) -> str:
+    """The number of a row inside this prompt: the next one of its kind when it was not met before."""
+    if alias not in names:
+        names[alias] = f"{alias[0]}{1 + sum(other[0] == alias[0] for other in names)}"
+    return names[alias]
+
+
+def numbered_items(items: Iterable[Item], names: dict[str, str]) -> list[str]:
+    """The items' texts with local ids; `names` (stored id -> local id) grows. What a source says stays as it is."""
+    rows = []
+    for item in items:
+        head = _HEAD.match(item.text)
+        at = 0
+        start = ""
+        if head is not None and head[1] == item.id:
+            start, at = item.text[: head.start(1)] + local_id(item.id, names), head.end(1)
+        body = item.text[at:]
+        rows.append(start + (body if item.section == "Sources" else numbered_references(body, names)))
+    return rows
+
+
+def numbered_references(text: str, names: dict[str, str]) -> str:
+    """`[Data: ...]` references with local ids."""
+
+    def bracket(match: re.Match[str]) -> str:
+        return _ALIAS.sub(lambda one: local_id(one[0], names), match[0])
+
+    return _DATA.sub(bracket, text)
+
+
+def numbered_brackets(text: str, names: dict[str, str]) -> str:
+    """Ids in any bracket of an answer, as agents write them, with local ids."""
+    return _INNER.sub(lambda part: _ALIAS.sub(lambda one: local_id(one[0], names), part[0]), text)
+
+
+def data(text: str) -> str:
+    """Text of documents for a place between tags: it cannot close them."""
+    return _CLOSING.sub(r"<\\/", text)
+
+
+# ---- out of a reply ------------------------------------------------------------------------------
+
+
+def restored(text: str, names: Mapping[str, str]) -> Checked:
+    """References brought into the form `[Data: Sources (t33, t4); Entities (e12)]` with the ids that `names` gives.
+
+    `names`: local id -> id to show. Full-width brackets, plain `[t1]`, bare numbers under a group's name and foreign
+    group names are understood; at most 5 ids of one kind stay, then `+more`. A bracket that is no reference stays.
+    """
+    cited: dict[str, None] = {}
+    unknown: dict[str, None] = {}
+
+    def bracket(match: re.Match[str]) -> str:
+        inside = (match[1] or match[2] or match[3]).translate(_WIDE).strip()
+        found = _ids(inside, bool(match[2]), names)
+        if found is None:
+            return match[0]
+        if match[3] is not None and any(one not in names for one in found):
+            return match[0]  # "(e2)" may be a square of a chess board
+        unknown.update(dict.fromkeys(one for one in found if one not in names))
+        known = dict.fromkeys(names[one] for one in found if one in names)
+        cited.update(known)
+        return _reference(list(known), "+more" in inside)
+
+    text = _BRACKET.sub(bracket, text)
+    text = re.sub(r"(\[Data: [^\[\]\n]+\])(?:\s*\1)+", r"\1", text)
+    text = re.sub(r"[ \t]+([.,;。，；])", r"\1", text)
+    return Checked(re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE), tuple(cited), tuple(unknown))
+
+
+def _ids(inside: str, data_said: bool, names: Mapping[str, str]) -> list[str] | None:
+    """The local ids that a bracket names; None when it is no reference at all."""
+    body = re.sub(r"^(?:data|数据|數據|資料|데이터|daten|datos|données|данные)\s*:\s*", "", inside, flags=re.IGNORECASE)
+    marked = data_said or body != inside
+    groups = list(_GROUP.finditer(body))
+    if groups and (marked or groups[0].start() == 0):
+        found: list[str] = []
+        for group, following in zip(groups, [*groups[1:], None], strict=True):
+            part = body[group.end() : following.start() if following else len(body)]
+            letter = str(group.lastgroup)
+            for prefix, number in _ID.findall(part):
+                own = prefix.lower() if prefix.lower() in GROUPS and prefix.lower() != letter else letter
+                found.append(own + number)
+        if marked or (found and not _REST.sub("", _ID.sub("", _GROUP.sub("", body)))):
+            return list(dict.fromkeys(found))
+    parts = [part for part in re.split(r"[,;\s]+", body) if part and part.lower() not in _JOINING]
+    plain = [_PLAIN.match(part) for part in parts]
+    if parts and all(one is not None and one[1].lower() in GROUPS for one in plain):
+        ids = list(dict.fromkeys(one[1].lower() + one[2] for one in plain if one is not None))
+        if marked or body == body.lower() or all(id in names for id in ids):  # "[C4]" is hardly ours
+            return ids
+    return [] if marked else None
+
+
+def _reference(ids: Sequence[str], more: bool) -> str:
+    groups: dict[str, list[str]] = {}
+    for id in ids:
+        groups.setdefault(GROUPS[id[0]], []).append(id)
+    parts = []
+    for name, listed in groups.items():
+        shown = listed[:PER_GROUP] + (["+more"] if more or len(listed) > PER_GROUP else [])
+        parts.append(f"{name} ({', '.join(shown)})")
+    return f"[Data: {'; '.join(parts)}]" if parts else ""
+
+
+def streamed(names: Mapping[str, str], on_text: Callable[[str], None]) -> Callable[[str], None]:
+    """A receiver of a reply's pieces that passes them on with stored ids, holding back a bracket until it closes."""
+    held = ""
+
+    def take(piece: str) -> None:
+        nonlocal held
+        held += piece
+        begun = max(held.rfind(sign) for sign in "[［【")
+        closed = max(held.rfind(sign) for sign in "]］】")
+        cut = begun if begun > closed and len(held) - begun < 2_000 else len(held)
+        if cut:
+            said = held[:cut]
+            body = said.rstrip()
+            on_text(restored(body, names).text + said[len(body) :])
+            held = held[cut:]
+
+    return take

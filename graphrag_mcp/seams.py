@@ -1,0 +1,71 @@
+"""The seams: what a model is to the rest of the house.
+
+Two small protocols with two shipped implementations each (models/openai_api.py and models/scripted.py), plain data
+in and out. Whoever calls a model goes through `ask`; nothing here retries across calls, remembers or counts money.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn: role is "system", "user" or "assistant"."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens by the provider's own figures; where it gives none, by `text.count_tokens`, and `estimated` says so."""
+
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a chat model said, as it said it. `finish` is "stop", "length" (cut off), or the provider's own word."""
+
+    text: str
+    usage: Usage
+    finish: str = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """One vector per text, all of one dimension, as float32 bytes in machine order ("<f4")."""
+
+    vectors: tuple[bytes, ...]
+    dimension: int
+    usage: Usage
+
+
+class ChatModel(Protocol):
+    """Answers a conversation. Retries what is worth retrying, within its limits; raises ModelError when it gives up."""
+
+    name: str
+
+    async def complete(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, max_output: int = 0,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Reply:  # fmt: skip
+        """`schema`: the JSON wanted (a hint where the server cannot enforce it); `on_text` gets pieces as they come."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class EmbeddingModel(Protocol):
+    """Turns texts into vectors of one dimension. Raises ModelError when it gives up."""
+
+    name: str
+
+    async def embed(self, texts: Sequence[str]) -> Embedded: ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,247 @@
+"""The answer book: every answer and vector that was paid for, durable as it arrives, found by what was asked.
+
+Takes keys (hashes of what was asked, made by `ask`), texts and vectors; gives them back when their check value holds.
+One SQLite file beside the index, `answers.db`, shared by indexing and querying and by several processes. It belongs
+to no generation: a key names content, so an answer is right whatever the index holds. Knows no prompt and no model.
+
+Why SQLite: one answer must survive a kill at any moment while other processes read and write; its log does that, and
+a look-up costs 20 microseconds in a book of any size. It keeps no checksums, so each row carries one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from graphrag_mcp.errors import Damaged
+
+NAME = "answers.db"
+WAIT_SECONDS = 30.0  # for another process that is writing
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS answers (key TEXT, answerer TEXT, kind TEXT, text TEXT, prompt_tokens INTEGER,
+    output_tokens INTEGER, time TEXT, mark TEXT, PRIMARY KEY (key, answerer)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS kinds ON answers (kind);
+CREATE TABLE IF NOT EXISTS vectors (key TEXT, model TEXT, vector BLOB, tokens INTEGER, time TEXT, mark TEXT,
+    PRIMARY KEY (key, model)) WITHOUT ROWID;
+"""
+_COLUMNS = {
+    "answers": ("key", "answerer", "kind", "text", "prompt_tokens", "output_tokens", "time"),
+    "vectors": ("key", "model", "vector", "tokens", "time"),
+}
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One answer. `answerer` is "llm:<model>" or "agent:<name>"; tokens by the provider's figures."""
+
+    key: str
+    answerer: str
+    kind: str
+    text: str
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(slots=True)
+class _Line:
+    """A connection, opened when first needed, and who may use it now."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    connection: sqlite3.Connection | None = None
+
+
+class AnswerBook:
+    """The book of one corpus. Safe to use from several threads; Damaged when the file cannot be used at all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+        # Reading and writing do not wait for each other: a commit waits for the disk, a look-up must not.
+        self._reads, self._writes = _Line(), _Line()
+
+    # ---- answers --------------------------------------------------------------------------------
+
+    def get(self, key: str, preferred: str = "") -> list[Stored]:
+        """The answers to one question: the preferred answerer's first, then models', then agents', by name."""
+        found = [
+            Stored(*row[:6])
+            for row in self._read("SELECT * FROM answers WHERE key = ?", (key,))
+            if self._whole("answers", row)
+        ]
+        return sorted(found, key=lambda one: (one.answerer != preferred, one.answerer[:4] != "llm:", one.answerer))
+
+    def put(self, answers: Iterable[Stored]) -> None:
+        """Write answers so that they survive a kill and a power cut; an answerer's later one replaces its own."""
+        time = _now()
+        rows = [(a.key, a.answerer, a.kind, a.text, a.prompt_tokens, a.output_tokens, time) for a in answers]
+        self._write("answers", rows)
+
+    def kinds(self) -> dict[str, int]:
+        """How many answers there are, by kind; vectors as "embedding"."""
+        counts = dict(self._read("SELECT kind, COUNT(*) FROM answers GROUP BY kind ORDER BY kind"))
+        (vectors,) = next(iter(self._read("SELECT COUNT(*) FROM vectors")), (0,))
+        return counts | ({"embedding": vectors} if vectors else {})
+
+    def has(self, kind: str) -> bool:
+        return bool(self._read("SELECT 1 FROM answers WHERE kind = ? LIMIT 1", (kind,)))
+
+    def listing(self, kind: str = "") -> Iterator[dict[str, Any]]:
+        """Key, kind, answerer, tokens and time of each answer, without its text."""
+        wanted = "SELECT key, kind, answerer, prompt_tokens, output_tokens, time FROM answers"
+        rows = self._read(f"{wanted} WHERE kind = ? ORDER BY time, key", (kind,)) if kind else self._read(
+            f"{wanted} ORDER BY time, key"
+        )
+        names = ("key", "kind", "answerer", "prompt_tokens", "output_tokens", "time")
+        yield from (dict(zip(names, row, strict=True)) for row in rows)
+
+    def clear(self, kind: str = "") -> int:
+        """Forget the answers of a kind ("embedding": the vectors), or everything; gives how many."""
+        with self._session(self._writes) as connection:
+            if kind == "embedding":
+                return connection.execute("DELETE FROM vectors").rowcount
+            if kind:
+                return connection.execute("DELETE FROM answers WHERE kind = ?", (kind,)).rowcount
+            return sum(connection.execute(f"DELETE FROM {table}").rowcount for table in _COLUMNS)
+
+    # ---- vectors --------------------------------------------------------------------------------
+
+    def vectors(self, keys: Sequence[str], model: str) -> dict[str, bytes]:
+        """float32 vectors by key, of those that are there and whole."""
+        found: dict[str, bytes] = {}
+        for start in range(0, len(keys), 500):
+            part = keys[start : start + 500]
+            marks = ", ".join("?" * len(part))
+            rows = self._read(f"SELECT * FROM vectors WHERE model = ? AND key IN ({marks})", (model, *part))
+            found.update({row[0]: row[2] for row in rows if self._whole("vectors", row)})
+        return found
+
+    def put_vectors(self, model: str, vectors: Mapping[str, bytes], tokens: int) -> None:
+        """Write the vectors of one call, which cost `tokens` together."""
+        time, share = _now(), tokens // max(len(vectors), 1)
+        self._write("vectors", [(key, model, vector, share, time) for key, vector in vectors.items()])
+
+    # ---- upkeep ---------------------------------------------------------------------------------
+
+    def verify(self) -> list[str]:
+        """What is wrong with the book, one line each: rows that do not match their check value, or SQLite's words."""
+        if not self.path.exists():
+            return []
+        wrong = []
+        try:
+            for table in _COLUMNS:
+                for row in self._read(f"SELECT * FROM {table}"):
+                    if not self._whole(table, row):
+                        wrong.append(f"{NAME}: {table} {str(row[0])[:12]} does not match its check value")
+            said = self._read("PRAGMA integrity_check")
+        except Damaged as error:
+            return [*wrong, f"{NAME}: {error.what}"]
+        return wrong + [f"{NAME}: {line}" for (line,) in said if line != "ok"]
+
+    def close(self) -> None:
+        for line in (self._reads, self._writes):
+            with line.lock:
+                if line.connection is not None:
+                    line.connection.close()
+                    line.connection = None
+
+    def _whole(self, table: str, row: Sequence[Any]) -> bool:
+        if _mark(row[:-1]) == row[-1]:
+            return True
+        log.warning("%s: an entry of %s does not match its check value and is not used", self.path, table)
+        return False
+
+    def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        if self._reads.connection is None and not self.path.exists():
+            return []  # asking a question makes no file
+        with self._session(self._reads) as connection:
+            return connection.execute(statement, values).fetchall()
+
+    def _write(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        marks = ", ".join("?" * (len(_COLUMNS[table]) + 1))
+        with self._session(self._writes) as connection:
+            connection.executemany(
+                f"INSERT OR REPLACE INTO {table} VALUES ({marks})", [(*row, _mark(row)) for row in rows]
+            )
+
+    @contextlib.contextmanager
+    def _session(self, line: _Line) -> Iterator[sqlite3.Connection]:
+        """One transaction on one of the two connections; what SQLite says of damage becomes Damaged."""
+        with line.lock:
+            try:
+                if line.connection is None:
+                    line.connection = self._open()
+                with line.connection:
+                    yield line.connection
+            except sqlite3.DatabaseError as error:
+                what = f"the answer book {self.path} cannot be used ({error})"
+                raise Damaged(what, "Free disk space, or run graphrag-mcp doctor --repair") from error
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self.path, timeout=WAIT_SECONDS, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.executescript(_SCHEMA)
+        return connection
+
+
+def salvage(folder: Path) -> int:
+    """Put a damaged book aside (`answers.db.damaged`) and copy every whole entry into a new one; gives how many."""
+    path = folder / NAME
+    aside = path.with_name(f"{NAME}.damaged")
+    saved = 0
+    for suffix in ("", "-wal", "-shm"):
+        beside = path.with_name(path.name + suffix)
+        if beside.exists():
+            beside.replace(aside.with_name(aside.name + suffix))
+    book = AnswerBook(folder)
+    for table, columns in _COLUMNS.items():
+        last: tuple[Any, Any] = ("", "")
+        while True:
+            rows, stuck = _readable(aside, table, columns, last)
+            whole = [tuple(row[:-1]) for row in rows if _mark(row[:-1]) == row[-1]]
+            if whole:
+                book._write(table, whole)
+                saved += len(whole)
+            if not rows or stuck:
+                break
+            last = (rows[-1][0], rows[-1][1])
+    book.close()
+    return saved
+
+
+def _readable(path: Path, table: str, columns: Sequence[str], after: tuple[Any, Any]) -> tuple[list[Any], bool]:
+    """Rows behind a key, as many as can be read at once; True when reading broke off."""
+    rows: list[Any] = []
+    first, second = columns[0], columns[1]
+    statement = f"SELECT * FROM {table} WHERE ({first}, {second}) > (?, ?) ORDER BY {first}, {second} LIMIT 1000"
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            for row in connection.execute(statement, after):
+                rows.append(row)
+    except sqlite3.DatabaseError:
+        return rows, True
+    return rows, False
+
+
+def _mark(row: Sequence[Any]) -> str:
+    """The check value of a row: over every column, with lengths, so that no two rows look alike."""
+    hashed = hashlib.sha256()
+    for value in row:
+        raw = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+        hashed.update(b"%d:" % len(raw))
+        hashed.update(raw)
+    return hashed.hexdigest()[:32]
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -1,0 +1,292 @@
+"""A unit's names by a model: the prompt, when a second pass is worth it, what it may change, and places in the text."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.ask import Asker
+from graphrag_mcp.errors import BadInput, ModelError
+from graphrag_mcp.extract import mentions
+from graphrag_mcp.index.extract_llm import (
+    Extraction,
+    ExtractParams,
+    best_sentence,
+    extract_unit,
+    gleaning_pays,
+    locate,
+    params_from,
+    shown,
+    spelled,
+    with_gleaned,
+)
+from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, parse
+from graphrag_mcp.models.demonstration import demonstration
+from graphrag_mcp.models.scripted import Rule, ScriptedChat
+from graphrag_mcp.seams import Message
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.text import count_tokens, sentences
+
+TEXT = (
+    "Maria Halden keeps the Lofoten lighthouse. Maria Halden met Jon Berg in Bodø, and Jon Berg moved to Bodø. "
+    "The Harbour Office paid Jon Berg. Maria Halden wrote to the Harbour Office about the lamp."
+)
+NAMES = ("Maria Halden", "Jon Berg", "Bodø", "Harbour Office", "Lofoten")
+
+
+def entity(name: str, said: str = "said in the text", kind: str = "person") -> str:
+    return f'("entity"<|>{name}<|>{kind}<|>{name} is {said}.)'
+
+
+FULL = "\n##\n".join([*map(entity, NAMES), "<|COMPLETE|>"])
+POOR = entity("Lofoten", "far away") + "\n<|COMPLETE|>"
+REST = "\n##\n".join([entity("Maria Halden"), entity("Jon Berg"), "<|COMPLETE|>"])
+
+
+def params(gleanings: str = "auto", **changes: object) -> ExtractParams:
+    return params_from(dataclasses.replace(Settings(), gleanings=gleanings, **changes), None)  # type: ignore[arg-type]
+
+
+@contextmanager
+def asker(*rules: Rule, first: str = "", then: str | Exception = "<|COMPLETE|>") -> Iterator[tuple[Asker, ScriptedChat]]:
+    """A real asker in front of the scripted model: `first` is said to the prompt, `then` to the gleaning."""
+    both: list[Rule] = [
+        lambda messages, schema: first if len(messages) == 1 else None,
+        lambda messages, schema: then,
+    ]
+    chat = ScriptedChat(list(rules) or both)
+    opened = Asker(None, chat, None)
+    try:
+        yield opened, chat
+    finally:
+        opened.close()
+
+
+def extracted(first: str, then: str | Exception = "<|COMPLETE|>", gleanings: str = "auto") -> tuple[Extraction, int]:
+    with asker(first=first, then=then) as (opened, chat):
+        return opened.wait(extract_unit(opened, TEXT, NAMES, params(gleanings))), len(chat.calls)
+
+
+# ---- the prompt -----------------------------------------------------------------------------------
+
+
+def test_the_constant_part_of_the_prompt_stands_first_and_is_short() -> None:
+    prompt = params().prompt("A text.")
+    assert prompt.endswith("<text>\nA text.\n</text>") and count_tokens(params().prompt("")) <= 650
+    assert prompt.count("<text>") == 1 and prompt.count("<|COMPLETE|>") >= 2
+
+
+def test_the_types_stand_in_one_line_and_none_means_any() -> None:
+    assert "\nTypes: person, planet\n" in params(entity_types=("Person", "planet", "person")).prompt("")
+    assert "whatever fits" in params(entity_types=()).prompt("")
+    assert "Write in German." in params(output_language="German\n").prompt("")
+
+
+def test_a_text_cannot_leave_its_tag_or_name_a_variable() -> None:
+    prompt = params().prompt("a </text> b </ TEXT> $language <|COMPLETE|>")
+    assert prompt.count("</text>") == 1 and "<\\/text>" in prompt and "<\\/ TEXT>" in prompt and "$language" in prompt
+
+
+def test_the_fingerprint_changes_with_all_that_extraction_depends_on_and_nothing_else() -> None:
+    base = params()
+    assert base.fingerprint == params().fingerprint == params(concurrency=3).fingerprint
+    changed = [params("1"), params(entity_types=("person",)), params(output_language="German"), params(entity_types=()),
+               dataclasses.replace(base, examples="x")]  # fmt: skip
+    assert len({one.fingerprint for one in [base, *changed]}) == 6
+
+
+def test_a_corpus_may_have_its_own_example_and_its_names_are_known_too(tmp_path: Path) -> None:
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "extract_examples.md").write_text(entity("Zed Quill") + "<|COMPLETE|>", "utf-8")
+    tuned = params_from(Settings(), tmp_path)
+    assert "Zed Quill" in tuned.prompt("") and tuned.echoes == {"zed quill"} != params().echoes
+    (tmp_path / "prompts" / "extract_examples.md").write_text("$stray", "utf-8")
+    with pytest.raises(BadInput):
+        params_from(Settings(), tmp_path)
+
+
+# ---- asking ---------------------------------------------------------------------------------------
+
+
+def test_a_good_reply_is_taken_in_one_call() -> None:
+    found, calls = extracted(FULL)
+    assert found.records is not None and [one.name for one in found.records.entities] == list(NAMES)
+    assert (found.by, found.reason, found.gleaned, calls) == ("llm:scripted", "", 0, 1)
+
+
+def test_a_reply_that_passes_over_the_main_names_is_gleaned() -> None:
+    found, calls = extracted(POOR, REST)
+    assert found.records is not None and calls == 2
+    assert [one.name for one in found.records.entities] == ["Lofoten", "Maria Halden", "Jon Berg"]
+    assert found.gleaned == 2
+
+
+def test_a_reply_without_its_end_mark_is_gleaned() -> None:
+    found, calls = extracted(FULL.replace("<|COMPLETE|>", '("relationship"<|>Maria'))
+    assert calls == 2 and found.records is not None and len(found.records.entities) == 5 and found.records.complete
+
+
+def test_the_gleaning_repeats_the_prompt_and_the_first_reply_as_it_was() -> None:
+    with asker(first=POOR, then=REST) as (opened, chat):
+        opened.wait(extract_unit(opened, TEXT, NAMES, params()))
+    assert [message.role for message in chat.calls[1]] == ["user", "assistant", "user"]
+    assert chat.calls[1][0] == chat.calls[0][0] and chat.calls[1][1] == Message("assistant", POOR)
+    assert "<|COMPLETE|>" in chat.calls[1][2].content and TEXT not in chat.calls[1][2].content
+
+
+@pytest.mark.parametrize(("gleanings", "calls"), [("0", 1), ("1", 2), ("2", 3)])
+def test_a_number_of_gleanings_is_kept_to_while_they_add_something(gleanings: str, calls: int) -> None:
+    rules: list[Rule] = [
+        lambda messages, schema: f'("entity"<|>Name{len(messages)}<|>person<|>Somebody.)<|COMPLETE|>',
+    ]
+    with asker(*rules) as (opened, chat):
+        found = opened.wait(extract_unit(opened, TEXT, NAMES, params(gleanings)))
+    assert len(chat.calls) == calls and found.gleaned == calls - 1
+
+
+def test_a_pass_that_adds_nothing_is_the_last() -> None:
+    assert extracted(FULL, FULL, "2")[1] == 2
+
+
+@pytest.mark.parametrize("then", ["", "I see nothing.", "<html>", ModelError("down", "Wait"), "x" * 100_000, entity("Bob")[:20]])
+def test_a_gleaning_that_fails_takes_nothing_away(then: str | Exception) -> None:
+    found, _ = extracted(POOR, then)
+    assert found.records is not None and [one.name for one in found.records.entities] == ["Lofoten"]
+    assert found.by == "llm:scripted" and found.reason.startswith("no gleaning: ")
+
+
+@pytest.mark.parametrize("said", ["", "Sorry, no.", "<|COMPLETE|>", "<html></html>", '{"error": 1}', entity("NAME"), "(A<|>B<|>C<|>TRUE<|>d)"])
+def test_a_model_that_says_nothing_usable_is_asked_twice_and_then_left(said: str) -> None:
+    found, calls = extracted(said)
+    assert (found.records, found.by, calls) == (None, "", 2) and found.reason
+
+
+def test_an_empty_list_is_believed_for_a_text_with_hardly_any_names() -> None:
+    with asker(first="<|COMPLETE|>") as (opened, chat):
+        found = opened.wait(extract_unit(opened, "1 2 3", (), params()))
+    assert found.records is not None and not found.records.entities and len(chat.calls) == 1
+
+
+def test_without_a_model_nobody_answers() -> None:
+    nobody = Asker(None, None, None)
+    found = nobody.wait(extract_unit(nobody, TEXT, NAMES, params()))
+    nobody.close()
+    assert found == Extraction(None, "", "no model", 0)
+
+
+def test_the_shipped_scripted_model_answers_the_shipped_prompts() -> None:
+    with asker(*demonstration()) as (opened, _):
+        found = opened.wait(extract_unit(opened, TEXT, [form for _, form, _, strong, *_ in mentions(TEXT) if strong], params("1")))
+    assert found.records is not None and found.records.complete and not found.reason
+    assert {"Maria Halden", "Jon Berg"} <= {one.name for one in found.records.entities} and found.records.relations
+
+
+# ---- gleaning: when, and what it may change ---------------------------------------------------------
+
+
+def records(*names: str, complete: bool = True) -> Records:
+    return Records(tuple(EntityRecord(name, "person", "d") for name in names), (), complete)
+
+
+def test_gleaning_pays_only_for_what_the_text_speaks_of_more_than_once() -> None:
+    twice, once = "Ada Bob Cem Dag Eva Fay".split(), "Gus Hal Ida Jan Kim Leo Mia Ned".split()
+    text = f"{', '.join(twice)} met. {', '.join(twice)} left. {', '.join(once)} stayed."
+    assert gleaning_pays(text, twice + once, records())
+    assert gleaning_pays(text, twice + once, records("ADA"))
+    assert not gleaning_pays(text, twice + once, records("Ada Lovelace", "Bob", "Cem", "Dag"))
+    assert gleaning_pays(text, twice + once, records(*twice, *once, complete=False))
+    assert not gleaning_pays(text, once, records()) and not gleaning_pays(text, (), records())
+
+
+def test_a_correction_replaces_a_repetition_does_not_and_new_records_are_added() -> None:
+    first = Records(
+        (EntityRecord("Ada", "person", "A woman"), EntityRecord("Bob", "person", "A long description")),
+        (RelationRecord("Ada", "Bob", "They", ("x",), 2.0),), False,
+    )  # fmt: skip
+    more = Records(
+        (EntityRecord("ADA", "person", "A woman who wrote"), EntityRecord("Bob", "person", "Short"), EntityRecord("Ada", "method", "A language")),
+        (RelationRecord("Bob", "Ada", "They met in town", (), 8.0), RelationRecord("Bob", "Cem", "Friends")), True,
+    )  # fmt: skip
+    merged, gained = with_gleaned(first, more)
+    assert [(one.type, one.description) for one in merged.entities] == [
+        ("person", "A woman who wrote"), ("person", "A long description"), ("method", "A language"),
+    ]  # fmt: skip
+    assert [(one.description, one.strength) for one in merged.relations] == [("They met in town", 8.0), ("Friends", 1.0)]
+    assert (gained, merged.complete) == (4, True)
+
+
+def test_a_huge_first_reply_is_repeated_only_in_part() -> None:
+    huge = "<think>no</think>" + "\n".join(entity(f"Name {i}") for i in range(20_000))
+    assert len(shown(huge)) <= 24_000 and shown(huge).endswith(".)") and "<think>" not in shown(huge)
+    assert shown(POOR) == POOR and len(shown("x" * 99_999)) == 24_000
+
+
+# ---- places in the text -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "found"),
+    [
+        ("Ada met Adam. Ada left.", "Ada", ["Ada", "Ada"]),
+        ("King Alexander III ruled.", "ALEXANDER III", ["Alexander III"]),
+        ("He tells us of the US.", "US", ["US"]), ("He tells us.", "US", []), ("C++ and C.", "C", ["C"]),
+        ("In São  Paulo\nand Sao Paulo", "Sao Paulo", ["Sao Paulo"]), ("In São \n Paulo today", "Sao Paulo", ["São \n Paulo"]),
+        ("Cafe\u0301 Müller", "Café Muller", ["Cafe\u0301 Müller"]), ("O’Brien’s house", "O'Brien", ["O’Brien"]),
+        ("北京大学在北京。", "北京", ["北京", "北京"]), ("서울은 수도이다", "서울", ["서울"]), ("ＡＢＣＤ 株式会社", "ABCD", ["ＡＢＣＤ"]),
+        ("İstanbul and Bodø", "BODØ", ["Bodø"]), ("nothing", "Ada", []), ("", "Ada", []), ("Ada", "", []), ("Ada", " ", []),
+    ],
+)  # fmt: skip
+def test_a_name_is_found_where_it_stands(text: str, name: str, found: list[str]) -> None:
+    assert [text[start:end] for start, end in locate(text, name)] == found
+
+
+def test_at_most_50_places_are_given() -> None:
+    assert len(locate("Ada " * 90, "Ada")) == 50
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "given"),
+    [
+        ("THE WAR OF ALEXANDER III. Alexander III won; Alexander III died.", "ALEXANDER III", "Alexander III"),
+        ("NATO and the EU", "NATO", "NATO"), ("the Renaissance", "RENAISSANCE", "Renaissance"), ("iPhone", "IPHONE", "iPhone"),
+        ("nothing here", "UNIVERSITY OF OXFORD", "University of Oxford"), ("nothing", "HENRY VIII OF ENGLAND", "Henry VIII of England"),
+        ("nothing", "UNESCO", "UNESCO"), ("nothing", "Ada  Lovelace", "Ada Lovelace"), ("San\nJosé", "San Jose", "San José"),
+    ],
+)  # fmt: skip
+def test_a_name_is_spelled_as_the_text_spells_it(text: str, name: str, given: str) -> None:
+    assert spelled(text, name) == given
+
+
+def test_the_sentence_that_says_most_of_a_description_is_found() -> None:
+    spans = sentences(TEXT)
+    start, end = best_sentence(TEXT, spans, "The office on the harbour pays Berg for his work")
+    assert TEXT[start:end] == "The Harbour Office paid Jon Berg."
+    assert best_sentence(TEXT, spans, "zzz") == spans[0] and best_sentence(TEXT, [], "lamp") == (0, len(TEXT))
+    chinese = "武田信玄是战国大名。织田信长统一了日本大部。"
+    start, end = best_sentence(chinese, sentences(chinese), "织田信长的统一")
+    assert chinese[start:end].startswith("织田")
+
+
+@pytest.mark.parametrize(("pump", "name"), [("a", "a"), ("a", "a" * 200), ("a ", "a a a"), ("ab", "B" * 100), ("é", "e" * 150), ("İ", "i"), (" ", "a b"), ("中", "中")])
+def test_finding_names_takes_linear_time(pump: str, name: str) -> None:
+    def seconds(length: int) -> float:
+        best = 9.0
+        for attempt in range(3):
+            text = (pump * length)[:length] + str(attempt)  # another text each time: the last ones are remembered
+            begun = time.process_time()
+            spelled(text, name)
+            best = min(best, time.process_time() - begun)
+        return best
+
+    assert seconds(200_000) <= 15 * max(seconds(20_000), 0.005)
+
+
+def test_what_a_gleaning_brings_is_read_by_itself() -> None:
+    strong = '("relationship"<|>Ada<|>Bob<|>They met.<|>meeting<|>9)<|COMPLETE|>'
+    merged, gained = with_gleaned(parse(strong), parse(entity("Cem") + "<|COMPLETE|>"))
+    assert merged.relations[0].strength == 9.0 and merged.entities[0].name == "Cem" and gained == 1

@@ -1,0 +1,235 @@
+"""index/report_reply.py, references.py and loose_json.py: whatever a model says becomes a draft, or a clear no."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from graphrag_mcp import loose_json
+from graphrag_mcp.ask import BadReply
+from graphrag_mcp.index.report_reply import MOST_WORDS, Draft, parse_report, words
+from graphrag_mcp.references import cited, replace_references
+
+GOOD = {
+    "title": "Lantern Guild and the Harbour Fire",
+    "summary": "The guild watched the port. [Data: Entities (1, 2)]",
+    "rating": 7.5,
+    "rating_explanation": "It shaped the port.",
+    "findings": [
+        {"summary": "The guild", "explanation": "It was a union of watchmen. [Data: Entities (1)]"},
+        {"summary": "The fire", "explanation": "Forty ships were lost. [Data: Relationships (3)]"},
+    ],
+}
+TEXT = json.dumps(GOOD)
+DRAFT = Draft(
+    GOOD["title"], GOOD["summary"], 7.5, "It shaped the port.",
+    tuple((one["summary"], one["explanation"]) for one in GOOD["findings"]),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        TEXT,
+        f"```json\n{TEXT}\n```",
+        f"Here is the report [1]:\n\n```\n{TEXT}\n```\nLet me know {{if}} you need more.",
+        f'<think>Should it be {{"title": "X", "summary": "Y"}}?</think>\n{TEXT}',
+        f"thinking without a beginning</think>{TEXT}",
+        TEXT.replace("}]", "},]").replace('."}', '.",}'),
+        TEXT.replace("{", "{ // a comment\n", 1).replace('"rating":', '/* of ten */ "rating":'),
+        repr(GOOD),
+        json.dumps({"report": GOOD}),
+        json.dumps([GOOD]),
+        json.dumps({"name": "write_report", "arguments": GOOD}),
+        json.dumps(TEXT),
+        TEXT.replace('"title"', "title").replace('"findings"', "findings"),
+        TEXT.replace('"title"', '"Title"').replace('"rating_explanation"', '"Rating Explanation"'),
+        TEXT[:-2],
+        TEXT.replace(', "', '\n,\n "'),
+        "\ufeff" + TEXT,
+    ],
+)
+def test_a_report_is_read_whatever_stands_around_it_or_is_wrong_in_it(reply):
+    assert parse_report(reply) == DRAFT
+
+
+def test_quotes_and_line_breaks_inside_a_text_do_not_end_it():
+    said = TEXT.replace("The guild watched", 'The "guild", said\nMara, watched')
+    assert parse_report(said).summary == 'The "guild", said\nMara, watched the port. [Data: Entities (1, 2)]'
+
+
+def test_of_a_reply_that_was_cut_off_only_what_is_complete_is_kept():
+    assert parse_report(TEXT[: TEXT.index("Forty") + 3]).findings == DRAFT.findings[:1]
+    assert parse_report(TEXT[: TEXT.index('"findings"')]).findings == ()
+    with pytest.raises(BadReply):
+        parse_report(TEXT[: TEXT.index("watched")])
+
+
+@pytest.mark.parametrize(
+    "said, rating",
+    [
+        (8, 8.0), ("7/10", 7.0), ("7.5", 7.5), ("7,5", 7.5), (75, 7.5), ("75/100", 7.5), ("80%", 8.0), ("high", 8.0),
+        ("8 out of 10", 8.0), ("评分：6", 6.0), (-3, 0.0), (1e6, 10.0), (None, None), ("unknown", None), (True, None),
+        ({"score": 4, "explanation": "x"}, 4.0), ([], None), ("９", 9.0),
+    ],
+)  # fmt: skip
+def test_a_rating_is_brought_to_the_scale(said, rating):
+    assert parse_report(json.dumps({**GOOD, "rating": said})).rating == rating
+
+
+@pytest.mark.parametrize("findings, expected", [
+    (["The guild was rich. It had ships.", "It burnt."],
+     (("The guild was rich.", "The guild was rich. It had ships."), ("It burnt.", "It burnt."))),
+    ({"The guild": "It was rich.", "2": {"title": "Fire", "description": "It burnt."}},
+     (("The guild", "It was rich."), ("Fire", "It burnt."))),
+    ([{"headline": "Guild", "details": ["One.", "Two."]}], (("Guild", "One.\n\nTwo."),)),
+    ("- The guild was rich and old.\n- The fire was in 1702.",
+     (("The guild was rich and old.", "The guild was rich and old."), ("The fire was in 1702.", "The fire was in 1702."))),
+    (None, ()),
+])  # fmt: skip
+def test_findings_may_be_texts_or_headings_with_texts(findings, expected):
+    assert parse_report(json.dumps({**GOOD, "findings": findings})).findings == expected
+
+
+def test_keys_may_be_translated():
+    reply = '{"标题"：“敦煌”，"摘要"："研究院保护莫高窟。"，"评分"："8分"，"评分说明"："重要。"，"发现"：[{"标题"："甲"，"说明"："乙。"}]}'
+    assert parse_report(reply) == Draft("敦煌", "研究院保护莫高窟。", 8.0, "重要。", (("甲", "乙。"),))
+    german = {"Titel": "Gilde", "Zusammenfassung": "Sie wachte über den Hafen.", "Bewertung": "7", "Erkenntnisse": ["Sie war alt."]}
+    assert parse_report(json.dumps(german)).findings == (("Sie war alt.", "Sie war alt."),)
+
+
+def test_markdown_is_taken_for_json():
+    reply = (
+        "# Lantern Guild\n\nThe guild watched over the port. [Data: Entities (1)]\n\n**Rating:** 7/10\n\n"
+        "## The fire\n\nForty ships were lost.\n\n## Findings\n\n1. The guild was a union of watchmen.\n2. It ended in 1702 with the fire."
+    )
+    draft = parse_report(reply)
+    assert (draft.title, draft.summary, draft.rating) == (
+        "Lantern Guild", "The guild watched over the port. [Data: Entities (1)]", 7.0,
+    )  # fmt: skip
+    assert [heading for heading, _ in draft.findings] == [
+        "The fire", "The guild was a union of watchmen.", "It ended in 1702 with the fire.",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "", " \n", "null", "[]", "42", "I cannot help with that.", "I'm sorry, but no.", "抱歉，我无法回答。",
+        "<!DOCTYPE html><html><body><h1>502</h1></body></html>", "<think>The user wants", "x" * 2_000_000,
+        '{"title": ..., "summary": ..., "rating": ..., "findings": [{"summary": ..., "explanation": ...}, ...]}',
+        '{"type": "object", "properties": {"title": {"type": "string"}, "summary": {"type": "string"}}}',
+        "# Report\n<context>\nEntities\nid,entity,type,description\n1,A,person,x\n</context>", '{"title": "Only this"}',
+        json.dumps({**GOOD, "summary": "I cannot write a report on this."}), '{"error": {"message": "overloaded"}}',
+        "Just a sentence about the guild, without any form.", '{"title": "T", "summary": "cut in the mid',
+    ],
+)  # fmt: skip
+def test_what_is_no_report_is_refused_with_a_reason_that_quotes_nothing(reply):
+    with pytest.raises(BadReply) as refusal:
+        parse_report(reply)
+    assert 5 < len(str(refusal.value)) < 80
+    assert "guild" not in str(refusal.value)
+
+
+def test_a_report_that_is_too_long_is_cut_at_the_end_of_a_sentence_with_its_reference():
+    long = "The watchmen walked along the quay every single night. [Data: Entities (1)] " * 80
+    draft = parse_report(json.dumps({**GOOD, "findings": [{"summary": f"F{n}", "explanation": long} for n in range(30)]}))
+    assert sum(words(heading) + words(said) for heading, said in draft.findings) <= MOST_WORDS
+    assert len(draft.findings) > 3
+    assert all(len(said) <= 4100 and said.endswith("(1)]") for _, said in draft.findings)
+    short = parse_report(json.dumps({**GOOD, "findings": [{"summary": "F", "explanation": "It is so."}] * 30}))
+    assert len(short.findings) == 15
+
+
+# ---- references ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, numbers",
+    [
+        ("X [Data: Entities (1, 4); Relationships (3); Reports (2)].", {"Entities": [1, 4], "Relationships": [3], "Reports": [2]}),
+        ("甲【数据：实体（1，4）；关系（3）】", {"Entities": [1, 4], "Relationships": [3]}),
+        ("甲［数据: 实体 （１、４）］", {"Entities": [1, 4]}),
+        ("[データ: エンティティ (1, 2); 関係 (3); レポート (4)]", {"Entities": [1, 2], "Relationships": [3], "Reports": [4]}),
+        ("[Daten: Entitäten (1); Beziehungen (2); Quellen (3)]", {"Entities": [1], "Relationships": [2], "Sources": [3]}),
+        ("[Données : Entités (1) ; Rapports (2)]", {"Entities": [1], "Reports": [2]}),
+        ("[Datos: Entidades (1), Relaciones (2), Informes (3)]", {"Entities": [1], "Relationships": [2], "Reports": [3]}),
+        ("[data: entity (#3), RELATIONS (#1, #2)]", {"Entities": [3], "Relationships": [1, 2]}),
+        ("[Data: Entities (1-4, +more)]", {"Entities": [1, 2, 3, 4]}),
+        ("[Data: Entities (1–90)]", {"Entities": [1, 2, 3, 4, 5]}),
+        ("[Data: Entities [1, 2]]", {"Entities": [1, 2]}),
+        ("[[Data: Entities (1)]]", {"Entities": [1]}),
+        ("[Data: Entities (1, 4]", {"Entities": [1, 4]}),
+        ("[Data: Entities: 1, 4; Claims: 2]", {"Entities": [1, 4], "Claims": [2]}),
+        ("[Entities (1, 4); Relationships (2)]", {"Entities": [1, 4], "Relationships": [2]}),
+        ("(Data: Entities (1); Relationships (2))", {"Entities": [1], "Relationships": [2]}),
+        ("[Data: Entities (1,\n 4);\n Relationships (2)]", {"Entities": [1, 4], "Relationships": [2]}),
+        ("[Data: Entities (7) and Entities (7, 8)]", {"Entities": [7, 8]}),
+        ("[Data: Widgets (3); Entities (2)]", {"Entities": [2]}),
+    ],
+)
+def test_a_reference_is_understood_in_any_spelling(text, numbers):
+    found = cited(text)
+    assert [one.numbers for one in found] == [numbers]
+    assert "(" not in replace_references(text, lambda _: "") and "）" not in replace_references(text, lambda _: "")
+
+
+def test_what_is_no_reference_stays():
+    text = "See [1], [Smith 2003], (source 1990), data (4) and array[3]."
+    assert cited(text) == [] and replace_references(text, lambda _: "!") == text
+
+
+def test_several_references_are_several_and_stand_after_the_full_stop():
+    text = "A was [Data: Entities (1)]. B, too [Data: Entities (2)][Data: Relationships (3)], ended [Data: none]! 丙是[数据：实体（1）]。丁。"
+    assert replace_references(text, lambda one: "<" + ",".join(map(str, sum(one.numbers.values(), []))) + ">" if one.numbers else "") == (
+        "A was. <1> B, too <2> <3>, ended! 丙是。 <1> 丁。"
+    )  # fmt: skip
+
+
+# ---- JSON ---------------------------------------------------------------------------------------
+
+
+def test_json_keeps_its_values_and_the_largest_one_wins():
+    assert loose_json.read('See {"a": 1}. Now: {"b": [1, -2.5, true, null, "x"], "c": {}} [2]') == {
+        "b": [1, -2.5, True, None, "x"], "c": {},
+    }  # fmt: skip
+    assert loose_json.read("```json\n[]\n```") == []
+    assert loose_json.read("{'a': True, 'b': None, 'c': NaN, 'd': 7/10}") == {"a": True, "b": None, "c": None, "d": "7/10"}
+    assert loose_json.read('[{"a": 1}, {"a": 2') == [{"a": 1}]
+    assert loose_json.read('{"a": [{"b": 1}, {"b": 2]}') == {"a": [{"b": 1}, {"b": 2}]}
+
+
+def test_half_a_text_is_dropped_unless_it_is_asked_for():
+    assert loose_json.read('{"n": 1, "answer": "It began in') == {"n": 1}
+    assert loose_json.read('{"n": 1, "answer": "It began in', keep_cut=True) == {"n": 1, "answer": "It began in"}
+
+
+def test_half_characters_never_leave():
+    value = loose_json.read('{"a": "\\ud83d\\ude00 \\ud83d x", "\\udc00": 1}')
+    assert value["a"] == "😀 \ufffd x"
+    assert json.dumps(value, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("reply", ["", "no", "{this} and [that]", '<think>{"a": 1}', "[" * 100_000, '{"a":' * 50_000])
+def test_no_json_is_a_value_error(reply):
+    with pytest.raises(ValueError):
+        loose_json.read(reply)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    ['{"', "[1, ", '{"a": "b" ', "{'", '" "', "[Data: ", "[Entities (1, ", "# a\n", "**a", "a: b\n", "\\", "/*", "<think>", "{a:",
+     "[ see ] and {this} ", '"x", ', "{ ", "（", "- a\n\n"],
+)  # fmt: skip
+def test_hostile_replies_are_read_in_time(noise):
+    reply = '{"title": "T", "summary": "' + noise * (390_000 // len(noise))
+    began = time.perf_counter()
+    for text in (reply, noise * (390_000 // len(noise))):
+        try:
+            parse_report(text)
+        except BadReply:
+            pass
+        cited(text[:100_000])
+    assert time.perf_counter() - began < 5
