@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,8 +154,6 @@ def status(options: argparse.Namespace) -> int:
 
 def doctor(options: argparse.Namespace) -> int:
     """Check everything that is stored; exit status 1 when something is still wrong."""
-    from dataclasses import asdict
-
     from graphrag_mcp.upkeep.doctor import doctor as examine
 
     app = _app(options)
@@ -202,7 +201,64 @@ def export(options: argparse.Namespace) -> int:
     return 0
 
 
-COMMANDS = (serve, index, search, entity, report, source, status, doctor, digest, export)
+def tune(options: argparse.Namespace) -> int:
+    """Fit the prompts of an index to its texts, with the configured model."""
+    from graphrag_mcp.upkeep.tune import tune as fit
+
+    app = _app(options)
+    corpus = app.corpus_for_reading(options.corpus)
+    output = Path(options.output).expanduser().absolute() if options.output else None
+    found = fit(
+        app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), selection=options.selection,
+        limit=options.limit, min_examples=options.min_examples, max_tokens=options.max_tokens, domain=options.domain,
+        language=options.language, untyped=options.no_entity_types, seed=options.seed, output=output,
+    )  # fmt: skip
+    if options.json:
+        _print_json({**asdict(found), "files": [str(path) for path in found.files]})
+    else:
+        print(f"{corpus}: {found.domain or 'domain unknown'}, in {found.language or 'an unknown language'}")
+        print(f"entity types: {', '.join(found.entity_types) or 'any'}; {found.examples} examples")
+        print("\n".join(f"wrote {path}" for path in found.files) or "nothing was written")
+        print(f"asked {found.usage.get('calls', 0)} times; the next index run reads the texts with these prompts")
+    for reason in found.degraded:
+        print(f"default kept: {reason}", file=sys.stderr)
+    return 0 if found.files else 1
+
+
+def init(options: argparse.Namespace) -> int:
+    """Write a settings file with every default, and the prompts, into a folder."""
+    from graphrag_mcp.upkeep.init import init as write
+
+    written = write(Path(options.folder).expanduser().absolute(), options.force)
+    if options.json:
+        _print_json({"files": [str(path) for path in written]})
+    else:
+        print(f"wrote {written[0]} and {len(written) - 1} files of prompts")
+        print(f"use it with GRAPHRAG_MCP_SETTINGS={written[0]}")
+    return 0
+
+
+def answers(options: argparse.Namespace) -> int:
+    """What models and agents answered for an index: list it, or forget it."""
+    from graphrag_mcp.store.answers import AnswerBook
+
+    app = _app(options)
+    book = AnswerBook(app.folder(app.corpus_for_reading(options.corpus)))
+    if options.action == "clear":
+        gone = book.clear(options.kind)
+        print(json.dumps({"cleared": gone}) if options.json else f"forgot {gone:,} answers")
+    elif options.json:
+        _print_json({"kinds": book.kinds(), "answers": list(book.listing(options.kind))})
+    elif options.kind:
+        for one in book.listing(options.kind):
+            tokens = f"{one['prompt_tokens']:,} in, {one['output_tokens']:,} out"
+            print(f"{one['time']} {one['key'][:12]} {one['answerer']} {tokens}")
+    else:
+        print("\n".join(f"{kind} {count:,}" for kind, count in book.kinds().items()) or "the answer book is empty")
+    return 0
+
+
+COMMANDS = (serve, index, search, entity, report, source, status, doctor, digest, export, tune, init, answers)
 
 
 # ---- talking to people --------------------------------------------------------------------------

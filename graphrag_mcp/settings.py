@@ -7,6 +7,7 @@ Each algorithm keeps its own parameters beside its code; only what a user may tu
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import tomllib
@@ -182,16 +183,29 @@ def _read_toml(path: Path, env: Mapping[str, str]) -> dict[str, Any]:
         what = f"the settings file {path} cannot be read ({error.strerror})"
         raise BadInput(what, "Correct GRAPHRAG_MCP_SETTINGS") from error
 
+    try:
+        parsed = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"the settings file {path} is not TOML ({error})", "Correct that line") from error
+    return _flat(_substituted(parsed, path, env))
+
+
+def _substituted(value: Any, path: Path, env: Mapping[str, str]) -> Any:
+    """Every `${NAME}` inside a text replaced from the environment: after parsing, so that comments do not count."""
+    if isinstance(value, dict):
+        return {name: _substituted(one, path, env) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_substituted(one, path, env) for one in value]
+    if not isinstance(value, str):
+        return value
+
     def variable(match: re.Match[str]) -> str:
         if match[1] not in env:
             what = f"the settings file {path} uses ${{{match[1]}}}, which is not set"
             raise BadInput(what, f"Set {match[1]} or remove it")
         return env[match[1]]
 
-    try:
-        return _flat(tomllib.loads(re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", variable, text)))
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"the settings file {path} is not TOML ({error})", "Correct that line") from error
+    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", variable, value)
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,3 +218,19 @@ def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
         else:
             flat[name] = value
     return flat
+
+
+def with_tuned(settings: Settings, corpus_folder: Path) -> Settings:
+    """The settings with what tuning found for a corpus (`prompts/tuned.json`), where they still are the defaults."""
+    try:
+        found = json.loads((corpus_folder / "prompts" / "tuned.json").read_bytes())
+    except (OSError, ValueError):
+        return settings
+    default, tuned = Settings(), {}
+    types = found.get("entity_types") if isinstance(found, dict) else None
+    if isinstance(types, list) and settings.entity_types == default.entity_types:
+        tuned["entity_types"] = tuple(str(one) for one in types)
+    language = found.get("output_language") if isinstance(found, dict) else None
+    if isinstance(language, str) and not settings.output_language:
+        tuned["output_language"] = language
+    return replace(settings, **tuned)

@@ -37,9 +37,13 @@ def snapshot(sample_home: Path) -> Snapshot:
 
 def rating(word: str, high: int = 4) -> Callable[..., str]:
     """A model that finds reports relevant in which the word occurs."""
-    return lambda messages, _: json.dumps({
-        "reason": "-", "rating": high if word in messages[-1].content.partition("<report>")[2].lower() else 0
-    })  # fmt: skip
+    report = re.compile(r"<report>(.*?)</report>", re.DOTALL)
+
+    def rate(messages: Any, _: Any) -> str:
+        said = report.search(messages[-1].content)[1].lower()
+        return json.dumps({"reason": "-", "rating": high if word in said else 0})
+
+    return rate
 
 
 def asker(*rules: Any, book: Path | None = None, **options: Any) -> tuple[Asker, ScriptedChat]:
@@ -66,7 +70,7 @@ def test_the_model_rates_each_report_once_and_goes_down_only_where_it_is_relevan
     assert result.coverage["rated"] == result.coverage["kept"] + result.coverage["pruned"]
     assert 0 < result.coverage["kept"] < result.coverage["rated"] < result.coverage["reports"]
     read = prompts_with(chat, MAP)[0].partition("<reports>")[2]
-    assert len(re.findall(r"^\d+\|", read, re.MULTILINE)) - 0 == result.coverage["read"] == result.coverage["kept"]
+    assert len(re.findall(r"^\d+\|", read, re.MULTILINE)) == result.coverage["read"] == result.coverage["kept"]
 
 
 def test_a_parent_is_not_read_beside_a_relevant_child(snapshot: Snapshot) -> None:

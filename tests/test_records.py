@@ -225,7 +225,7 @@ def test_names_lose_wrappings_and_what_cannot_be_seen_and_keep_what_belongs_to_t
 def test_what_only_the_prompt_says_is_dropped_unless_the_text_says_it_too() -> None:
     reply = f'{E}##("entity"<|>Port Velling<|>location<|>A port.)##("entity"<|>Source<|>concept<|>A spring.)<|COMPLETE|>'
     assert dict(parse(reply, TYPES, "Ada Lovelace lived.").dropped) == {"prompt echo": 2}
-    assert len(parse(reply, TYPES, "Ada saw the source of the river at PORT VELLING.").entities) == 3
+    assert len(parse(reply, TYPES, "Ada saw the source of the river at PORT\n VELLING.").entities) == 3
 
 
 def test_the_parser_knows_the_names_of_the_shipped_example() -> None:

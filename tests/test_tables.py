@@ -22,7 +22,7 @@ from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.checks import check_values
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.schema import KEY, SCALAR, TABLES
+from graphrag_mcp.store.schema import KEY, SCALAR, TABLES, VECTORS
 from graphrag_mcp.store.tables import Change, apply, compact, open_snapshot, seal
 
 PLAIN = [name for name in TABLES if name not in VECTORS.values()]  # vectors have a length that a model decides

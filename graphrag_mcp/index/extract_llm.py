@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 R = TypeVar("R", EntityRecord, RelationRecord)
 VERSION = "llm-1"
 ANY_TYPE = "whatever fits best, in one or two lower-case words"
-# A second pass with gleanings "auto": see `gleaning_pays`. Share of the units gleaned, of 361 of dense encyclopaedic text
-# with 18 entities in each first reply: 42 % at 3 and 1/3, 27 % at 3 and 2/5, 10 % at 4 and 1/2; of novels and speeches 2 %.
+# A second pass with gleanings "auto": see `gleaning_pays`. Share of 361 units of dense encyclopaedic text that is
+# gleaned, each first reply having 18 entities: 42 % at 3 and 1/3, 27 % at 3 and 2/5, 10 % at 4 and 1/2.
 MISSED_LEAST, MISSED_SHARE = 4, 1 / 2
 NAMES_WORTH_A_RECORD = 3  # strong names in a unit from which an empty list is not believed
 SHOWN = 24_000  # characters of a first reply that a gleaning repeats; usual replies have up to 16,000

@@ -26,7 +26,7 @@ from graphrag_mcp.index.model_units import Reader
 from graphrag_mcp.index.report_stage import ReportPrompt
 from graphrag_mcp.index.report_stage import prompt_from as report_prompt
 from graphrag_mcp.prompts import load
-from graphrag_mcp.settings import Settings
+from graphrag_mcp.settings import Settings, with_tuned
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.types import content_id
 
@@ -66,6 +66,7 @@ class Models:
 
 def choose(method: str, settings: Settings, manifest: Manifest | None, folder: Path, asker: Asker) -> Models:
     """Raises BadInput for a method that cannot be had."""
+    settings = with_tuned(settings, folder)
     before = manifest.parameters if manifest else {}
     if method == "agent":
         raise BadInput("method 'agent' is not in this release", "Use method 'auto'")

@@ -61,7 +61,7 @@ def parse(reply: str, types: Sequence[str] = (), text: str = "", echoes: Iterabl
     """The records of `reply`. `types` empty = any type. Names of the prompt (`echoes`, lower case, and placeholders)
     are dropped unless they occur in `text`. A reply that says that there is nothing is an empty, complete `Records`.
     """
-    found = _Found(tuple(types), text.casefold(), frozenset(echoes))
+    found = _Found(tuple(types), " ".join(text.casefold().split()), frozenset(echoes))
     plain, marked = plain_reply(reply)
     tuples = _STRONG_START.search(plain)
     closed, items = False, []

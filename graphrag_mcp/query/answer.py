@@ -207,14 +207,22 @@ def _alone(result: Answerable, budget: int, cursor: str) -> Answerable:
     """No room for context. The text keeps the whole answer; its copy in `answer` is shortened before the text is."""
     result.text, result.next_cursor, result.truncated = result.answer, cursor, bool(cursor)
     result.tokens = budget
-    if size(result)[0] > budget:
-        result.usage = {name: value for name, value in result.usage.items() if name != "by_stage"}
+    lighten(result, budget)
     over = size(result)[0] - budget
     if over > 0:
         from graphrag_mcp.text import count_tokens
 
         result.answer = shorten(result.answer, max(count_tokens(result.answer) - over - 20, 20)) + " …"
     return finish(result, budget)
+
+
+def lighten(result: SearchResult | DriftResult, budget: int) -> None:
+    """Let accounts go before words when a result is over its budget."""
+    for kept in ("calls", "prompt_tokens", "output_tokens"), ("calls",):
+        if size(result)[0] > budget:
+            result.usage = {name: result.usage[name] for name in kept if name in result.usage}
+    if isinstance(result, SearchResult) and size(result)[0] > budget:
+        result.coverage = {}
 
 
 def page_text(sections: Sequence[Section], taken: Mapping[str, list[Item]], names: dict[str, str]) -> str:

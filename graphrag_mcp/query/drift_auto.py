@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from graphrag_mcp import prompts
 from graphrag_mcp.ask import Answer as Given
 from graphrag_mcp.ask import Ask, Asker
-from graphrag_mcp.pack import Section, clamp_budget, count_tokens, fill, finish, one_line, size
+from graphrag_mcp.pack import Section, clamp_budget, count_tokens, fill, finish, one_line
 from graphrag_mcp.query import answers, context, fused, global_
 from graphrag_mcp.query.answer import (
     PLAIN,
@@ -31,6 +31,7 @@ from graphrag_mcp.query.answer import (
     answered,
     deadline,
     failed,
+    lighten,
     note,
     page_text,
     waited,
@@ -372,6 +373,5 @@ def _stopped(session: Drift, max_tokens: int, reason: str) -> DriftResult:
         asked = header["query"].replace("\\", "\\\\").replace('"', '\\"')
         result.next_call = f'drift_search(query="{asked}", mode="auto"{limits})'
         note(result, "Time is up; the walk goes on with the same call, and nothing answered is asked again.")
-    if size(result)[0] > budget:
-        result.usage = {name: value for name, value in result.usage.items() if name != "by_stage"}
+    lighten(result, budget)
     return finish(result, budget)

@@ -78,7 +78,9 @@ def local_search(
     from graphrag_mcp.query.answer import Wish, with_answer
 
     wish = Wish(response_type, instructions, general_knowledge, on_text, seconds)
-    return with_answer(result, sections, budget, page, snapshot=snapshot, query=query, asker=asker, wish=wish, meter=meter)
+    return with_answer(
+        result, sections, budget, page, snapshot=snapshot, query=query, asker=asker, wish=wish, meter=meter
+    )
 
 
 def sections_of(

@@ -59,7 +59,10 @@ _OWN_REFERENCES = re.compile(
     r"|Fuentes|Referências|Riferimenti|Fonti|Источники|Литература|参考文献|参考资料|參考資料|来源|引用|参照|참고문헌)"
     r"\s*(?:\*\*)?\s*[:：]?\s*(?:\*\*)?[ \t]*(?=\n|\Z)", re.IGNORECASE,
 )  # fmt: skip
-_SCORE_LINE = re.compile(r"(?im)^\W*(?:score|rating|confidence|评分|分数|得分)\W{1,6}\d{1,3}(?:\s*/\s*\d{1,3})?\W*$\n?")
+_SCORE_LINE = re.compile(
+    r"(?im)^\W*(?:score|rating|confidence|评分|分数|得分)\W{1,6}\d{1,3}(?:\s*/\s*\d{1,3})?\W*$\n?"
+    r"|(?<=[.!?。)\]])\s*[(\[]?score\W{1,4}\d{1,3}(?:/100)?\W*\Z"
+)
 _FOLLOW_UP_TAIL = re.compile(
     r"(?im)^[\W_]*(?:follow[\s_-]?ups?\b[^\n]{0,40}|further questions|后续问题|後續問題)\W*$.*", re.DOTALL
 )
@@ -146,7 +149,8 @@ def read_node(text: str) -> Node:
     """An answer with its score and follow-ups, of the primer or of a step; neither stands inside the answer."""
     held = _object(text)
     said = _text(held, "intermediate_answer", "answer", "response", "text")
-    said = _plain_answer(_FOLLOW_UP_TAIL.sub("", _SCORE_LINE.sub("", said)))
+    said = _SCORE_LINE.sub("", _FOLLOW_UP_TAIL.sub("", said).rstrip())
+    said = _plain_answer(_SCORE_LINE.sub("", said.rstrip()))  # once more: one at the end may have hidden another
     queries: Sequence[str] = ()
     for key in ("follow_up_queries", "follow_ups", "follow_up", "followup_queries", "questions"):
         if key in held:

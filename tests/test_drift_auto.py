@@ -1,0 +1,313 @@
+"""DRIFT walked by a model: few calls, one journal, resumed after a kill or a slow model, taken over by an agent."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from graphrag_mcp import pack
+from graphrag_mcp.app import App
+from graphrag_mcp.ask import Asker, BadReply
+from graphrag_mcp.errors import ModelError
+from graphrag_mcp.models.scripted import ScriptedChat
+from graphrag_mcp.query import drift_auto
+from graphrag_mcp.query.answer import Wish
+from graphrag_mcp.query.drift import Drift
+from graphrag_mcp.query.replies import read_node
+from graphrag_mcp.query.walk import Walk, read_score
+from graphrag_mcp.server import build_server
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import sessions
+from graphrag_mcp.store.answers import AnswerBook
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from tests.conftest import SAMPLE
+
+QUESTION = "Why was the Meridian Tern lost, and who was right about the back-run?"
+PRIMER, STEP, REDUCE = "intermediate_answer", "Small question", "An investigation has asked"
+FIRST = [
+    "What did the court of inquiry of 1969 conclude?", "What did Tobias Fenn see from the gallery?",
+    "Where was the wreck found?", "What does the radar at Corrie Head show?", "Who was Ines Calloway?",
+    "What did the court of inquiry of 1969 conclude then?",
+]  # fmt: skip
+ANSWER = "The sea turned on her [Data: Sources (t1, t2, t999)]."
+
+
+@pytest.fixture(scope="module")
+def snapshot(sample_home: Path) -> Snapshot:
+    return open_snapshot(sample_home / "corpora" / "sample")
+
+
+def primer(messages: Any, _: Any) -> str:
+    said = "# The loss\nThe court blamed him [Data: Reports (1, 2)]."
+    return json.dumps({"intermediate_answer": said, "score": "60/100", "follow_up_queries": FIRST})
+
+
+def step(messages: Any, _: Any) -> str:
+    """Scores by a hash, follow-ups about names in the context: the same for the same prompt."""
+    prompt = messages[-1].content
+    names = list(dict.fromkeys(re.findall(r"[A-Z][a-z]+ [A-Z][a-z]+", prompt.partition("<context>")[2])))
+    mark = zlib.crc32(prompt.encode())
+    asked = [f"What is known about {name}?" for name in names[mark % 5 : mark % 5 + 4]]
+    said = f"{names[mark % len(names)]} {names[mark // 7 % len(names)]} is named [t1]. Score: 80\nScore: 80"
+    return json.dumps({"answer": said, "score": 20 + mark % 76, "follow_up_queries": asked})
+
+
+def asker(*rules: Any, book: Path | None = None, **options: Any) -> tuple[Asker, ScriptedChat]:
+    chat = ScriptedChat([*rules, (PRIMER, primer), (STEP, step), (REDUCE, ANSWER)], **options)
+    return Asker(AnswerBook(book) if book else None, chat, None), chat
+
+
+def prompts_with(chat: ScriptedChat, mark: str) -> list[str]:
+    return [call[-1].content for call in chat.calls if mark in call[-1].content]
+
+
+# ---- the whole walk --------------------------------------------------------------------------------
+
+
+def test_a_walk_reaches_its_depth_in_at_most_25_calls_and_says_how_many(snapshot: Snapshot, tmp_path: Path) -> None:
+    door, chat = asker()
+    session = Drift(snapshot, tmp_path / "w.jsonl")
+    result = drift_auto.run(session, QUESTION, door)
+    assert (result.state, result.done, result.method) == ("answered", True, "llm:scripted")
+    assert result.usage["calls"] == len(chat.calls) <= 25
+    assert result.usage["prompt_tokens"] <= 150_000 and str(len(chat.calls)) in result.hint
+    walk = session.walk()
+    assert {walk.graph.nodes[id]["depth"] for id in walk.with_status("answered")} == {0, 1, 2, 3}
+    assert all(walk.graph.nodes[id]["by"] == "llm:scripted" for id in walk.with_status("answered"))
+    assert "t999" not in result.answer and "t999" in result.hint and "### References" in result.text
+    cited = re.findall(r"\bt\d+(?:\.\d+)?", result.answer)
+    assert cited and {*cited} <= {citation.id for citation in result.citations}
+    assert pack.size(result)[0] <= 6000 and "## Answers" in result.text
+
+
+def test_follow_ups_that_repeat_each_other_are_asked_once(snapshot: Snapshot, tmp_path: Path) -> None:
+    door, chat = asker((STEP, json.dumps({"answer": "Yes [t1].", "score": 70, "follow_up_queries": FIRST[:3]})))
+    session = Drift(snapshot, tmp_path / "w.jsonl")
+    drift_auto.run(session, QUESTION, door)
+    queries = [node["query"] for _, node in session.walk().graph.nodes(data=True)]
+    assert sorted(queries) == sorted([QUESTION, *FIRST[:5]]) and len(prompts_with(chat, STEP)) == 5
+
+
+def test_a_walk_that_finds_nothing_or_nothing_better_stops_early(snapshot: Snapshot, tmp_path: Path) -> None:
+    for name, score, rounds in (("nothing", 3, 1), ("level", 40, 2)):
+        def same(messages: Any, schema: Any, score: int = score) -> str:
+            return json.dumps({**json.loads(step(messages, schema)), "score": score})
+
+        door, _ = asker((STEP, same))
+        session = Drift(snapshot, tmp_path / f"{name}.jsonl")
+        assert drift_auto.run(session, QUESTION, door).state == "answered"
+        assert len(session.walk().rounds) == rounds and session.walk().frontier()
+
+
+def test_limits_of_depth_breadth_and_nodes_hold(snapshot: Snapshot, tmp_path: Path) -> None:
+    door, chat = asker()
+    drift_auto.run(Drift(snapshot, tmp_path / "a.jsonl"), QUESTION, door, depth=1)
+    assert len(chat.calls) <= 8
+    door, chat = asker()
+    drift_auto.run(Drift(snapshot, tmp_path / "b.jsonl"), QUESTION, door, max_nodes=3, breadth=1)
+    assert len(prompts_with(chat, STEP)) <= 2
+
+
+def test_prompts_hold_no_stored_number_and_are_the_same_every_time(snapshot: Snapshot, tmp_path: Path) -> None:
+    seen = []
+    for name in ("a", "b"):
+        door, chat = asker()
+        drift_auto.run(Drift(snapshot, tmp_path / f"{name}.jsonl"), QUESTION, door)
+        seen.append(sorted(call[-1].content for call in chat.calls))
+    assert seen[0] == seen[1]
+    for prompt in prompts_with(chat, STEP):
+        heads = re.findall(r"^\[(t[\d.]+)\]", prompt, re.MULTILINE)
+        assert heads == [f"t{n + 1}" for n in range(len(heads))]
+    assert not re.search(r"\b[cter]\d+\b", prompts_with(chat, PRIMER)[0].partition("<reports>")[2])
+    named = set(re.findall(r"\bt\d+(?:\.\d+)?\b", prompts_with(chat, REDUCE)[0].partition("<context>")[2]))
+    assert named == {f"t{n + 1}" for n in range(len(named))}
+
+
+def test_a_question_in_chinese_is_walked_too(snapshot: Snapshot, tmp_path: Path) -> None:
+    asked = ["沈若岚是谁？", "海槛最浅处有多少米？"]
+    door, chat = asker(
+        (PRIMER, json.dumps({"intermediate_answer": "# 海槛\n尚不清楚【数据：报告（1）】。", "score": 30, "follow_up_queries": asked})),
+        (STEP, json.dumps({"answer": "十一点二米【t1】。", "score": 90, "follow_up_queries": []})),
+        (REDUCE, "十一点二米［来源：t1］。"),
+    )  # fmt: skip
+    result = drift_auto.run(Drift(snapshot, tmp_path / "w.jsonl"), "海槛有多深？", door)
+    assert re.match(r"十一点二米\[Data: Sources \(t[\d.]+\)\]。", result.answer) and len(chat.calls) == 4
+
+
+def test_hyde_ranks_reports_by_what_an_answer_might_look_like(snapshot: Snapshot, tmp_path: Path) -> None:
+    door, chat = asker(("only used to search with", "The eelgrass meadow of the Sound thrives in clear water."))
+    drift_auto.run(Drift(snapshot, tmp_path / "w.jsonl"), "How is the seaweed?", door, depth=1, hyde=True)
+    assert "eelgrass" in chat.calls[1][-1].content.partition("<reports>\n")[2][:3000].lower()
+    assert len(prompts_with(chat, "only used to search with")) == 1
+
+
+# ---- going on --------------------------------------------------------------------------------------
+
+
+def test_a_walk_out_of_time_says_how_to_go_on_and_pays_for_nothing_twice(snapshot: Snapshot, tmp_path: Path) -> None:
+    door, chat = asker(book=tmp_path, latency=0.15)
+    session = Drift(snapshot, tmp_path / "w.jsonl")
+    result = drift_auto.run(session, QUESTION, door, wish=Wish(seconds=0.25))
+    assert (result.state, result.done, result.session_id) == ("partial", False, "w")
+    assert result.next_call.startswith("drift_search(") and 'mode="auto"' in result.next_call
+    for _ in range(20):
+        if result.state != "partial":
+            break
+        result = drift_auto.run(Drift(snapshot, session.path), QUESTION, door, wish=Wish(seconds=0.6))
+    assert result.state == "answered"
+    assert len({call[-1].content for call in chat.calls}) == len(chat.calls) <= 25
+
+
+def test_a_killed_walk_goes_on_from_its_journal(snapshot: Snapshot, tmp_path: Path) -> None:
+    door, chat = asker(book=tmp_path)
+    whole = drift_auto.run(Drift(snapshot, tmp_path / "whole.jsonl"), QUESTION, door, depth=2)
+    asked = len(chat.calls)
+    journal = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+    for lines in (1, 4, len(journal) // 2, len(journal) - 2):
+        killed = tmp_path / f"killed-{lines}.jsonl"
+        killed.write_bytes(b"".join(journal[:lines]) + journal[lines][:20])
+        again = drift_auto.run(Drift(snapshot, killed), QUESTION, door, depth=2)
+        assert again.answer == whole.answer and len(chat.calls) == asked
+
+
+def test_an_agent_goes_on_where_the_model_stopped(snapshot: Snapshot, tmp_path: Path) -> None:
+    door, _ = asker((STEP, ModelError("the server said 503", "Try later")))
+    session = Drift(snapshot, tmp_path / "w.jsonl")
+    result = drift_auto.run(session, QUESTION, door)
+    assert (result.state, result.done) == ("context", False) and "503" in result.hint and "drift_step" in result.next_call
+    open_node = session.walk().with_status("open")[0]
+    stepped = session.step(open_node, "The court blamed the master [t1].", 55)
+    assert stepped.answered == 2 and session.walk().graph.nodes[open_node]["by"] == ""
+    door, chat = asker()
+    assert drift_auto.run(session, QUESTION, door).state == "answered"
+    assert session.walk().graph.nodes[open_node]["answer"] == "The court blamed the master [t1]."
+
+
+def test_a_model_that_never_answers_leaves_a_session_to_walk(snapshot: Snapshot, tmp_path: Path) -> None:
+    door, _ = asker(("", ModelError("the key is wrong", "Set another", final=True)))
+    result = drift_auto.run(Drift(snapshot, tmp_path / "w.jsonl"), QUESTION, door)
+    assert (result.state, result.answer) == ("not_found", "") or result.state == "context"
+    assert "the key is wrong" in result.hint and "drift_step" in result.next_call
+
+
+# ---- one node, and the reduction ------------------------------------------------------------------
+
+
+def test_the_model_answers_one_node_of_an_agents_walk(snapshot: Snapshot, tmp_path: Path) -> None:
+    session = Drift(snapshot, tmp_path / "w.jsonl")
+    root = session.start(QUESTION).open_node
+    opened = session.step(root, "The court blamed the master [t1].", 60, FIRST[:3]).open_node
+    door, chat = asker()
+    result = drift_auto.answer_node(session, opened, door)
+    node = session.walk().graph.nodes[opened]
+    assert len(chat.calls) == 1 and node["by"] == result.method == "llm:scripted" and result.answer == node["answer"]
+    assert "Score" not in node["answer"] and result.open_node not in ("", opened) and "## Sources" in result.text
+    assert pack.size(result)[0] <= 6000 and result.usage["calls"] == 1
+    unanswered = drift_auto.answer_node(session, result.open_node, None)
+    assert unanswered.open_node == result.open_node and "GRAPHRAG_MCP_CHAT_MODEL" in unanswered.hint
+
+
+def test_the_answers_of_an_agent_are_joined_on_request(snapshot: Snapshot, tmp_path: Path) -> None:
+    session = Drift(snapshot, tmp_path / "w.jsonl")
+    root = session.start(QUESTION)
+    shown = root.citations[0].id
+    session.step(root.open_node, f"The court blamed the master [{shown}].", 60, FIRST[:3])
+    door, chat = asker((REDUCE, "He was blamed [t1]."))
+    result = drift_auto.reduce(session, door)
+    assert result.answer.startswith(f"He was blamed [Data: Sources ({shown})].") and not result.done
+    assert f"[{shown}]" in result.text and f"[{shown}]" not in chat.calls[0][-1].content or shown == "t1"
+    plain = drift_auto.reduce(session, None)
+    assert plain.answer == "" and "GRAPHRAG_MCP_CHAT_MODEL" in plain.hint and "The court blamed" in plain.text
+
+
+# ---- what a careless agent does -------------------------------------------------------------------
+
+
+def test_a_score_without_an_answer_and_unknown_ids_are_said_at_once(snapshot: Snapshot, tmp_path: Path) -> None:
+    session = Drift(snapshot, tmp_path / "w.jsonl")
+    root = session.start(QUESTION).open_node
+    said = session.step(root, score=80)
+    assert "score was not recorded" in said.hint and session.walk().graph.nodes[root]["score"] is None
+    wrong = session.step(root, "It is so [t1; t99999, e88888].", 80, FIRST[:1])
+    assert "t99999" in wrong.hint and "e88888" in wrong.hint and "t1," not in wrong.hint
+
+
+def test_finish_is_done_only_when_nothing_waits(snapshot: Snapshot, tmp_path: Path) -> None:
+    session = Drift(snapshot, tmp_path / "w.jsonl")
+    root = session.start(QUESTION, depth=1).open_node
+    opened = session.step(root, "One.", 50, FIRST[:1]).open_node
+    waiting = session.finish()
+    assert not waiting.done and opened in waiting.next_call
+    session.step(opened, "Two.", 50)
+    assert session.finish().done and session.finish().next_call == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "score"), [("85", 85), ('"85/100"', 85), ("0.85", 85), ('"very"', None), ("null", None), ("true", None)],
+)  # fmt: skip
+def test_scores_of_models_are_read_and_unreadable_ones_are_null(said: str, score: float | None) -> None:
+    node = read_node(f'{{"response": "A.", "score": {said}, "follow_ups": ["B?", {{"query": "C?"}}, "B ?"]}}')
+    assert (node.answer, node.score, node.follow_ups) == ("A.", score, ("B?", "C?"))
+    assert read_score(json.loads(said))[0] == score
+
+
+def test_questions_and_scores_do_not_stay_inside_an_answer() -> None:
+    said = "It is so.\nScore: 80/100\n\n**Follow-up questions:**\n- Why?\n- Who?"
+    assert read_node(json.dumps({"intermediate_answer": said, "score": 1})).answer == "It is so."
+    for wrong in ("", "It is so.", '{"score": 80}', '{"answer": "", "score": 1}'):
+        with pytest.raises(BadReply):
+            read_node(wrong)
+
+
+def test_events_of_a_later_release_are_passed_over(snapshot: Snapshot, tmp_path: Path) -> None:
+    door, _ = asker()
+    session = Drift(snapshot, tmp_path / "w.jsonl")
+    drift_auto.run(session, QUESTION, door, depth=1)
+    events = sessions.read(session.path)
+    assert Walk([*events, {"op": "something", "node": "x"}]).to_json() == Walk(events).to_json()
+
+
+# ---- through the tools -----------------------------------------------------------------------------
+
+
+def test_the_tools_walk_alone_or_step_by_step(sample_home: Path, tmp_path: Path) -> None:
+    class Answering(App):
+        door = asker(book=tmp_path)[0]
+
+        def asker(self, corpus: str) -> Asker:
+            return self.door
+
+        def drift_path(self, session_id: str) -> Path:
+            return tmp_path / "drift" / super().drift_path(session_id).name
+
+    app = Answering(Settings(home=sample_home, roots=(SAMPLE,)))
+
+    async def walk() -> list[dict[str, Any]]:
+        async with Client(build_server(app)) as client:
+            async def call(tool: str, **arguments: Any) -> dict[str, Any]:
+                result = await client.call_tool(tool, arguments)
+                assert not result.is_error, result.content[0].text
+                return result.structured_content
+
+            alone = await call("drift_search", query=QUESTION, corpus="sample", mode="auto")
+            again = await call("drift_search", query=QUESTION, corpus="sample", mode="auto")
+            begun = await call("drift_search", query=QUESTION, corpus="sample")
+            first = await call("drift_step", session_id=begun["session_id"], node_id=begun["open_node"], auto=True)
+            joined = await call("drift_finish", session_id=begun["session_id"], reduce=True)
+            Answering.door = Asker(None, None, None)
+            without = await call("drift_search", query=QUESTION, corpus="sample", mode="auto")
+            return [alone, again, begun, first, joined, without]
+
+    alone, again, begun, first, joined, without = anyio.run(walk)
+    assert alone["state"] == again["state"] == "answered" and alone["done"]
+    assert alone["session_id"] == again["session_id"] != begun["session_id"] and alone["answer"] == again["answer"]
+    assert first["method"] == "llm:scripted" and first["answered"] == 1 and first["open_node"]
+    assert joined["answer"].startswith("The sea turned on her")
+    assert without["state"] == "context" and without["open_node"] and "GRAPHRAG_MCP_CHAT_MODEL" in without["hint"]
