@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib
 import json
 import logging
 import threading
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from graphrag_mcp.ask_limits import Budget, Gate, Spent
-from graphrag_mcp.errors import GraphRAGError, ModelError
+from graphrag_mcp.errors import ModelError
 from graphrag_mcp.seams import ChatModel, EmbeddingModel, Message, Usage
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class Asker:
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="asker", daemon=True).start()
+                threading.Thread(target=_run, args=(self._loop,), name="asker", daemon=True).start()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def wait(self, work: Coroutine[Any, Any, R]) -> R:
@@ -162,7 +163,13 @@ class Asker:
         self._off = self._off or STOPPED
         self._embed_off = self._embed_off or STOPPED
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(_cancel_all)
+            self._loop.call_soon_threadsafe(self._cancel_all)
+
+    def _cancel_all(self) -> None:
+        """Every task but the one that writes down what has been answered."""
+        for task in asyncio.all_tasks():
+            if task is not self._writer:
+                task.cancel()
 
     def close(self) -> None:
         """End the loop and close what it holds. The book stays usable for others."""
@@ -178,6 +185,8 @@ class Asker:
             self._book.close()
 
     async def _closing(self) -> None:
+        if self._writer is not None:
+            await self._writer
         for model in (self._chat, self._embedder):
             if model is not None:
                 await model.close()
@@ -227,21 +236,21 @@ class Asker:
             try:
                 reply = await self._complete(ask, reason, on_text)
             except ModelError as error:
-                reason = error.what
+                reason = str(error) if error.final else error.what
                 self.broken.append(reason)
                 if error.final:
-                    self._off = str(error)
+                    self._off = reason
                 return Answer(ask.without(), reason=reason)
-            usage = reply.usage
+            usage, text = reply.usage, _whole(reply.text)
             try:
-                value = ask.parse(reply.text)
+                value = ask.parse(text)
             except BadReply as error:
                 reason = "the reply was cut off" if reply.finish == "length" else str(error) or "unusable reply"
                 continue
             by = f"llm:{self.model}"
-            await self._write(Stored(key, by, ask.kind, reply.text, usage.prompt_tokens, usage.output_tokens))
+            await self._write(Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens))
             self._asked.add(key)
-            return Answer(value, by, fresh=True, raw=reply.text)
+            return Answer(value, by, fresh=True, raw=text)
         self.broken.append(reason)
         return Answer(ask.without(), reason=reason)
 
@@ -330,7 +339,7 @@ class Asker:
                 batch, self._waiting = self._waiting, []
                 try:
                     await asyncio.to_thread(self._put, [entry for entry, _ in batch])
-                except GraphRAGError as error:
+                except Exception as error:  # whatever it is, whoever waits for it must hear of it
                     for _, written in batch:
                         written.set_exception(error)
                     continue
@@ -356,9 +365,18 @@ class _Vectors:
     tokens: int
 
 
-def _cancel_all() -> None:
-    for task in asyncio.all_tasks():
-        task.cancel()
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """The life of a loop, with an orderly end: one that is only stopped keeps its sockets and threads."""
+    try:
+        loop.run_forever()
+    finally:
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+
+def _whole(text: str) -> str:
+    """Halves of characters, as a reply cut in the middle of one has them, replaced: nothing can store them."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def open_asker(folder: Path, settings: Settings, *, limited: bool = True, refresh: bool = False) -> Asker:
@@ -370,6 +388,8 @@ def open_asker(folder: Path, settings: Settings, *, limited: bool = True, refres
         from graphrag_mcp.models.limits import Limits
         from graphrag_mcp.models.openai_api import chat_from, embedder_from
 
+        # A third of a second of work, done while the caller reads its first documents.
+        threading.Thread(target=importlib.import_module, args=("openai",), daemon=True).start()
         limits = Limits(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
         chat, embedder = chat_from(settings, limits=limits), embedder_from(settings, limits=limits)
     s = settings

@@ -7,7 +7,8 @@ Manners: "good" (as documented), "strict" (wants the key "right-key", refuses un
 temperature), "sloppy" (no usage, content as parts, 400 without a reason on response_format, vectors out of order),
 "local" (thinks aloud, fences JSON, floats for vectors, ignores encoding_format and stream_options; object mode only).
 `script`: what the first calls get instead, one entry each: a status, (status, headers, body), "reset", "hang", "html",
-"huge", "empty", "cut" (JSON that ends early), "break" (a stream that ends early), or None for a normal answer.
+"drip" (a blank now and then, without end), "huge", "empty", "cut" (JSON that ends early), "break" (a stream that ends
+early), "slow" (a stream of pieces that come 0.1 seconds apart), or None for a normal answer.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
         reply = {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
         self._send(200, json.dumps({**reply, **({"usage": usage} if usage else {})}))
 
-    def _stream(self, text: str, usage: Mapping[str, int] | None, *, whole: bool) -> None:
+    def _stream(self, text: str, usage: Mapping[str, int] | None, *, whole: bool, pause: float = 0) -> None:
         events: list[dict[str, Any]] = [
             {"choices": [{"index": 0, "delta": {"content": text[at : at + 3]}, "finish_reason": None}]}
             for at in range(0, len(text), 3)
@@ -176,7 +177,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write("".join(f"{line}\n\n" for line in lines).encode())
+        for line in lines:
+            time.sleep(pause)
+            self.wfile.write(f"{line}\n\n".encode())
 
     def _embed(self, state: Server, body: dict[str, Any]) -> None:
         size = body.get("dimensions") or state.dimension
@@ -205,6 +208,14 @@ class _Handler(BaseHTTPRequestHandler):
         elif planned == "hang":
             state.hanging.wait(20)
             self.close_connection = True
+        elif planned == "drip":
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            while not state.hanging.wait(0.1):
+                self.wfile.write(b" ")
+        elif planned == "slow":
+            self._stream("It takes its time, word by word", None, whole=True, pause=0.1)
         elif planned == "break":
             self._stream("The beginning of an answer that is never", None, whole=False)
         else:

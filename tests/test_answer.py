@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,8 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.models.scripted import ScriptedChat
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.numbering import restored, streamed
-from graphrag_mcp.query.replies import read_answer, read_keywords, refuses
+from graphrag_mcp.query.replies import read_answer, read_keywords, read_node, refuses
+from graphrag_mcp.seams import Reply, Usage
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.answers import AnswerBook
@@ -138,6 +142,15 @@ def test_a_prompt_holds_no_stored_number_so_history_does_not_change_it(tmp_path:
     assert ids[0] != ids[1] and first.answer != second.answer  # the same place under another number
 
 
+def test_a_detailed_prompt_numbers_every_kind_of_row(snapshot: Snapshot) -> None:
+    _, prompt = answered(snapshot, SAID, response_format="detailed")
+    page = prompt.partition("<context>")[2].partition("</context>")[0]
+    assert all(f"## {name}" in page for name in ("Reports", "Entities", "Relationships", "Sources"))
+    for letter in "ter":
+        numbers = [int(one) for one in re.findall(rf"(?<![\w.]){letter}(\d+)(?=[\]|,)])", page)]
+        assert set(numbers) == set(range(1, max(numbers) + 1)), letter
+
+
 def test_a_document_cannot_close_the_tags_around_it(tmp_path: Path) -> None:
     _, prompt = answered(indexed(tmp_path, ("harbour", "bell", "boat")), "So [t1].", "Who cast the bell of Tesk?")
     assert prompt.count("</context>") == 1 and "<\\/context> Ignore" in prompt
@@ -218,6 +231,14 @@ def test_an_answer_in_the_book_is_not_asked_for_again(snapshot: Snapshot, tmp_pa
     assert (first.usage["calls"], second.usage["calls"]) == (1, 0)
 
 
+def test_a_book_of_answers_that_is_damaged_does_not_cost_the_search(snapshot: Snapshot, tmp_path: Path) -> None:
+    (tmp_path / "answers.db").write_bytes(b"this is no database at all, " * 400)
+    door, _ = asker(("<context>", SAID), book=tmp_path)
+    result = local_search(snapshot, QUESTION, asker=door, answer=True)
+    assert result.state in ("context", "answered") and result.citations
+    assert result.answer or "gave no answer" in result.hint
+
+
 # ---- budgets, pages, keywords ---------------------------------------------------------------------
 
 
@@ -279,6 +300,17 @@ def test_wrapping_is_taken_off() -> None:
     assert read_answer("# Sources\nThe river springs here.") == "# Sources\nThe river springs here."
 
 
+@pytest.mark.parametrize("piece", ["\n", " ", "\n \t", "score ", "[", "(Data: ", "[Data: Sources (", "References\n", "**\n"])
+def test_a_reply_of_a_megabyte_is_read_in_no_time(piece: str) -> None:
+    began = time.monotonic()
+    text = "It is so. " + piece * (300_000 // len(piece)) + " End."
+    restored(text, NAMES)
+    read_answer(text)
+    with contextlib.suppress(BadReply):
+        read_node(json.dumps({"answer": text}))
+    assert time.monotonic() - began < 5
+
+
 # ---- streaming -------------------------------------------------------------------------------------
 
 
@@ -299,13 +331,28 @@ class Answering(App):
         return self.door
 
 
+class Writing:
+    """A model that takes its time between two words."""
+
+    name = "slow-writer"
+
+    async def complete(self, messages: Any, *, schema: Any = None, max_output: int = 0, on_text: Any = None) -> Reply:
+        for word in re.findall(r"\S+\s*", SAID):
+            await asyncio.sleep(0.1)
+            on_text(word)
+        return Reply(SAID, Usage(1, 1))
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
 def test_a_host_that_wants_progress_gets_the_answer_as_it_is_written(sample_home: Path) -> None:
     app = Answering(Settings(home=sample_home, roots=(SAMPLE,)))
-    app.door, _ = asker(("<context>", SAID * 5))
-    told: list[tuple[float, str]] = []
+    app.door = Asker(None, Writing(), None)
+    told: list[tuple[float, str, float]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
-        told.append((progress, message or ""))
+        told.append((progress, message or "", time.monotonic()))
 
     async def call(**arguments: Any) -> Any:
         async with Client(build_server(app)) as client:
@@ -315,9 +362,10 @@ def test_a_host_that_wants_progress_gets_the_answer_as_it_is_written(sample_home
     assert not result.is_error, result.content
     held = result.structured_content
     assert held["state"] == "answered" and held["text"] == result.content[0].text
-    assert told and "".join(message for _, message in told) in held["answer"]
-    progress = [one for one, _ in told]
+    assert len(told) >= 2 and held["answer"].startswith("".join(message for _, message, _ in told))
+    progress, moments = [one[0] for one in told], [one[2] for one in told]
     assert progress == sorted(set(progress)) and progress[0] > 0
+    assert all(later - earlier > 0.4 for earlier, later in zip(moments, moments[1:], strict=False))
 
 
 def test_a_search_without_an_answer_touches_no_model(sample_home: Path) -> None:

@@ -164,6 +164,7 @@ def test_a_reply_without_text_says_how_it_ended(kind: str) -> None:
     with openai_server(script=[planned]) as server:
         got = ask(chat(server))
     assert (got.text, got.finish) == ("", finish)
+    assert (got.usage.output_tokens > 0) == (kind in ("reasoning only", "thinking that was cut off"))
 
 
 # ---- what servers do not take -----------------------------------------------------------------------

@@ -45,11 +45,18 @@ def test_an_error_inside_a_stream_is_an_error() -> None:
         assert failure(lambda: ask(model, on_text=pieces.append)).final
 
 
-def test_a_server_that_hangs_is_left_after_the_timeout() -> None:
-    with openai_server(script=["hang"]) as server:
+@pytest.mark.parametrize("trouble", ["hang", "drip"])
+def test_a_server_that_hangs_is_left_after_the_timeout(trouble: str) -> None:
+    with openai_server(script=[trouble]) as server:
         begin = time.monotonic()
         assert ask(chat(server, timeout_seconds=0.3)).text
     assert time.monotonic() - begin < 3
+
+
+def test_the_timeout_is_for_silence_not_for_a_long_answer() -> None:
+    with openai_server(script=["slow"]) as server:
+        got = ask(chat(server, timeout_seconds=0.5), on_text=lambda piece: None)
+    assert got.text == "It takes its time, word by word" and server.stats["calls"] == 1
 
 
 def test_waits_grow_up_to_half_a_minute_and_end_with_the_tries() -> None:
@@ -115,6 +122,18 @@ def test_no_more_calls_are_in_flight_than_allowed_and_connections_are_kept() -> 
     with openai_server(latency=0.01) as server:
         asyncio.run(many(server))
     assert server.stats == {"calls": 40, "in_flight_max": 4, "connections": 4}
+
+
+def test_single_refusals_without_a_pause_do_not_stop_the_others() -> None:
+    async def many(server: Server) -> None:
+        model = OpenAIChat(Settings(chat_model="m", base_url=server.url), {}, Limits(10))
+        await asyncio.gather(*(model.complete(ASKED) for _ in range(30)))
+        await model.close()
+
+    with openai_server(script=[429] * 10) as server:
+        asyncio.run(many(server))
+    first = server.requests[0].at
+    assert sum(seen.at - first < 0.25 for seen in server.requests) >= 25 and server.stats["calls"] == 40
 
 
 def test_too_many_requests_hold_everybody_back_not_only_the_one_that_was_told() -> None:
@@ -209,7 +228,7 @@ KEY = "canary-5f2e9b1c77d04a-key"
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 200])
 def test_the_key_is_in_no_error_no_log_and_no_name(status: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    echoed = error(f"Bad key {KEY} in 'Bearer {KEY}' of {'x' * 270} {KEY[:9]}*****{KEY[-4:]}", param=KEY)
+    echoed = error(f"{KEY[:9]}*****{KEY[-4:]}: bad key in 'Bearer {KEY}' of {'x' * 200} {KEY}", param=KEY)
     with openai_server(script=[(status, {"X-Echo": "no"}, echoed)] * 9) as server:
         model = chat(server, environ={"OPENAI_API_KEY": KEY}, max_retries=2)
         failed = failure(lambda: ask(model, max_output=5, on_text=print))

@@ -32,6 +32,7 @@ from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.manifest import FORMAT, Manifest, read, writer_lock
+from graphrag_mcp.store.memory import thrifty
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
 from graphrag_mcp.store.truth import live_documents
 from graphrag_mcp.types import IndexRequest, IndexResult
@@ -65,6 +66,7 @@ def index_documents(
     not be read, what a model was asked and could not answer, and CPU seconds per stage. `asker`: whom to ask instead
     of the models that the settings name. Raises GraphRAGError (Busy, BadInput, Damaged, ...).
     """
+    thrifty()
     ours = asker is None
     asker = asker or open_asker(folder, settings, refresh=request.refresh_answers)
     try:

@@ -326,11 +326,18 @@ class _Found:
             self.dropped["no name"] += 1
         elif len(name) > LONGEST_NAME:
             self.dropped["name too long"] += 1
-        elif (low in self.echoes or low.replace(" ", "_") in PLACEHOLDERS) and low not in self.text:
+        elif self._echo(low):
             self.dropped["prompt echo"] += 1
         else:
             return name
         return ""
+
+    def _echo(self, name: str) -> bool:
+        """Is this a name of the prompt's own example? One that shares a word with the text may be a fuller form."""
+        if name in self.text or not (name in self.echoes or name.replace(" ", "_") in PLACEHOLDERS):
+            return False
+        invented = name in EXAMPLE_NAMES or name not in self.echoes
+        return invented or not any(len(word) > 3 and word in self.text for word in name.split())
 
     def _new(self, *identity: str) -> bool:
         if identity in self.known:

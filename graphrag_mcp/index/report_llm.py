@@ -28,7 +28,7 @@ from graphrag_mcp.text import terms
 
 __all__ = [
     "CRITERIA", "Claim", "Finished", "PromptParams", "Prompted", "Ref", "ReportInput", "SCHEMA", "context",
-    "finish", "finish_report", "needs_children", "report_ask",
+    "context_alone", "finish", "finish_report", "needs_children", "report_ask",
 ]  # fmt: skip
 
 CRITERIA = "how important the community is for understanding the whole: its reach, and the consequences of what it does"
@@ -109,6 +109,14 @@ class Finished:
 def needs_children(given: ReportInput, params: PromptParams) -> bool:
     """Would the community's own rows not fit, so that its children's reports have to be written first?"""
     return bool(given.community.children) and not _rows(given).fits(params.tokens)
+
+
+def context_alone(given: ReportInput, params: PromptParams) -> Prompted | None:
+    """The prompt where it needs no child's report, else None: `context` will, once these have been written."""
+    rows = _rows(given)
+    if rows.fits(params.tokens):
+        return _prompted(rows, rows.tables())
+    return None if given.community.children else context(given, params)
 
 
 def context(given: ReportInput, params: PromptParams) -> Prompted:

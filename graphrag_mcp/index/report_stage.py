@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import Template
 
@@ -23,8 +23,8 @@ from graphrag_mcp.index.report_llm import (
     PromptParams,
     ReportInput,
     context,
+    context_alone,
     finish_report,
-    needs_children,
     report_ask,
 )
 from graphrag_mcp.index.reports import Written, outline, stored, write
@@ -125,12 +125,10 @@ class Writing:
             community, members, self.edges[community.id], self.types, self.descriptions,
             self.claims.get(community.id, ()),
         )  # fmt: skip
-        if needs_children(given, self.prompt.params):
-            children = [(await self._of(child)).report for child in community.children]
-            given = ReportInput(
-                community, members, given.edges, self.types, self.descriptions, given.claims, children
-            )
-        shown = context(given, self.prompt.params)
+        shown = context_alone(given, self.prompt.params)
+        if shown is None:
+            given = replace(given, children=[(await self._of(child)).report for child in community.children])
+            shown = context(given, self.prompt.params)
         answer = await self.asker.ask(report_ask(shown, self.prompt.template, language=self.prompt.language))
         if answer.value is None:
             self.degraded[community.id] = answer.reason

@@ -46,7 +46,7 @@ class _Rate:
         """Seconds until `amount` may begin. More than the whole limit may when nothing else counts any more."""
         while self._begun and self._counts_until(self._begun[0]) <= now:
             self._sum -= self._begun.popleft()[1]
-        over = self._sum + min(amount, self._limit) - self._limit
+        over = self._sum + amount - self._limit
         until = max(now, self._paid - AT_ONCE)
         for entry in self._begun:
             if over <= 1e-9:

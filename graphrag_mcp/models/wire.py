@@ -95,17 +95,6 @@ class _HttpClients:
 _CLIENTS = _HttpClients()
 
 
-def warm() -> threading.Thread:
-    """Imports the client library (0.35 s of work) beside whatever the caller does next; a first call waits for it."""
-
-    def load() -> None:
-        import openai  # noqa: F401, TID251
-
-    thread = threading.Thread(target=load, name="import-openai", daemon=True)
-    thread.start()
-    return thread
-
-
 class Wire:
     """Calls to one server for one model. Safe to use from several loops; `chance` is there for the tests."""
 
@@ -146,7 +135,8 @@ class Wire:
             if tried + 1 < self._tries:
                 wait = self._pause(tried, outcome.after)
                 log.debug("%s: %s; next try in %.1f s", self._what, outcome.reason, wait)
-                if outcome.crowded:
+                # Only when told for how long: single refusals without a word must not stop all the others each time.
+                if outcome.crowded and outcome.after is not None:
                     self._limits.rest(wait)
                 await self._limits.sleep(wait)
                 priority = PRIORITY.get() - 0.5  # its wait is over: before those that never asked
@@ -182,8 +172,8 @@ class Wire:
             return ModelError(f"{self._what} refuses the key in {self._variable} {where}", held, final=True)
         if status in (408, 409, 429) or (status >= 500 and not _NAMES_FORMAT.search(said)):
             after = _asked_pause(headers)
-            crowded = status == 429 or (status == 503 and after is not None)
-            return Again(f"status {status}{': ' if said else ''}{said[:SHOWN]}", after=after, crowded=crowded)
+            reason = f"status {status}{': ' if said else ''}{said[:SHOWN]}"
+            return Again(reason, after=after, crowded=status == 429 or (status == 503 and after is not None))
         return Refusal(status, said, parameter)
 
     async def _once(

@@ -10,13 +10,17 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from graphrag_mcp import prompts
+from graphrag_mcp.ask import NO_MODEL as NOBODY
+from graphrag_mcp.ask import Answer as Given
 from graphrag_mcp.ask import Ask, Asker
+from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.pack import Item, Section, citation, compose, fill, finish, one_line, shorten, size
 from graphrag_mcp.query import context
 from graphrag_mcp.query.numbering import Checked, data, numbered_items, restored, streamed
@@ -111,10 +115,18 @@ async def answer(
         context=data(rows), question=data(query), form=wish.form(), knowledge=wish.knowledge(), words=words
     )
     ask = Ask(kind, (Message("user", text),), read_answer, lambda: "")
-    reply = await asker.ask(ask, on_text=streamed(names, wish.on_text) if wish.on_text else None)
+    reply = await asked(asker, ask, streamed(names, wish.on_text) if wish.on_text else None)
     if not reply.by:
         return Answered(Checked("", (), ()), reason=reply.reason)
     return Answered(_without_doubt(restored(reply.value, names)), reply.by)
+
+
+async def asked(asker: Asker, ask: Ask[R], on_text: Callable[[str], None] | None = None) -> Given[R]:
+    """As `asker.ask`; a book of answers that cannot be used is no reason to lose a search."""
+    try:
+        return await asker.ask(ask, on_text=on_text)
+    except GraphRAGError as error:
+        return Given(ask.without(), reason=error.what)
 
 
 def keywords_of(asker: Asker, query: str, folder: Path, seconds: float = 0.0) -> tuple[str, ...]:
@@ -123,7 +135,7 @@ def keywords_of(asker: Asker, query: str, folder: Path, seconds: float = 0.0) ->
         return ()
     text = prompts.load("keywords", folder).substitute(question=data(query[:4_000]))
     ask = Ask("keywords", (Message("user", text),), read_keywords, lambda: ((), ()), KEYWORDS_SCHEMA)
-    given = waited(asker, asker.ask(ask), seconds / 4)
+    given = waited(asker, asked(asker, ask), seconds / 4)
     high, low = given.value if given is not None else ((), ())
     return tuple(dict.fromkeys([*low[:8], *high[:8]]))
 
@@ -249,6 +261,8 @@ def waited(asker: Asker, work: Coroutine[Any, Any, R], seconds: float) -> R | No
     future = asker.start(work)
     try:
         return future.result(seconds or None)
+    except CancelledError:  # the asker was closed meanwhile
+        return None
     except NotYet:
         if future.done():
             raise
@@ -257,6 +271,8 @@ def waited(asker: Asker, work: Coroutine[Any, Any, R], seconds: float) -> R | No
 
 def failed(reason: str) -> str:
     """What to say when a model gave no answer."""
+    if reason == NOBODY:
+        return NO_MODEL
     why = one_line(reason or "no reply", 160).rstrip(".")
     return f"The model gave no answer ({why}), so this is context without one: answer from it, or try again."
 

@@ -11,10 +11,9 @@ when its scores are saturated.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
 
@@ -29,6 +28,7 @@ from graphrag_mcp.query.answer import (
     Wish,
     answer,
     answered,
+    asked,
     deadline,
     failed,
     lighten,
@@ -102,7 +102,10 @@ def run(
             return _stopped(session, max_tokens, reason)
     result = reduce(session, asker, max_tokens=max_tokens, wish=wish, seconds=left())
     result.done = result.state == "answered"  # an agent may go on all the same
-    return result
+    unanswered = session.walk().with_status("open")
+    if unanswered and result.done:
+        note(result, f"{len(unanswered)} questions got no answer from the model: {', '.join(unanswered[:5])}.")
+    return finish(result, clamp_budget(max_tokens, DEFAULT_TOKENS)[0])
 
 
 def saturated(walk: Walk) -> bool:
@@ -146,7 +149,7 @@ def _primer(session: Drift, walk: Walk, asker: Asker, left: Callable[[], float],
         lines = [f"{n}|{title}|{_content(row)}" for n, (title, row) in enumerate(zip(titles, fold, strict=True), 1)]
         text = prompt.substitute(reports=data("\n".join(lines)), question=data(query))
         names = {f"c{n}": f"c{row['n']}" for n, row in enumerate(fold, 1)}
-        pending.append(Asked(walk.root, names, asker.start(asker.ask(_asking("drift_primer", text, PRIMER_SCHEMA)))))
+        pending.append(Asked(walk.root, names, asker.start(asked(asker, _asking("drift_primer", text, PRIMER_SCHEMA)))))
     given, late, reason = _collected(pending, left)
     if late or not given:
         return "" if late else reason
@@ -180,7 +183,8 @@ def _reports(snapshot: Snapshot, query: str, asker: Asker, left: Callable[[], fl
         return rows
     prompt = prompts.load("hyde", snapshot.folder)
     text = prompt.substitute(report=data(_content(rows[0])), question=data(query))
-    given = waited(asker, asker.ask(Ask("hyde", (Message("user", text),), read_answer, lambda: "")), left())
+    ask = Ask("hyde", (Message("user", text),), read_answer, lambda: "")
+    given = waited(asker, asked(asker, ask), left())
     return _best_reports(snapshot, f"{query} {given.value}") if given is not None and given.by else rows
 
 
@@ -203,14 +207,14 @@ def _content(row: Row) -> str:
 
 def _round(session: Drift, walk: Walk, asker: Asker, ids: Sequence[str], left: Callable[[], float]) -> str | None:
     """Answer the nodes at once; None when the walk can go on, else why not ("" for want of time)."""
-    pending = [asked for id in ids if (asked := _start(session, walk, asker, id)) is not None]
+    pending = [one for id in ids if (one := _start(session, walk, asker, id)) is not None]
     reason, late, done = "", False, 0
-    for asked in pending:
-        given, slow, why = _collected([asked], left)
+    for one in pending:
+        given, slow, why = _collected([one], left)
         late, reason = late or slow, reason or why
         if given:
             node, names, by = given[0]
-            session.record(asked.id, restored(node.answer, names).text, node.score, node.follow_ups[:5], by=by)
+            session.record(one.id, restored(node.answer, names).text, node.score, node.follow_ups[:5], by=by)
             done += 1
     if late:
         return ""
@@ -236,7 +240,7 @@ def _start(session: Drift, walk: Walk, asker: Asker, id: str) -> Asked | None:
         ids = [item.citation.id for item in page.taken.get("Sources", ()) if item.citation is not None]
         session.opened(id, ids, count_tokens(rows))
     back = {local: alias for alias, local in names.items()}
-    return Asked(id, back, asker.start(asker.ask(_asking("drift_step", text, STEP_SCHEMA))))
+    return Asked(id, back, asker.start(asked(asker, _asking("drift_step", text, STEP_SCHEMA))))
 
 
 def _asking(kind: str, text: str, schema: dict[str, object]) -> Ask[Node | None]:
@@ -249,14 +253,14 @@ def _collected(
     """The replies that came and who gave them, whether some were too late, and why one failed."""
     given: list[tuple[Node, dict[str, str], str]] = []
     late, reason = False, ""
-    for asked in pending:
+    for one in pending:
         try:
-            reply = asked.future.result(left() or None)
-        except (NotYet, asyncio.CancelledError):
+            reply = one.future.result(left() or None)
+        except (NotYet, CancelledError):
             late = True
             continue
         if reply.by and reply.value is not None:
-            given.append((reply.value, asked.names, reply.by))
+            given.append((reply.value, one.names, reply.by))
         else:
             reason = reason or reply.reason or "no reply"
     return given, late, reason
@@ -277,11 +281,14 @@ def answer_node(
         result = session.step(id, max_tokens=budget)
         note(result, "No model is configured, so answer it yourself, or set GRAPHRAG_MCP_CHAT_MODEL.")
         return finish(result, budget)
+    if walk.graph.nodes[id]["status"] == "pruned":
+        return session.step(id)  # an error that says what else is open
     meter, left = Meter(asker), deadline(seconds)
-    if id == walk.root:
-        reason = _primer(session, walk, asker, left, False)
-    else:
-        reason = _round(session, walk, asker, [id], left)
+    reason: str | None = None
+    if not walk.graph.nodes[id]["by"]:  # the same call again only shows what comes next
+        reason = _primer(session, walk, asker, left, False) if id == walk.root else _round(
+            session, walk, asker, [id], left
+        )
     walk = _account(session, meter)
     node = walk.graph.nodes[id]
     if not node["by"]:
@@ -361,17 +368,20 @@ def _stopped(session: Drift, max_tokens: int, reason: str) -> DriftResult:
     """The walk as far as it is: out of time (reason ""), or the model does not answer."""
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
-    result = session.finish(max_tokens=budget)
+    if reason and not walk.with_status("answered"):  # nothing to show yet but where an agent may begin
+        result = session.step(walk.root, max_tokens=budget)
+    else:
+        result = session.finish(max_tokens=budget)
     result.done, result.usage = False, walk.usage
     if reason:
-        result.state = "context" if result.answered else result.state
         note(result, failed(reason).replace("answer from it, or try again", "go on with drift_step, or try again"))
     else:
         result.state = "partial"
         header = walk.header
-        limits = "".join(f", {name}={header[name]}" for name in ("depth", "breadth", "max_nodes"))
-        asked = header["query"].replace("\\", "\\\\").replace('"', '\\"')
-        result.next_call = f'drift_search(query="{asked}", mode="auto"{limits})'
+        limits = f', corpus="{header["corpus"]}"'
+        limits += "".join(f", {name}={header[name]}" for name in ("depth", "breadth", "max_nodes"))
+        query = header["query"].replace("\\", "\\\\").replace('"', '\\"')
+        result.next_call = f'drift_search(query="{query}", mode="auto"{limits})'
         note(result, "Time is up; the walk goes on with the same call, and nothing answered is asked again.")
     lighten(result, budget)
     return finish(result, budget)

@@ -7,6 +7,7 @@ answer, where one is wanted, is added by query/answer.py to what was found.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,7 @@ def local_search(
     `shares` of the budget by section replace the usual ones (at most 1 in all). `keywords` are looked for beside the
     question. `seconds`: how long to wait for the model, 0 for as long as it takes; a later page has no answer.
     """
+    began = time.monotonic()
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     nothing = context.empty_corpus(snapshot, "local")
     if nothing is not None:
@@ -77,7 +79,8 @@ def local_search(
         return compose(result, sections, budget, page)
     from graphrag_mcp.query.answer import Wish, with_answer
 
-    wish = Wish(response_type, instructions, general_knowledge, on_text, seconds)
+    left = max(seconds - (time.monotonic() - began), 0.05) if seconds else 0.0
+    wish = Wish(response_type, instructions, general_knowledge, on_text, left)
     return with_answer(
         result, sections, budget, page, snapshot=snapshot, query=query, asker=asker, wish=wish, meter=meter
     )

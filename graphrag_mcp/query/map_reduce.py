@@ -23,6 +23,7 @@ from graphrag_mcp.query.answer import (
     Wish,
     answer,
     answered,
+    asked,
     failed,
     note,
     unfinished,
@@ -181,10 +182,10 @@ async def _descend(
         left = READ - rated
         below = any(children.get(one.id) for one in frontier)
         frontier.sort(key=lambda one: (-round(one.rating, 6), -round(one.weight, 6), -one.rank, one.id))
-        asked = frontier[: max(1, left // 2) if below else left]
-        ratings = await _ratings(asker, snapshot, query, asked)
-        rated += len(asked)
-        marked = [replace(one, rating=float(value)) for one, value in zip(asked, ratings, strict=True)]
+        taken = frontier[: max(1, left // 2) if below else left]
+        ratings = await _ratings(asker, snapshot, query, taken)
+        rated += len(taken)
+        marked = [replace(one, rating=float(value)) for one, value in zip(taken, ratings, strict=True)]
         relevant = [one for one in marked if one.rating >= THRESHOLD]
         for one in relevant:
             kept[one.id] = one
@@ -196,9 +197,9 @@ async def _descend(
     return list(kept.values()), rated
 
 
-async def _ratings(asker: Asker, snapshot: Snapshot, query: str, asked: Sequence[Rated]) -> list[float]:
+async def _ratings(asker: Asker, snapshot: Snapshot, query: str, some: Sequence[Rated]) -> list[float]:
     """One rating of 0 to 5 for each report, all asked for at once."""
-    found = await asyncio.to_thread(context.rows, snapshot, "reports", [one.id for one in asked])
+    found = await asyncio.to_thread(context.rows, snapshot, "reports", [one.id for one in some])
     rows = {row["id"]: row for row in found}
     prompt = prompts.load("rate", snapshot.folder)
 
@@ -208,10 +209,10 @@ async def _ratings(asker: Asker, snapshot: Snapshot, query: str, asked: Sequence
             return 0.0  # damaged: nothing of it may be read
         text = prompt.substitute(report=data(_headlines(row)), question=data(query))
         ask = Ask("rate", (Message("user", text),), read_rating, lambda: -1, RATING_SCHEMA)
-        given = await asker.ask(ask)
+        given = await asked(asker, ask)
         return float(given.value) if given.by else one.own
 
-    return list(await asyncio.gather(*(rating(one) for one in asked)))
+    return list(await asyncio.gather(*(rating(one) for one in some)))
 
 
 def _headlines(row: Row) -> str:
@@ -293,7 +294,7 @@ async def _map(
     ]
     text = prompts.load("map", snapshot.folder).substitute(reports=data("\n".join(lines)), question=data(query))
     ask = Ask("map", (Message("user", text),), read_points, lambda: (), POINTS_SCHEMA)
-    given = await asker.ask(ask)
+    given = await asked(asker, ask)
     if not given.by:
         return [], given.reason or "no reply"
     names = {f"c{place}": number[row["id"]] for place, row in enumerate(batch, 1)}

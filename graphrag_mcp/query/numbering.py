@@ -121,8 +121,8 @@ def restored(text: str, names: Mapping[str, str]) -> Checked:
 
     text = _BRACKET.sub(bracket, text)
     text = re.sub(r"(\[Data: [^\[\]\n]+\])(?:\s*\1)+", r"\1", text)
-    text = re.sub(r"[ \t]+([.,;。，；])", r"\1", text)
-    return Checked(re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE), tuple(cited), tuple(unknown))
+    text = re.sub(r"(?<![ \t])[ \t]++([.,;。，；])", r"\1", text)
+    return Checked(re.sub(r"(?<![ \t])[ \t]++$", "", text, flags=re.MULTILINE), tuple(cited), tuple(unknown))
 
 
 def _ids(inside: str, data_said: bool, names: Mapping[str, str]) -> list[str] | None:

@@ -55,16 +55,17 @@ _UNKNOWN = re.compile(
     r"|모르겠|알 수 없|(?:관련 )?정보가 없"
 )
 _OWN_REFERENCES = re.compile(
-    r"\n\s*(?:#{1,6}\s*|\*\*)?(?:References?|Sources|Bibliography|Citations|Quellen|Referenzen|Références|Referencias"
+    r"\n[ \t]{0,9}(?:#{1,6}[ \t]{0,9}|\*\*)?"
+    r"(?:References?|Sources|Bibliography|Citations|Quellen|Referenzen|Références|Referencias"
     r"|Fuentes|Referências|Riferimenti|Fonti|Источники|Литература|参考文献|参考资料|參考資料|来源|引用|参照|참고문헌)"
-    r"\s*(?:\*\*)?\s*[:：]?\s*(?:\*\*)?[ \t]*(?=\n|\Z)", re.IGNORECASE,
+    r"[ \t]{0,9}(?:\*\*)?[ \t]{0,9}[:：]?[ \t]{0,9}(?:\*\*)?[ \t]{0,9}(?=\n|\Z)", re.IGNORECASE,
 )  # fmt: skip
 _SCORE_LINE = re.compile(
-    r"(?im)^\W*(?:score|rating|confidence|评分|分数|得分)\W{1,6}\d{1,3}(?:\s*/\s*\d{1,3})?\W*$\n?"
-    r"|(?<=[.!?。)\]])\s*[(\[]?score\W{1,4}\d{1,3}(?:/100)?\W*\Z"
+    r"(?im)^\W{0,20}(?:score|rating|confidence|评分|分数|得分)\W{1,6}\d{1,3}(?:\s{0,3}/\s{0,3}\d{1,3})?[^\w\n]{0,20}$\n?"
+    r"|(?<=[.!?。)\]])\s{0,9}[(\[]?score\W{1,4}\d{1,3}(?:/100)?\W{0,9}\Z"
 )
 _FOLLOW_UP_TAIL = re.compile(
-    r"(?im)^[\W_]*(?:follow[\s_-]?ups?\b[^\n]{0,40}|further questions|后续问题|後續問題)\W*$.*", re.DOTALL
+    r"(?ims)^[\W_]{0,20}(?:follow[\s_-]?ups?\b[^\n]{0,40}|further questions|后续问题|後續問題)[^\w\n]{0,20}$.*"
 )
 
 
@@ -174,7 +175,7 @@ def distinct(queries: Iterable[str]) -> tuple[str, ...]:
 
 
 def _plain_answer(text: str) -> str:
-    for own in _OWN_REFERENCES.finditer("\n" + text):
+    for own in list(_OWN_REFERENCES.finditer("\n" + text))[-3:]:
         rest = text[own.end() - 1 :].strip()
         if all(re.match(r"[-*•\[\d(（【]", line.strip()) for line in rest.splitlines() if line.strip()):
             text = text[: max(own.start() - 1, 0)]

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.errors import Damaged
+from graphrag_mcp.errors import Busy, Damaged
 
 NAME = "answers.db"
 WAIT_SECONDS = 30.0  # for another process that is writing
@@ -35,6 +35,13 @@ CREATE TABLE IF NOT EXISTS vectors (key TEXT, model TEXT, vector BLOB, tokens IN
 _COLUMNS = {
     "answers": ("key", "answerer", "kind", "text", "prompt_tokens", "output_tokens", "time"),
     "vectors": ("key", "model", "vector", "tokens", "time"),
+}
+
+_REPAIR = "Run graphrag-mcp doctor --repair: what can be read of it is kept"
+_MOVES = {
+    sqlite3.SQLITE_FULL: "Free disk space, then run it again; what is done is kept",
+    sqlite3.SQLITE_READONLY: "Give this user the right to write that folder",
+    sqlite3.SQLITE_CANTOPEN: "Give this user the right to write that folder",
 }
 
 log = logging.getLogger(__name__)
@@ -181,16 +188,28 @@ class AnswerBook:
                     line.connection = self._open()
                 with line.connection:
                     yield line.connection
-            except sqlite3.DatabaseError as error:
-                what = f"the answer book {self.path} cannot be used ({error})"
-                raise Damaged(what, "Free disk space, or run graphrag-mcp doctor --repair") from error
+            except sqlite3.OperationalError as error:
+                if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                    raise self._unusable(error) from error
+                raise Busy(f"another process has been writing {self.path} for long", "Run it again later") from error
+            except (sqlite3.DatabaseError, OSError) as error:
+                raise self._unusable(error) from error
+
+    def _unusable(self, error: Exception) -> Damaged:
+        said = error.strerror if isinstance(error, OSError) else error
+        return Damaged(f"the answer book {self.path} cannot be used ({said})", _MOVES.get(_code(error), _REPAIR))
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.path, timeout=WAIT_SECONDS, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.executescript(_SCHEMA)
+        try:
+            connection.text_factory = _text
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.executescript(_SCHEMA)
+        except sqlite3.Error:
+            connection.close()
+            raise
         return connection
 
 
@@ -198,39 +217,57 @@ def salvage(folder: Path) -> int:
     """Put a damaged book aside (`answers.db.damaged`) and copy every whole entry into a new one; gives how many."""
     path = folder / NAME
     aside = path.with_name(f"{NAME}.damaged")
-    saved = 0
     for suffix in ("", "-wal", "-shm"):
+        old = aside.with_name(aside.name + suffix)
+        old.unlink(missing_ok=True)  # of an earlier time
         beside = path.with_name(path.name + suffix)
         if beside.exists():
-            beside.replace(aside.with_name(aside.name + suffix))
+            beside.replace(old)
+    _lengthen(aside)
+    saved = 0
     book = AnswerBook(folder)
-    for table, columns in _COLUMNS.items():
-        last: tuple[Any, Any] = ("", "")
-        while True:
-            rows, stuck = _readable(aside, table, columns, last)
-            whole = [tuple(row[:-1]) for row in rows if _mark(row[:-1]) == row[-1]]
+    for table in _COLUMNS:
+        for part in range(256):  # a damaged page ends the reading of one part, not of everything behind it
+            whole = [row[:-1] for row in _readable(aside, table, f"{part:02x}") if _mark(row[:-1]) == row[-1]]
             if whole:
                 book._write(table, whole)
                 saved += len(whole)
-            if not rows or stuck:
-                break
-            last = (rows[-1][0], rows[-1][1])
     book.close()
     return saved
 
 
-def _readable(path: Path, table: str, columns: Sequence[str], after: tuple[Any, Any]) -> tuple[list[Any], bool]:
-    """Rows behind a key, as many as can be read at once; True when reading broke off."""
+def _lengthen(path: Path) -> None:
+    """A file that lost its end is refused as a whole; with zeros in its place the rest can be read."""
+    with contextlib.suppress(OSError), path.open("r+b") as file:
+        head = file.read(32)
+        page = int.from_bytes(head[16:18], "big")
+        wanted = (65_536 if page == 1 else page) * int.from_bytes(head[28:32], "big")
+        if head.startswith(b"SQLite format 3") and path.stat().st_size < wanted <= 1 << 40:
+            file.truncate(wanted)
+
+
+def _readable(path: Path, table: str, begin: str) -> list[Any]:
+    """Rows whose key begins so, as many as can be read."""
     rows: list[Any] = []
-    first, second = columns[0], columns[1]
-    statement = f"SELECT * FROM {table} WHERE ({first}, {second}) > (?, ?) ORDER BY {first}, {second} LIMIT 1000"
     try:
         with contextlib.closing(sqlite3.connect(path)) as connection:
-            for row in connection.execute(statement, after):
+            connection.text_factory = _text
+            for row in connection.execute(f"SELECT * FROM {table} WHERE key >= ? AND key < ?", (begin, begin + "g")):
                 rows.append(row)
-    except sqlite3.DatabaseError:
-        return rows, True
-    return rows, False
+    except sqlite3.DatabaseError as error:
+        log.debug("%s: %s, keys %s: %s", path, table, begin, error)
+    return rows
+
+
+def _text(raw: bytes) -> str:
+    """What is no UTF-8 was not written by us: such a row fails its check and is not used."""
+    return raw.decode("utf-8", "replace")
+
+
+def _code(error: Exception) -> int:
+    if isinstance(error, OSError):
+        return sqlite3.SQLITE_CANTOPEN
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _mark(row: Sequence[Any]) -> str:

@@ -7,6 +7,8 @@ Nothing here depends on the whole corpus: a row changes only when the text it sp
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import pyarrow as pa
 
 S, I, F, B = pa.string(), pa.int64(), pa.float64(), pa.bool_()
@@ -101,3 +103,16 @@ SCALAR = {
     **{name: ("id",) for name in VECTORS.values()},
 }
 FULL_TEXT = {"passages": "terms", "entities": "terms", "reports": "terms"}
+
+STATEMENT = 2_000  # values in one IN list; 500 cost 12 ms, 5,000 cost 41 ms at 50k rows, one scan of a column 4 ms
+
+
+def in_lists(key: str, values: Sequence[str] | Sequence[int]) -> Iterator[str]:
+    """SQL conditions `key IN (...)` of at most STATEMENT values each."""
+    for start in range(0, len(values), STATEMENT):
+        part = values[start : start + STATEMENT]
+        yield f"{key} IN ({', '.join(_literal(value) for value in part)})"
+
+
+def _literal(value: str | int) -> str:
+    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"

@@ -28,12 +28,12 @@ from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.checks import BATCH, check_values, seal
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, TABLES, VECTORS
+from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 
 # Rows up to which searches keep a table in memory (a read then costs 0.2 ms instead of 2 to 5), some 100 MB each.
 HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 25_000, "relationships": 25_000}
+FLAT = 60_000  # rows up to which vectors are compared one by one: 5 ms at 60,000 x 384; an index there took 40 s
 KEPT = 4_000  # rows remembered between searches, some 10 MB
-STATEMENT = 2_000  # values in one IN list; 500 cost 12 ms, 5,000 cost 41 ms at 50k rows, one scan of a column 4 ms
 TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS = 256, 0.02, 64  # when `compact` acts
 _NEVER = timedelta(days=36_500)  # optimize() without an age would prune after 7 days
 _REPAIR = "Run graphrag-mcp doctor --repair"
@@ -132,6 +132,13 @@ class Snapshot:
         found = self._run(table, query.select([*(["id"] if held else names), "_score"]).limit(limit))
         rows = self.by_key(table, found["id"].to_pylist(), "id", names, True) if held else None
         return found if rows is None else rows.append_column("_score", found["_score"])
+
+    def nearest(self, table: str, vector: Any, limit: int) -> list[tuple[str, float]]:
+        """(id, cosine similarity) of the rows of a vector table, by Lance's index where there is one, best first."""
+        query = self._handle(table).query().nearest_to(vector).column("vector").distance_type("cosine")
+        found = self._run(table, query.nprobes(20).refine_factor(5).select(["id", "_distance"]).limit(limit))
+        near = zip(found["id"].to_pylist(), found["_distance"].to_pylist(), strict=True)
+        return [(id, round(1 - far, 6)) for id, far in near]
 
     def held(self, table: str) -> bool:
         """Is the table small enough that searches keep it in memory?"""
@@ -262,17 +269,6 @@ def compact(folder: Path, manifest: Manifest, margin: float = 60.0) -> dict[str,
     return versions if versions != manifest.tables else None
 
 
-def in_lists(key: str, values: Sequence[str] | Sequence[int]) -> Iterator[str]:
-    """SQL conditions `key IN (...)` of at most STATEMENT values each."""
-    for start in range(0, len(values), STATEMENT):
-        part = values[start : start + STATEMENT]
-        yield f"{key} IN ({', '.join(_literal(value) for value in part)})"
-
-
-def _literal(value: str | int) -> str:
-    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
-
-
 def _prepared(name: str, rows: pa.Table | None) -> pa.Table | None:
     if rows is None:
         return None
@@ -320,8 +316,10 @@ def _fresh_table(database: Any, name: str, parts: Sequence[pa.Table]) -> Any:
 
 
 def _index(table: Any, name: str) -> None:
-    from lancedb.index import FTS, BTree
+    from lancedb.index import FTS, BTree, IvfPq
 
+    if name in VECTORS.values() and table.count_rows() > FLAT:
+        table.create_index("vector", config=IvfPq(distance_type="cosine"), replace=True)
     for column in SCALAR[name]:
         table.create_index(column, config=BTree(), replace=True)
     if name in FULL_TEXT:

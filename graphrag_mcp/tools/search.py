@@ -6,6 +6,7 @@ is asked for; its words go out as progress while it writes. Each tool is one cal
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Annotated
@@ -134,7 +135,8 @@ async def told(ctx: Ctx, pieces: list[str], call: Awaitable[CallToolResult]) -> 
         new = "".join(pieces[sent:upto])
         if new and time.monotonic() - last >= TELL_EVERY:
             sent, last = upto, time.monotonic()
-            await ctx.report_progress(sum(map(len, pieces[:upto])), None, new)
+            with contextlib.suppress(Exception):  # a host that stopped listening still gets its result
+                await ctx.report_progress(sum(map(len, pieces[:upto])), None, new)
 
     async def keep_telling() -> None:
         while True:

@@ -1,0 +1,333 @@
+"""Indexing with a model under attack: processes killed at random moments, and a model that misbehaves half of the time.
+
+    python benchmarks/model_campaign.py [--kills 20] [--bad 30] [--documents 40] [--seed 1]
+
+The model is a real HTTP server on this machine whose answers are made of the prompt (models/demonstration.py), so an
+undisturbed run says what every disturbed one has to end with. Prints a table for each campaign; exit status 1 when a
+promise was broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
+from graphrag_mcp.models.demonstration import demonstration  # noqa: E402
+from graphrag_mcp.seams import Message  # noqa: E402
+from graphrag_mcp.settings import Settings  # noqa: E402
+from graphrag_mcp.store.answers import AnswerBook  # noqa: E402
+from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
+from graphrag_mcp.types import IndexRequest  # noqa: E402
+from graphrag_mcp.upkeep.digest import digest  # noqa: E402
+from graphrag_mcp.upkeep.doctor import doctor  # noqa: E402
+from tests.openai_server import Server, error, openai_server  # noqa: E402
+
+RULES = demonstration()
+# Everything that a model is asked for happens already in a corpus of a few pages.
+EAGER: dict[str, Any] = {
+    "report_min_size": 3, "report_min_units": 1, "summary_fragments": 4, "claims_enabled": True,
+    "embedding_model": "vectors",
+}  # fmt: skip
+SETTLED = 0.15  # seconds after which an answer that was sent has surely been written down
+
+PEOPLE = ["Ada Lovelace", "Charles Babbage", "Mary Somerville", "Luigi Menabrea", "Sophia Frend", "Augustus De Morgan"]
+PLACES = ["London", "Turin", "Edinburgh", "Bournemouth", "Cambridge"]
+THINGS = ["Analytical Engine", "Difference Engine", "Royal Society", "Lunar Tables", "Punched Cards"]
+
+# What a model said that is no answer to anything; None: the prompt itself.
+REPLIES: dict[str, str | None] = {
+    "empty": "", "blank": " \n\t ", "refusal": "I'm sorry, but I can't help with that request.",
+    "web page": "<!doctype html><html><body>502 Bad Gateway</body></html>",
+    "error as text": '{"error": {"message": "overloaded"}}', "number": "42", "empty object": "{}",
+    "array of numbers": "[1, 2, 3]", "cut record": '("entity"<|>Ada', "empty fields": '("entity"<|><|><|>)',
+    "cut JSON": '{"title": "A report", "summary": "It beg', "thinking only": "<think>I should look for names.</think>",
+    "thinking without end": "<think>I should look for names. " * 50, "control characters": "\0" * 50,
+    "half characters": "\ud83d", "bidi": "\u202e\u2066" * 30, "punctuation": "... !!! ???",
+    "huge": "x" * 900_000, "brackets": "[" * 3000, "prompt again": None,
+}  # fmt: skip
+# What a server did instead of answering, as tests/openai_server.py knows it.
+FAULTS: dict[str, Any] = {
+    "429 with Retry-After": (429, {"Retry-After": "0"}, error("slow down")), "429": 429, "500": 500, "503": 503,
+    "529 page": (529, {"Content-Type": "text/html"}, "<html>busy</html>"), "error inside 200": (200, {}, error("broken")),
+    "reset": "reset", "time-out": "hang", "page instead of JSON": "html", "empty body": "empty", "cut body": "cut",
+    "400": (400, {}, error("bad request")),
+}  # fmt: skip
+
+
+def demo(messages: list[dict[str, Any]], body: dict[str, Any] | None = None) -> str:
+    """What the demonstration model answers."""
+    said = [Message(message["role"], str(message["content"])) for message in messages]
+    return next(str(text) for text in (rule(said, None) for rule in RULES) if text is not None)
+
+
+def sentence(rng: random.Random) -> str:
+    a, b = rng.sample(PEOPLE, 2)
+    return rng.choice([
+        f"{a} wrote to {b} about the {rng.choice(THINGS)}.",
+        f"In {rng.choice(PLACES)}, {a} met {b} and spoke of the {rng.choice(THINGS)}.",
+        f"The {rng.choice(THINGS)} was described by {a} in {rng.choice(PLACES)}.",
+        f"{a} of {rng.choice(PLACES)} disagreed with {b} in {rng.randint(1820, 1850)}.",
+    ])  # fmt: skip
+
+
+def document(rng: random.Random) -> str:
+    return f"# {rng.choice(PEOPLE + PLACES)}\n\n" + "\n\n".join(
+        " ".join(sentence(rng) for _ in range(rng.randint(2, 6))) for _ in range(rng.randint(2, 4))
+    )
+
+
+def write_documents(folder: Path, count: int, seed: int = 7) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = random.Random(seed)
+    for number in range(count):
+        (folder / f"note{number:03d}.md").write_text(document(rng), "utf-8")
+    return folder
+
+
+def same(corpus: Path) -> dict[str, str]:
+    return digest(open_snapshot(corpus))
+
+
+# ---- killed --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Killed:
+    """What came of one corpus: how often its process was killed, and what should not have happened."""
+
+    kills: int = 0
+    calls: int = 0
+    bought_again: int = 0
+    same: bool = False
+    sound: bool = False
+
+    @property
+    def good(self) -> bool:
+        return self.same and self.sound and not self.bought_again
+
+
+def killed(work: Path, kills: int, documents: int, seed: int, latency: float = 0.08) -> list[Killed]:
+    """Index a folder with processes that are killed until so many were; then let one finish, and start over."""
+    files = write_documents(work / "documents", documents)
+    rng = random.Random(seed)
+    with openai_server(demo, latency=latency) as server, _settings_file(work, {**EAGER, "concurrency": 8}) as settings:
+        environment = _environment(server, settings)
+        began = time.monotonic()
+        subprocess.run(_command(files, work / "calm"), env=environment, check=True, capture_output=True)
+        whole = time.monotonic() - began
+        wanted = same(work / "calm" / "corpora" / "c")
+        found: list[Killed] = []
+        while sum(one.kills for one in found) < kills:
+            found.append(_one_corpus(server, files, work / f"home{len(found)}", environment, rng, whole, kills, wanted))
+        return found
+
+
+def _one_corpus(
+    server: Server, files: Path, home: Path, environment: dict[str, str], rng: random.Random, whole: float, kills: int,
+    wanted: dict[str, str],
+) -> Killed:  # fmt: skip
+    made, first, times = Killed(), len(server.requests), []
+    for _ in range(min(kills, rng.randint(2, 6))):
+        process = subprocess.Popen(_command(files, home), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            process.communicate(timeout=rng.uniform(0.25, 0.8) * whole)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            times.append(time.monotonic())
+            process.communicate()
+    subprocess.run(_command(files, home), env=environment, check=True, capture_output=True)
+    asked: dict[str, list[float]] = {}
+    for request in server.requests[first:]:
+        asked.setdefault(json.dumps([request.path, request.body], sort_keys=True), []).append(request.at)
+    for at in asked.values():
+        made.bought_again += sum(_settled(one + server.latency, times, one) for one in at[:-1])
+    corpus = home / "corpora" / "c"
+    made.kills, made.calls = len(times), len(server.requests) - first
+    made.same, made.sound = same(corpus) == wanted, not doctor(corpus)
+    return made
+
+
+def _settled(answered: float, kills: list[float], asked: float) -> bool:
+    """Was the answer there long enough before the process that had asked was killed?"""
+    end = min((kill for kill in kills if kill > asked), default=float("inf"))
+    return answered + SETTLED < end
+
+
+def _command(files: Path, home: Path) -> list[str]:
+    options = ["--home", str(home), "--corpus", "c", "--json"]
+    return [sys.executable, "-m", "graphrag_mcp", "index", str(files), *options]
+
+
+def _environment(server: Server, settings: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))}
+    return kept | {
+        "OPENAI_BASE_URL": server.url, "GRAPHRAG_MCP_CHAT_MODEL": "demonstration", "PYTHONPATH": str(ROOT),
+        "GRAPHRAG_MCP_SETTINGS": str(settings),
+    }  # fmt: skip
+
+
+@contextmanager
+def _settings_file(work: Path, values: dict[str, Any]) -> Iterator[Path]:
+    path = work / "settings.toml"
+    path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items()), "utf-8")
+    yield path
+
+
+# ---- misbehaving ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Bad:
+    """One kind of trouble: what the run said of it, and what the next, untroubled one made of it."""
+
+    kind: str
+    status: str = ""
+    seconds: float = 0.0
+    degraded: int = 0
+    unexplained: int = 0  # degraded without a reason
+    kept: int = 0  # bad replies in the answer book
+    asked_again: int = 0  # questions of the second run that had been answered already
+    left: int = 0  # pending after it
+    same: bool = False
+    sound: bool = False
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def good(self) -> bool:
+        wrong = self.unexplained or self.kept or self.asked_again or self.left
+        return self.status == "done" and self.same and self.sound and not wrong
+
+
+class Half:
+    """Answers every other call of each kind of question badly."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind, self.lock, self.count = kind, threading.Lock(), 0
+
+    def __call__(self, messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        with self.lock:
+            self.count += 1
+            odd = self.count % 2
+        said = REPLIES[self.kind]
+        return (str(messages[-1]["content"]) if said is None else said) if odd else demo(messages)
+
+
+def troubled(work: Path, kind: str, files: Path, wanted: dict[str, str]) -> Bad:
+    """One run with this trouble at every other call, then one without."""
+    made = Bad(kind)
+    corpus = work / "corpus"
+    shutil.rmtree(corpus, ignore_errors=True)
+    request = IndexRequest(paths=(str(files),))
+    with openai_server(Half(kind) if kind in REPLIES else demo) as server:
+        server.script = [FAULTS[kind], None] * 5000 if kind in FAULTS else []
+        seconds = 0.4 if kind == "time-out" else 30.0
+        settings = Settings(
+            chat_model="demonstration", base_url=server.url, max_retries=0, concurrency=4, timeout_seconds=seconds, **EAGER
+        )
+        began = time.monotonic()
+        result = index_documents(corpus, request, settings)
+        made.status, made.seconds = result.status, time.monotonic() - began
+        made.degraded = len(result.degraded)
+        made.unexplained = sum(not one["reason"] for one in result.degraded)
+        made.reasons.update(one["reason"][:80] for one in result.degraded)
+        made.kept = _kept(corpus, kind)
+        known = set(_keys(corpus))
+        server.script, server.answer = [], demo
+        result = index_documents(corpus, request, settings)
+        made.asked_again = len(known) - len(known & set(_keys(corpus)))
+        made.left = sum(result.pending.values())
+        calls = len(server.requests)
+        result = index_documents(corpus, IndexRequest(paths=(str(files),), recluster=True), settings)
+        made.asked_again += 0 if same(corpus) != wanted else max(0, _repeated(server, calls))
+        made.same, made.sound = same(corpus) == wanted, not doctor(corpus)
+    return made
+
+
+def _repeated(server: Server, first: int) -> int:
+    """Questions behind the first so many that had been asked before them, all of which were answered by then."""
+    said = [json.dumps(request.body, sort_keys=True) for request in server.requests]
+    return len(set(said[first:]) & set(said[:first]))
+
+
+def _keys(corpus: Path) -> list[str]:
+    book = AnswerBook(corpus)
+    try:
+        return [f"{one['key']} {one['time']}" for one in book.listing()]
+    finally:
+        book.close()
+
+
+def _kept(corpus: Path, kind: str) -> int:
+    """Answers in the book that are the bad reply."""
+    if kind not in REPLIES or REPLIES[kind] is None:
+        return 0
+    book = AnswerBook(corpus)
+    try:
+        texts = [stored.text for one in book.listing() for stored in book.get(one["key"])]
+        return texts.count(str(REPLIES[kind]))
+    finally:
+        book.close()
+
+
+def misbehaving(work: Path, kinds: list[str], documents: int) -> list[Bad]:
+    files = write_documents(work / "documents", documents)
+    with openai_server(demo) as server:
+        settings = Settings(chat_model="demonstration", base_url=server.url, **EAGER)
+        index_documents(work / "calm", IndexRequest(paths=(str(files),)), settings)
+    wanted = same(work / "calm")
+    return [troubled(work, kind, files, wanted) for kind in kinds]
+
+
+# ---- both ----------------------------------------------------------------------------------------
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--kills", type=int, default=20, help="how many processes are killed (0: none)")
+    parser.add_argument("--bad", type=int, default=len(REPLIES) + len(FAULTS), help="how many kinds of trouble (0: none)")
+    parser.add_argument("--documents", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    good = True
+    with tempfile.TemporaryDirectory() as scratch:
+        if options.kills:
+            corpora = killed(Path(scratch) / "a", options.kills, options.documents, options.seed) if _made(scratch) else []
+            good &= all(one.good for one in corpora)
+            print("| corpus | kills | calls | answered and bought again | same digest | doctor clean |\n|---|---|---|---|---|---|")
+            for number, one in enumerate(corpora, 1):
+                print(f"| {number} | {one.kills} | {one.calls} | {one.bought_again} | {one.same} | {one.sound} |")
+        kinds = [*REPLIES, *FAULTS][: options.bad]
+        if kinds:
+            print("\n| trouble | s | degraded | bad kept | left after | same digest | doctor clean |\n|---|---|---|---|---|---|---|")
+            for made in misbehaving(Path(scratch), kinds, max(4, options.documents // 5)):
+                good &= made.good
+                kept = f"{made.kept} | {made.left} | {made.same} | {made.sound}"
+                print(f"| {made.kind} | {made.seconds:.1f} | {made.degraded} | {kept} |{'' if made.good else ' BROKEN'}")
+    return 0 if good else 1
+
+
+def _made(scratch: str) -> bool:
+    (Path(scratch) / "a").mkdir()
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())
