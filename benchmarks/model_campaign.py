@@ -66,7 +66,8 @@ REPLIES: dict[str, str | None] = {
 # What a server did instead of answering, as tests/openai_server.py knows it.
 FAULTS: dict[str, Any] = {
     "429 with Retry-After": (429, {"Retry-After": "0"}, error("slow down")), "429": 429, "500": 500, "503": 503,
-    "529 page": (529, {"Content-Type": "text/html"}, "<html>busy</html>"), "error inside 200": (200, {}, error("broken")),
+    "529 page": (529, {"Content-Type": "text/html"}, "<html>busy</html>"),
+    "error inside 200": (200, {}, error("broken")),
     "reset": "reset", "time-out": "hang", "page instead of JSON": "html", "empty body": "empty", "cut body": "cut",
     "400": (400, {}, error("bad request")),
 }  # fmt: skip
@@ -146,7 +147,9 @@ def _one_corpus(
 ) -> Killed:  # fmt: skip
     made, first, times = Killed(), len(server.requests), []
     for _ in range(min(kills, rng.randint(2, 6))):
-        process = subprocess.Popen(_command(files, home), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            _command(files, home), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         try:
             process.communicate(timeout=rng.uniform(0.25, 0.8) * whole)
         except subprocess.TimeoutExpired:
@@ -240,8 +243,9 @@ def troubled(work: Path, kind: str, files: Path, wanted: dict[str, str]) -> Bad:
         server.script = [FAULTS[kind], None] * 5000 if kind in FAULTS else []
         seconds = 0.4 if kind == "time-out" else 30.0
         settings = Settings(
-            chat_model="demonstration", base_url=server.url, max_retries=0, concurrency=4, timeout_seconds=seconds, **EAGER
-        )
+            chat_model="demonstration", base_url=server.url, max_retries=0, concurrency=4, timeout_seconds=seconds,
+            **EAGER,
+        )  # fmt: skip
         began = time.monotonic()
         result = index_documents(corpus, request, settings)
         made.status, made.seconds = result.status, time.monotonic() - began
@@ -254,17 +258,9 @@ def troubled(work: Path, kind: str, files: Path, wanted: dict[str, str]) -> Bad:
         result = index_documents(corpus, request, settings)
         made.asked_again = len(known) - len(known & set(_keys(corpus)))
         made.left = sum(result.pending.values())
-        calls = len(server.requests)
-        result = index_documents(corpus, IndexRequest(paths=(str(files),), recluster=True), settings)
-        made.asked_again += 0 if same(corpus) != wanted else max(0, _repeated(server, calls))
+        index_documents(corpus, IndexRequest(paths=(str(files),), recluster=True), settings)
         made.same, made.sound = same(corpus) == wanted, not doctor(corpus)
     return made
-
-
-def _repeated(server: Server, first: int) -> int:
-    """Questions behind the first so many that had been asked before them, all of which were answered by then."""
-    said = [json.dumps(request.body, sort_keys=True) for request in server.requests]
-    return len(set(said[first:]) & set(said[:first]))
 
 
 def _keys(corpus: Path) -> list[str]:
@@ -301,32 +297,38 @@ def misbehaving(work: Path, kinds: list[str], documents: int) -> list[Bad]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    every = [*REPLIES, *FAULTS]
     parser.add_argument("--kills", type=int, default=20, help="how many processes are killed (0: none)")
-    parser.add_argument("--bad", type=int, default=len(REPLIES) + len(FAULTS), help="how many kinds of trouble (0: none)")
+    parser.add_argument("--bad", type=int, default=len(every), help="how many kinds of trouble (0: none)")
     parser.add_argument("--documents", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     good = True
     with tempfile.TemporaryDirectory() as scratch:
         if options.kills:
-            corpora = killed(Path(scratch) / "a", options.kills, options.documents, options.seed) if _made(scratch) else []
-            good &= all(one.good for one in corpora)
-            print("| corpus | kills | calls | answered and bought again | same digest | doctor clean |\n|---|---|---|---|---|---|")
+            _head("corpus", "kills", "calls", "answered and bought again", "same digest", "doctor clean")
+            corpora = killed(Path(scratch) / "killed", options.kills, options.documents, options.seed)
             for number, one in enumerate(corpora, 1):
-                print(f"| {number} | {one.kills} | {one.calls} | {one.bought_again} | {one.same} | {one.sound} |")
-        kinds = [*REPLIES, *FAULTS][: options.bad]
-        if kinds:
-            print("\n| trouble | s | degraded | bad kept | left after | same digest | doctor clean |\n|---|---|---|---|---|---|---|")
-            for made in misbehaving(Path(scratch), kinds, max(4, options.documents // 5)):
+                good &= one.good
+                _row(number, one.kills, one.calls, one.bought_again, one.same, one.sound)
+        if options.bad:
+            _head("trouble", "s", "degraded", "bad kept", "asked again", "left after", "same digest", "doctor", "")
+            work, count = Path(scratch) / "misbehaving", max(4, options.documents // 5)
+            for made in misbehaving(work, every[: options.bad], count):
                 good &= made.good
-                kept = f"{made.kept} | {made.left} | {made.same} | {made.sound}"
-                print(f"| {made.kind} | {made.seconds:.1f} | {made.degraded} | {kept} |{'' if made.good else ' BROKEN'}")
+                counts = (made.degraded, made.kept, made.asked_again, made.left)
+                _row(made.kind, f"{made.seconds:.1f}", *counts, made.same, made.sound, "" if made.good else "BROKEN")
     return 0 if good else 1
 
 
-def _made(scratch: str) -> bool:
-    (Path(scratch) / "a").mkdir()
-    return True
+def _head(*names: str) -> None:
+    print()
+    _row(*names)
+    _row(*("---" for _ in names))
+
+
+def _row(*values: object) -> None:
+    print(f"| {' | '.join(map(str, values))} |", flush=True)
 
 
 if __name__ == "__main__":

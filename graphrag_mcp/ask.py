@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from graphrag_mcp.ask_limits import Budget, Gate, Spent
+from graphrag_mcp.ask_limits import Budget, Gate, Spent, batches
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.seams import ChatModel, EmbeddingModel, Message, Usage
 
@@ -79,8 +79,9 @@ class Asker:
 
     def __init__(
         self, book: AnswerBook | None, chat: ChatModel | None, embedder: EmbeddingModel | None, *,
-        budget: Budget | None = None, concurrency: int = 25, batch: int = 64, refresh: bool = False,
+        budget: Budget | None = None, concurrency: int = 25, batch: int = 64, refresh: bool = False, space: str = "",
     ) -> None:  # fmt: skip
+        self._space = space or (embedder.name if embedder else "")
         self._book, self._chat, self._embedder = book, chat, embedder
         self._budget, self._batch, self._refresh = budget or Budget(), batch, refresh
         self._gate = Gate(concurrency)
@@ -95,6 +96,7 @@ class Asker:
         self._starting = threading.Lock()
         self._has: dict[str, bool] = {}
         self.broken: list[str] = []  # reasons for which calls gave no answer
+        self.note = ""  # what a caller should be told of the book
 
     # ---- what there is --------------------------------------------------------------------------
 
@@ -113,7 +115,8 @@ class Asker:
 
     @property
     def embedding_model(self) -> str:
-        return self._embedder.name if self._embedder else ""
+        """Vectors made under the same words may be compared: the model's name, and their length where it is set."""
+        return self._space
 
     @property
     def why_off(self) -> str:
@@ -283,22 +286,12 @@ class Asker:
         keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in texts]
         if self._embedder is None:
             return [None] * len(texts)
-        found = self._book.vectors(list(dict.fromkeys(keys)), self._embedder.name) if self._book else {}
+        found = self._book.vectors(list(dict.fromkeys(keys)), self._space) if self._book else {}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        for made in await asyncio.gather(*(self._embed(batch) for batch in self._batches(missing))):
+        parts = batches(missing, self._batch, EMBED_CHARACTERS)
+        for made in await asyncio.gather(*(self._embed(part) for part in parts)):
             found.update(made)
         return [found.get(key) for key in keys]
-
-    def _batches(self, missing: Mapping[str, str]) -> list[dict[str, str]]:
-        batches: list[dict[str, str]] = []
-        size = 0
-        for key, text in missing.items():
-            if not batches or len(batches[-1]) >= self._batch or size + len(text) > EMBED_CHARACTERS:
-                batches.append({})
-                size = 0
-            batches[-1][key] = text
-            size += len(text)
-        return batches
 
     async def _embed(self, batch: Mapping[str, str]) -> dict[str, bytes]:
         assert self._embedder is not None
@@ -317,7 +310,7 @@ class Asker:
                 return {}
         self._count(counts, made.usage, self._budget.price_embedding)
         vectors = dict(zip(batch, made.vectors, strict=True))
-        await self._write(_Vectors(self._embedder.name, vectors, made.usage.prompt_tokens))
+        await self._write(_Vectors(self._space, vectors, made.usage.prompt_tokens))
         return vectors
 
     # ---- the book -------------------------------------------------------------------------------
@@ -367,21 +360,25 @@ class _Vectors:
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
     """The life of a loop, with an orderly end: one that is only stopped keeps its sockets and threads."""
-    try:
-        loop.run_forever()
-    finally:
-        loop.run_until_complete(loop.shutdown_default_executor())
-        loop.close()
+    loop.run_forever()
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
 
 
 def _whole(text: str) -> str:
-    """Halves of characters, as a reply cut in the middle of one has them, replaced: nothing can store them."""
+    """Halves of characters replaced, as a reply cut inside one has them: nothing can store them."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def open_asker(folder: Path, settings: Settings, *, limited: bool = True, refresh: bool = False) -> Asker:
-    """The asker of a corpus as the settings name its models; `limited`: the budgets of the settings hold for it."""
-    from graphrag_mcp.store.answers import AnswerBook
+def open_asker(
+    folder: Path, settings: Settings, *, limited: bool = True, refresh: bool = False, mend: bool = False
+) -> Asker:
+    """The asker of a corpus as the settings name its models; `limited`: the budgets of the settings hold for it.
+
+    `mend`: a damaged answer book is set aside, what can be read of it kept, and `note` says so. Without limits, for
+    searches, a book that cannot be used is done without.
+    """
+    from graphrag_mcp.store.answers import open_book
 
     chat = embedder = None
     if settings.chat_model or settings.embedding_model:
@@ -393,9 +390,11 @@ def open_asker(folder: Path, settings: Settings, *, limited: bool = True, refres
         limits = Limits(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
         chat, embedder = chat_from(settings, limits=limits), embedder_from(settings, limits=limits)
     s = settings
+    book, note = open_book(folder, mend=mend, needed=limited)
     prices = (s.price_prompt, s.price_output, s.price_embedding)
     budget = Budget(*((s.max_calls, s.max_tokens, s.max_cost) if limited else (0, 0, 0.0)), *prices)
-    return Asker(
-        AnswerBook(folder), chat, embedder, budget=budget, concurrency=s.concurrency, batch=s.embedding_batch,
-        refresh=refresh,
-    )  # fmt: skip
+    space = f"{s.embedding_model} {s.embedding_dimensions}" if embedder and s.embedding_dimensions else ""
+    options = {"concurrency": s.concurrency, "batch": s.embedding_batch, "refresh": refresh, "space": space}
+    made = Asker(book, chat, embedder, budget=budget, **options)
+    made.note = note
+    return made

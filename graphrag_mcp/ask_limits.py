@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +50,19 @@ class Budget:
             or (self.max_tokens and tokens >= self.max_tokens)
             or (self.max_cost and spent.cost >= self.max_cost)
         )
+
+
+def batches(texts: Mapping[str, str], most: int, characters: int) -> list[dict[str, str]]:
+    """Texts by key in calls of at most so many texts and characters; one that is longer goes alone."""
+    found: list[dict[str, str]] = []
+    size = 0
+    for key, text in texts.items():
+        if not found or len(found[-1]) >= most or size + len(text) > characters:
+            found.append({})
+            size = 0
+        found[-1][key] = text
+        size += len(text)
+    return found
 
 
 class Gate:

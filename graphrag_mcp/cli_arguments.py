@@ -37,6 +37,12 @@ def parser(runs: Sequence[Run]) -> argparse.ArgumentParser:
         made.set_defaults(run=run)
         return made.add_argument
 
+    for add_all in (_serving, _reading, _upkeep):
+        add_all(command)
+    return parser
+
+
+def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("serve")
     add("--root", action="append", metavar="DIR", help="a folder that tools may index; repeat it for more")
     add = command("index")
@@ -50,9 +56,14 @@ def parser(runs: Sequence[Run]) -> argparse.ArgumentParser:
     add("--max-cost", type=float, metavar="X", help="the same for money, by the prices in the settings")
     add("--refresh-answers", action="store_true", help="ask the model again, whatever it answered before")
     add("--job", default="", help=argparse.SUPPRESS)
+
+
+def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("search")
     add("query", metavar="QUERY")
-    add("--mode", default="auto", help="auto (here: local), local, global or text")
+    add("--mode", default="auto", help="auto (here: local), local, global, drift (with a model) or text")
+    add("--answer", action="store_true", help="let the configured model answer from the context")
+    add("--response-type", default="", metavar="TEXT", help='form of that answer, e.g. "a table of three rows"')
     add("--level", type=int, default=-1, metavar="N", help="community level for global: 0 is the coarsest, -1 chooses")
     add("--max-tokens", type=int, metavar="N", help="budget of the result")
     add("--format", **FORMATS)
@@ -66,6 +77,9 @@ def parser(runs: Sequence[Run]) -> argparse.ArgumentParser:
     add("ids", nargs="+", metavar="ID", help="ids such as t33 or d4")
     add("--around", type=int, default=0, metavar="N", help="so many text units before and after")
     command("status")
+
+
+def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("doctor")
     add("--repair", action="store_true", help="derive what is wrong again from the stored originals")
     command("digest")
@@ -87,4 +101,3 @@ def parser(runs: Sequence[Run]) -> argparse.ArgumentParser:
     add = command("answers")
     add("action", choices=("list", "clear"))
     add("--kind", default="", help="extract, glean, describe, claims, report, answer, ...; embedding for vectors")
-    return parser

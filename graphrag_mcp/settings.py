@@ -7,7 +7,6 @@ Each algorithm keeps its own parameters beside its code; only what a user may tu
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import re
 import tomllib
@@ -218,19 +217,3 @@ def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
         else:
             flat[name] = value
     return flat
-
-
-def with_tuned(settings: Settings, corpus_folder: Path) -> Settings:
-    """The settings with what tuning found for a corpus (`prompts/tuned.json`), where they still are the defaults."""
-    try:
-        found = json.loads((corpus_folder / "prompts" / "tuned.json").read_bytes())
-    except (OSError, ValueError):
-        return settings
-    default, tuned = Settings(), {}
-    types = found.get("entity_types") if isinstance(found, dict) else None
-    if isinstance(types, list) and settings.entity_types == default.entity_types:
-        tuned["entity_types"] = tuple(str(one) for one in types)
-    language = found.get("output_language") if isinstance(found, dict) else None
-    if isinstance(language, str) and not settings.output_language:
-        tuned["output_language"] = language
-    return replace(settings, **tuned)

@@ -220,5 +220,6 @@ class StatusResult(Result):
     counts: dict[str, int] = Field(default_factory=dict)
     levels: dict[str, int] = Field(default_factory=dict, description="communities per level")
     model: str = "none (extractive)"
+    pending: dict[str, int] = Field(default_factory=dict, description="what a model still has to answer, by kind")
     jobs: list[dict[str, Any]] = Field(default_factory=list)
     stale: list[str] = Field(default_factory=list)

@@ -128,12 +128,12 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_in(tmp_path: Path
         (["index", "no-such-folder"], ["no file or folder", "no-such-folder"]),
         (["index"], ["index needs a folder", "index docs"]),
         (["search", "x"], ["no index"]),
-        (["search", "x", "--mode", "drift"], ["later release", "auto, local, global, text"]),
-        (["search", "x", "--mode", "psychic"], ["unknown", "auto, local, global, text"]),
+        (["search", "x", "--mode", "psychic"], ["unknown", "auto, local, global, drift, text"]),
         (["dance"], ["invalid choice"]),
         (["search"], ["QUERY"]),
         (["status", "--corpus", "../escape"], ["cannot be used"]),
-        (["index", ".", "--method", "llm"], ["invalid choice"]),
+        (["index", ".", "--method", "llm"], ["needs a chat model", "GRAPHRAG_MCP_CHAT_MODEL"]),
+        (["index", ".", "--method", "magic"], ["invalid choice"]),
     ],
 )  # fmt: skip
 def test_wrong_use_exits_with_2_and_says_what_to_do(arguments: list[str], words: list[str], tmp_path: Path) -> None:

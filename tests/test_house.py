@@ -44,7 +44,8 @@ FLOORS = {
 # Rooms of several files without a folder of their own.
 PART_OF = {
     "lexicon": "extract", "lexicon_han": "extract", "han": "extract", "names": "extract",
-    "ask_limits": "ask", "cli_arguments": "cli", "__main__": "cli",
+    "ask_limits": "ask", "cli_arguments": "cli", "cli_common": "cli", "cli_read": "cli", "cli_write": "cli",
+    "cli_upkeep": "cli", "__main__": "cli",
 }  # fmt: skip
 SAME_FLOOR = {("settings", "errors")}  # the one stair inside a floor: settings raise errors
 
@@ -128,7 +129,8 @@ def test_only_the_command_line_prints() -> None:
         for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     }
-    assert printing == {"cli.py"}
+    assert printing == {f"cli_{part}.py" for part in ("common", "read", "upkeep", "write")} & printing
+    assert printing
 
 
 def test_nothing_is_left_to_do_in_a_comment() -> None:
@@ -243,17 +245,20 @@ def test_local_search_is_read_in_at_most_14_files_behind_the_door(sample_home: P
 # names (extract.py). Whoever follows a document through indexing reads their doors; what lies behind is counted apart.
 BEHIND_READ = {f"index/{name}.py" for name in ("find", "formats", "html_text", "decode", "opening", "skip")}
 BEHIND_EXTRACT = {"names.py", "han.py"}
+# A third one: questions go in by ask.py, and what is answered comes out.
+BEHIND_ASK = {"ask_limits.py", "store/answers.py"}
 
 
-def test_index_documents_is_read_in_at_most_20_files(tmp_path: Path) -> None:
+def test_index_documents_is_read_in_at_most_23_files(tmp_path: Path) -> None:
     request = IndexRequest(paths=(str(SAMPLE),))
     with Trace() as trace:
         trace.recording = True
         result = index_documents(tmp_path / "c", request, Settings(home=tmp_path))
     assert result.errors == []
     assert {"index/pipeline.py", "index/read.py", "store/manifest.py"} <= trace.files
-    assert len(trace.files - BEHIND_READ - BEHIND_EXTRACT) <= 20, sorted(trace.files)
-    assert len(trace.files) <= 28, sorted(trace.files)
+    # 20, and what a model added: its door, which models a run has, and the second commit in a file of its own.
+    assert len(trace.files - BEHIND_READ - BEHIND_EXTRACT - BEHIND_ASK) <= 23, sorted(trace.files)
+    assert len(trace.files) <= 33, sorted(trace.files)
 
 
 # ---- what an agent sees -----------------------------------------------------------------------------

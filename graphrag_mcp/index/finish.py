@@ -37,20 +37,22 @@ def communities(run: Run, recluster: bool) -> None:
     # Without a complete list of what earlier calls touched (one was killed), every report is compared.
     complete = manifest.communities_generation == run.first_generation and not anew
     params = ClusterParams(max_cluster_size=run.settings.max_cluster_size, seed=run.settings.seed)
-    started = descriptions.begin(run.snapshot(), waiting, models) if models else descriptions.Started()
+    writes = models is not None and models.describe is not None
+    started = descriptions.begin(run.snapshot(), waiting, models) if writes else None
     with run.stage("communities"):
         tree = hierarchy.recluster(run.snapshot(), params, fresh=recluster)
     run.progress("reports", 0, len(tree.communities))
     with run.stage("reports"):
-        described = descriptions.finish(started, waiting, run.take)
-        touched = run.touched | _ends(run, described.texts) if complete else None
+        described = descriptions.finish(started, waiting, run.take) if started else None
+        texts = described.texts if described else {}
+        touched = run.touched | (_ends(run, texts) if texts else set()) if complete else None
         retry = {row["subject"] for row in waiting if row["kind"] == "report"}
         made = hierarchy.report(
-            run.snapshot(), tree, touched, numbers, models=models, texts=described.texts, retry=retry, take=run.take
+            run.snapshot(), tree, touched, numbers, models=models, texts=texts, retry=retry, take=run.take
         )
     with run.stage("write"):
-        changes = {**described.changes, **made.changes}
-        if models is not None and models.reports is not None:
+        changes = {**(described.changes if described else {}), **made.changes}
+        if described is not None:
             done = [*described.done, *(row["id"] for row in waiting if row["kind"] == "report")]
             failed = [*described.failed, *(pending("report", id, "", why) for id, why in made.degraded.items())]
             changes["pending"] = Change(sorted({*done, *(row["id"] for row in failed)}), to_table("pending", failed))

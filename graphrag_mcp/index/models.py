@@ -10,8 +10,9 @@ is switched off, and nothing that was paid for is thrown away.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from graphrag_mcp.index.model_units import Reader
 from graphrag_mcp.index.report_stage import ReportPrompt
 from graphrag_mcp.index.report_stage import prompt_from as report_prompt
 from graphrag_mcp.prompts import load
-from graphrag_mcp.settings import Settings, with_tuned
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.types import content_id
 
@@ -89,3 +90,19 @@ def choose(method: str, settings: Settings, manifest: Manifest | None, folder: P
 
 def _print(*words: str) -> str:
     return content_id("prompt", *words)
+
+
+def with_tuned(settings: Settings, corpus_folder: Path) -> Settings:
+    """The settings with what tuning found for a corpus (`prompts/tuned.json`), where they still are the defaults."""
+    try:
+        found = json.loads((corpus_folder / "prompts" / "tuned.json").read_bytes())
+    except (OSError, ValueError):
+        return settings
+    default, tuned = Settings(), {}
+    types = found.get("entity_types") if isinstance(found, dict) else None
+    if isinstance(types, list) and settings.entity_types == default.entity_types:
+        tuned["entity_types"] = tuple(str(one) for one in types)
+    language = found.get("output_language") if isinstance(found, dict) else None
+    if isinstance(language, str) and not settings.output_language:
+        tuned["output_language"] = language
+    return replace(settings, **tuned)

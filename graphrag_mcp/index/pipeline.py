@@ -8,10 +8,12 @@ or a process. Knows nothing of MCP and prints nothing.
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,6 @@ from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.manifest import FORMAT, Manifest, read, writer_lock
-from graphrag_mcp.store.memory import thrifty
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
 from graphrag_mcp.store.truth import live_documents
 from graphrag_mcp.types import IndexRequest, IndexResult
@@ -42,6 +43,7 @@ from graphrag_mcp.types import IndexRequest, IndexResult
 BATCH_PASSAGES = 2000
 # How long a call waits for another writer, looking every second whether it was cancelled meanwhile.
 LOCK_SECONDS = 3600
+M_TRIM_THRESHOLD, M_ARENA_MAX = -1, -8  # <malloc.h>
 DEGRADED = 1_000  # rows of the list of what a model could not answer
 # Bump when the meaning of stored rows changes: everything is then derived again from the truth.
 DERIVATION = 1
@@ -66,7 +68,7 @@ def index_documents(
     not be read, what a model was asked and could not answer, and CPU seconds per stage. `asker`: whom to ask instead
     of the models that the settings name. Raises GraphRAGError (Busy, BadInput, Damaged, ...).
     """
-    thrifty()
+    _thrifty()
     ours = asker is None
     asker = asker or open_asker(folder, settings, refresh=request.refresh_answers)
     try:
@@ -118,6 +120,18 @@ def _lock(folder: Path, cancelled: Callable[[], bool]) -> Iterator[None]:
                 if cancelled() or waited == LOCK_SECONDS - 1:
                     raise
         yield
+
+
+def _thrifty() -> None:
+    """Free memory goes back to the system: Arrow's pool and glibc's many heaps kept 50 MB of some 500 for later."""
+    import pyarrow as pa
+
+    pa.set_memory_pool(pa.system_memory_pool())
+    if sys.platform.startswith("linux"):
+        with suppress(OSError, AttributeError):
+            c = ctypes.CDLL("libc.so.6")
+            c.mallopt(M_ARENA_MAX, 2)
+            c.mallopt(M_TRIM_THRESHOLD, 256 * 1024)
 
 
 @contextmanager

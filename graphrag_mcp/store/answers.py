@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import Busy, Damaged
+from graphrag_mcp.store.manifest import writer_lock
 
 NAME = "answers.db"
 WAIT_SECONDS = 30.0  # for another process that is writing
@@ -74,6 +75,7 @@ class AnswerBook:
         self.path = folder / NAME
         # Reading and writing do not wait for each other: a commit waits for the disk, a look-up must not.
         self._reads, self._writes = _Line(), _Line()
+        self.torn = False  # SQLite said that the file is damaged, not that it cannot be reached
 
     # ---- answers --------------------------------------------------------------------------------
 
@@ -138,6 +140,11 @@ class AnswerBook:
 
     # ---- upkeep ---------------------------------------------------------------------------------
 
+    def probe(self) -> None:
+        """Raises Damaged when the file cannot be used; costs one row of each table."""
+        for table in _COLUMNS:
+            self._read(f"SELECT * FROM {table} LIMIT 1")
+
     def verify(self) -> list[str]:
         """What is wrong with the book, one line each: rows that do not match their check value, or SQLite's words."""
         if not self.path.exists():
@@ -197,6 +204,7 @@ class AnswerBook:
 
     def _unusable(self, error: Exception) -> Damaged:
         said = error.strerror if isinstance(error, OSError) else error
+        self.torn |= _code(error) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
         return Damaged(f"the answer book {self.path} cannot be used ({said})", _MOVES.get(_code(error), _REPAIR))
 
     def _open(self) -> sqlite3.Connection:
@@ -211,6 +219,32 @@ class AnswerBook:
             connection.close()
             raise
         return connection
+
+
+def open_book(folder: Path, *, mend: bool, needed: bool) -> tuple[AnswerBook | None, str]:
+    """The book of a corpus, and what its reader should be told.
+
+    One that SQLite says is damaged is set aside when `mend` is given, and a new one has what could be read of it.
+    One that is not `needed` is done without when it cannot be used; else Damaged says so at the first look.
+    """
+    book = AnswerBook(folder)
+    try:
+        book.probe()
+        return book, ""
+    except Damaged as error:
+        book.close()
+        if mend and book.torn:
+            with writer_lock(folder, WAIT_SECONDS):
+                again = AnswerBook(folder)  # who held the lock may have mended it
+                with contextlib.suppress(Damaged):
+                    again.probe()
+                    return again, ""
+                saved = salvage(folder)
+            return AnswerBook(folder), f"The answer book was damaged; {saved:,} whole answers and vectors were kept."
+        if needed:
+            return book, ""
+        log.warning("%s", error)
+        return None, str(error)
 
 
 def salvage(folder: Path) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio
 import anyio.to_thread
@@ -23,6 +23,9 @@ from graphrag_mcp.tools.arguments import Corpus, Flag, JobId, Strings, Texts, as
 from graphrag_mcp.tools.results import Ctx, clamp, remark, reply, serve, telling
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText, Result, StatusResult
 
+if TYPE_CHECKING:
+    from graphrag_mcp.store.tables import Snapshot
+
 LONGEST_WAIT = 50  # as documented; the last 2 s of it are for the reply, hosts want it within 50
 SHOWN_ERRORS = 50  # in the structured result; the text shows 10
 RECENT_JOBS = 5
@@ -32,8 +35,8 @@ Paths = Annotated[Strings, Field(
     description="Folders or files, absolute or relative to the project",
     validation_alias=names("paths", "path", "folder", "folders", "files", "file", "directory", "dir"),
 )]
-Method = Annotated[Literal["auto", "fast"], BeforeValidator(lambda value: as_word(value) or "auto"), Field(
-    description="Both work without a model",
+Method = Annotated[Literal["auto", "fast", "llm"], BeforeValidator(lambda value: as_word(value) or "auto"), Field(
+    description="auto: with the server's model if it has one; fast: without",
 )]
 RemoveMissing = Annotated[Flag, Field(
     description="Allow one call to remove over half of the corpus because its files are gone",
@@ -175,6 +178,13 @@ def _outcome(job: Job, errors: list[dict[str, str]]) -> IndexResult:
         shown = [f"- {error.get('path', '')}: {error.get('reason', '')}" for error in every[:10]]
         more = [f"- and {len(every) - 10} more"] if len(every) > 10 else []
         lines.append("\n".join([f"Not indexed ({len(every)}):", *shown, *more]))
+    if result.usage.get("calls"):
+        lines.append(f"Asked models {result.usage['calls']} times.")
+    if result.pending:
+        open_ = ", ".join(f"{count} {kind}" for kind, count in result.pending.items())
+        why = next((one["reason"] for one in result.degraded), "")
+        lines.append(f"A model has still to answer: {open_} ({why}). Call index_documents again to go on.")
+        result.degraded = result.degraded[:SHOWN_ERRORS]
     if job.status not in FINAL:
         result.poll_after_ms = 2000
         result.next_call = f'graph_status(job_id="{job.job_id}")'
@@ -251,7 +261,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
         f"Corpus {name}, generation {manifest.generation} of {manifest.created or 'an unknown time'}.",
         ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts.items()) + ".",
         "Communities per level: " + (", ".join(f"{level}: {n}" for level, n in result.levels.items()) or "none") + ".",
-        f"Model: {result.model}. This release calls no model: searches return cited context and you write the answer.",
+        _models(app, snapshot, result),
     ]
     folders = [f"{label} ({source.get('path', '')})" for label, source in sorted(manifest.sources.items())]
     lines += [f"Folders: {', '.join(folders[:10])}."] if folders else []
@@ -261,6 +271,26 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
         lines.append("Other corpora: " + ", ".join(others[:20]) + (" and more." if len(others) > 20 else "."))
     result.text = "\n".join(lines)
     return result
+
+
+def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
+    """Who is the model, and what it has still to answer; fills the result's fields."""
+    settings = app.settings
+    if settings.chat_model:
+        result.model = f"llm:{settings.chat_model}"
+    pending: dict[str, int] = {}
+    for kind in snapshot.rows("pending", columns=["kind"])["kind"].to_pylist():
+        pending[kind] = pending.get(kind, 0) + 1
+    result.pending = dict(sorted(pending.items()))
+    vectors = f", vectors by {settings.embedding_model}" if settings.embedding_model else ""
+    if settings.chat_model:
+        said = f"Model: {result.model}{vectors}. Indexing uses it; searches with answer=true."
+    else:
+        how = "To turn one on, set GRAPHRAG_MCP_CHAT_MODEL where the server is started."
+        said = f"Model: {result.model}{vectors}. Searches return cited context and you write the answer. {how}"
+    if pending:
+        said += f" It has still to answer {', '.join(f'{count} {kind}' for kind, count in result.pending.items())}."
+    return said
 
 
 def _documents(app: App, corpus: str) -> int:

@@ -1,0 +1,181 @@
+"""An embedding model that runs in this process, by sentence-transformers: no server, no key, no network.
+
+Takes the setting `local:<folder or name>`; gives vectors of unit length. A folder is read as it is; only a name that
+the user has configured is ever looked up in the library's cache, and fetched when it is not there. Nothing heavy is
+imported before the first text is embedded. Knows which words a model wants before questions and before texts, but
+not which texts are questions: whoever asks puts the prompt in front.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from graphrag_mcp.errors import ModelError
+from graphrag_mcp.seams import Embedded, Usage
+from graphrag_mcp.text import count_tokens
+
+T = TypeVar("T")
+PREFIX = "local:"
+EXTRA = "Install the extra with pip install 'graphrag-mcp[local]', or choose a model behind an API"
+BATCH = 32  # texts that go through the model together; more is no faster on a CPU
+QUESTION, TEXT = ("query",), ("document", "passage", "corpus")  # what models call their two prompts
+
+# Families whose published way of use puts words in front, where the model's own files do not say so.
+_FAMILIES: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (("e5", "instruct"), "Instruct: Find passages that answer the question\nQuery: ", ""),
+    (("e5",), "query: ", "passage: "),
+    (("nomic-embed",), "search_query: ", "search_document: "),
+    (("bge", "-en"), "Represent this sentence for searching relevant passages: ", ""),
+    (("bge", "-zh"), "为这个句子生成表示以用于检索相关文章：", ""),
+)
+
+
+def is_local(setting: str) -> bool:
+    """Does this setting name a model of this kind?"""
+    return setting.startswith(PREFIX)
+
+
+class LocalEmbedder:
+    """`name` is the setting; `query_prompt` and `text_prompt` are what the model wants before the two kinds of text.
+
+    One call at a time: the library uses every core for each.
+    """
+
+    def __init__(self, setting: str, dimensions: int = 0) -> None:
+        self.name = setting
+        self._place = place(setting)
+        self._dimensions = dimensions
+        self._model: Any = None
+        self._worker = ThreadPoolExecutor(1, "local-model")
+        self.query_prompt, self.text_prompt = prompts(self._place)
+
+    def __repr__(self) -> str:
+        return f"LocalEmbedder({self.name!r})"
+
+    async def close(self) -> None:
+        self._worker.shutdown(wait=False, cancel_futures=True)
+        self._model = None
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        vectors, dimension = await asyncio.get_running_loop().run_in_executor(self._worker, self._embed, list(texts))
+        return Embedded(vectors, dimension, Usage(sum(map(count_tokens, texts)), 0, estimated=True))
+
+    def _embed(self, texts: list[str]) -> tuple[tuple[bytes, ...], int]:
+        if self._model is None:
+            self._model = loaded(self._place, lambda library, where, options: library.SentenceTransformer(
+                where, device="cpu", truncate_dim=self._dimensions or None, **options))  # fmt: skip
+        rows = attempted(self._place, lambda: self._model.encode(
+            texts, batch_size=BATCH, prompt="", normalize_embeddings=True, convert_to_numpy=True,
+            show_progress_bar=False))  # fmt: skip
+        rows = rows.astype("<f4")
+        return tuple(row.tobytes() for row in rows), int(rows.shape[1]) if len(rows) else 0
+
+
+def place(setting: str) -> str:
+    """The folder or name behind `local:`. ModelError when it is empty or a folder that is not there."""
+    where = setting.removeprefix(PREFIX).strip()
+    folder = Path(where).expanduser()
+    if folder.is_dir():
+        return str(folder)
+    if not where or where.startswith(("/", "~", ".")) or "\\" in where or where.count("/") > 1:
+        what = f"{setting!r} names no folder that is there"
+        raise ModelError(what, "Give local:/path/of/a/model, or local:owner/name as on the model hub", final=True)
+    return where
+
+
+def prompts(where: str) -> tuple[str, str]:
+    """What goes before a question and before a text: from the model's own files, else by the name of its family."""
+    named = _own_prompts(where)
+    ours = (next((named[key] for key in kind if named.get(key)), "") for kind in (QUESTION, TEXT))
+    question, text = ours
+    if question or text:
+        return question, text
+    name = Path(where).name.casefold()
+    for words, question, text in _FAMILIES:
+        if all(word in f"-{name}" for word in (f"-{words[0]}" if words[0] == "e5" else words[0], *words[1:])):
+            return question, text
+    return "", ""
+
+
+def _own_prompts(where: str) -> dict[str, str]:
+    file: str | None = str(Path(where) / "config_sentence_transformers.json")
+    if not Path(where).is_dir():
+        try:
+            from huggingface_hub import try_to_load_from_cache
+        except ImportError:
+            return {}
+        cached = try_to_load_from_cache(where, "config_sentence_transformers.json")
+        file = cached if isinstance(cached, str) else None
+    try:
+        found = json.loads(Path(file).read_text("utf-8")).get("prompts") if file else None
+    except (OSError, ValueError, AttributeError):
+        return {}
+    return {str(name): one for name, one in found.items() if isinstance(one, str)} if isinstance(found, dict) else {}
+
+
+# ---- the library, for the reranker as well -------------------------------------------------------
+
+_loading = threading.Lock()
+
+
+def loaded(where: str, load: Callable[[Any, str, dict[str, Any]], T]) -> T:
+    """What `load` makes of the library; a folder and what is in the cache already are read without the network."""
+    with _loading, _quiet():
+        try:
+            import sentence_transformers as library
+        except ImportError as error:
+            raise ModelError(f"a local model needs sentence-transformers ({error})", EXTRA, final=True) from error
+        try:
+            return load(library, where, {"local_files_only": True})
+        except Exception as error:
+            if Path(where).is_dir():
+                what = f"the folder {where} cannot be read as a model ({_brief(error)})"
+                raise ModelError(what, "Give a folder in the form of sentence-transformers", final=True) from error
+        try:
+            return load(library, where, {})
+        except Exception as error:
+            what = f"the model {where!r} is not on this machine and cannot be fetched ({_brief(error)})"
+            move = f"Run: hf download {where} --local-dir FOLDER where there is a network, then use local:FOLDER"
+            raise ModelError(what, move, final=True) from error
+
+
+def attempted(where: str, work: Callable[[], T]) -> T:
+    try:
+        return work()
+    except Exception as error:  # whatever the library raises: out of memory, a broken file
+        raise ModelError(f"the local model {where!r} failed ({_brief(error)})", "Try another model", final=True) from error
+
+
+@contextmanager
+def _quiet() -> Any:
+    """Without bars of progress: standard error belongs to our own log."""
+    kept = {name: os.environ.get(name) for name in ("HF_HUB_DISABLE_PROGRESS_BARS", "TOKENIZERS_PARALLELISM")}
+    os.environ.update({"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"})
+    try:
+        try:
+            from transformers.utils import logging
+
+            logging.disable_progress_bar()
+            logging.set_verbosity_error()
+        except ImportError:
+            pass
+        yield
+    finally:
+        for name, value in kept.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _brief(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__

@@ -1,0 +1,191 @@
+"""The answer book: what was paid for stays, what was tampered with is not believed, and damage is survived."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.errors import Damaged
+from graphrag_mcp.store.answers import NAME, AnswerBook, Stored, open_book, salvage
+from tests.conftest import clean_environment
+
+KEYS = [f"{number * 2_654_435_761 % 2**32:08x}{number:056x}" for number in range(300)]
+
+
+def filled(folder: Path, count: int = 300) -> AnswerBook:
+    book = AnswerBook(folder)
+    book.put([Stored(key, "llm:m", "extract", f"answer {number} 答" * 40, 7, 9) for number, key in enumerate(KEYS[:count])])
+    book.put_vectors("v", {key: bytes(range(64)) for key in KEYS[:50]}, 100)
+    return book
+
+
+def test_what_was_put_is_there_for_the_next_process_and_the_own_answerer_comes_first(tmp_path: Path) -> None:
+    filled(tmp_path, 2).close()
+    book = AnswerBook(tmp_path)
+    book.put([Stored(KEYS[0], "llm:other", "extract", "other"), Stored(KEYS[0], "agent:a", "extract", "agent")])
+    assert [one.answerer for one in book.get(KEYS[0], "llm:other")] == ["llm:other", "llm:m", "agent:a"]
+    assert [one.answerer for one in book.get(KEYS[0])] == ["llm:m", "llm:other", "agent:a"]
+    assert book.vectors(KEYS[:60], "v").keys() == set(KEYS[:50]) and not book.vectors(KEYS, "w")
+    assert book.kinds() == {"extract": 4, "embedding": 50} and book.has("extract") and not book.has("report")
+
+
+def test_asking_a_book_that_is_not_there_makes_no_file(tmp_path: Path) -> None:
+    book = AnswerBook(tmp_path / "corpus")
+    assert not book.get("k") and not book.kinds() and not book.vectors(["k"], "v") and not book.verify()
+    book.probe()
+    assert not (tmp_path / "corpus").exists()
+
+
+@pytest.mark.parametrize("column", ["key", "answerer", "kind", "text", "prompt_tokens", "output_tokens", "time", "mark"])
+def test_a_row_of_which_any_column_was_changed_is_not_believed(tmp_path: Path, column: str) -> None:
+    filled(tmp_path, 3).close()
+    with sqlite3.connect(tmp_path / NAME) as file:
+        value = "5" if column.endswith("tokens") else f"'{'f' * 64}'"
+        file.execute(f"UPDATE answers SET {column} = {value} WHERE key = ?", (KEYS[1],))
+    file.close()
+    book = AnswerBook(tmp_path)
+    assert not book.get(KEYS[1]) and not book.get("f" * 64)
+    assert book.get(KEYS[0]) and book.get(KEYS[2])
+    assert len(book.verify()) == 1
+
+
+def test_a_thousand_tampered_entries_are_ignored(tmp_path: Path) -> None:
+    book = AnswerBook(tmp_path)
+    book.put([Stored(f"{number:064x}", "llm:m", "extract", f"good {number}") for number in range(1000)])
+    with sqlite3.connect(tmp_path / NAME) as file:
+        file.execute("UPDATE answers SET text = replace(text, 'good', 'evil')")
+    file.close()
+    assert not any(book.get(f"{number:064x}") for number in range(1000))
+    assert len(book.verify()) == 1000
+
+
+def test_text_that_is_no_utf8_is_not_shown_in_an_error(tmp_path: Path) -> None:
+    filled(tmp_path, 2).close()
+    with sqlite3.connect(tmp_path / NAME) as file:
+        file.execute("UPDATE answers SET text = CAST(x'736563726574ff' AS TEXT) WHERE key = ?", (KEYS[0],))
+    file.close()
+    book = AnswerBook(tmp_path)
+    assert not book.get(KEYS[0]) and book.get(KEYS[1])
+    assert "secret" not in " ".join(book.verify())
+
+
+@pytest.mark.parametrize("damage", ["garbage", "header", "truncated"])
+def test_a_damaged_file_is_a_clear_error_and_salvage_keeps_what_can_be_read(tmp_path: Path, damage: str) -> None:
+    filled(tmp_path).close()
+    path = tmp_path / NAME
+    raw = bytearray(path.read_bytes())
+    if damage == "truncated":
+        raw = raw[: len(raw) * 3 // 4]
+    else:
+        raw[: 100 if damage == "header" else len(raw)] = os.urandom(100 if damage == "header" else len(raw))
+    path.write_bytes(raw)
+    book = AnswerBook(tmp_path)
+    with pytest.raises(Damaged, match="cannot be used"):
+        book.probe()
+    assert book.torn
+    book.close()
+    saved = salvage(tmp_path)
+    assert (tmp_path / f"{NAME}.damaged").exists() and not AnswerBook(tmp_path).verify()
+    assert saved == sum(AnswerBook(tmp_path).kinds().values())
+    assert saved > 100 if damage == "truncated" else saved == 0
+
+
+def test_a_damaged_page_costs_its_neighbours_and_no_more(tmp_path: Path) -> None:
+    filled(tmp_path).close()
+    path = tmp_path / NAME
+    raw = bytearray(path.read_bytes())
+    middle = len(raw) // 2 // 4096 * 4096
+    raw[middle : middle + 4096] = b"\xff" * 4096
+    path.write_bytes(raw)
+    assert salvage(tmp_path) > 250
+
+
+def test_a_damaged_book_is_set_aside_once_when_that_is_asked_for(tmp_path: Path) -> None:
+    filled(tmp_path).close()
+    path = tmp_path / NAME
+    path.write_bytes(b"no database" * 1000)
+    book, note = open_book(tmp_path, mend=False, needed=False)
+    assert book is None and "cannot be used" in note
+    book, note = open_book(tmp_path, mend=True, needed=True)
+    assert book is not None and "0 whole answers" in note
+    book.put([Stored("k", "llm:m", "extract", "new")])
+    assert open_book(tmp_path, mend=True, needed=True)[1] == ""
+    assert path.with_name(f"{NAME}.damaged").read_bytes() == b"no database" * 1000
+    assert book.get("k")
+
+
+def test_a_book_that_cannot_be_reached_is_not_taken_for_a_damaged_one(tmp_path: Path) -> None:
+    (tmp_path / NAME).mkdir()
+    book, note = open_book(tmp_path, mend=True, needed=True)
+    assert book is not None and not note and (tmp_path / NAME).is_dir()
+    with pytest.raises(Damaged, match="right to write"):
+        book.get("k")
+    (tmp_path / "file").write_text("x", "utf-8")
+    with pytest.raises(Damaged, match="cannot be used"):
+        AnswerBook(tmp_path / "file" / "corpus").put([Stored("k", "llm:m", "extract", "t")])
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="this user may write everywhere")
+def test_a_folder_that_may_not_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(Damaged, match="right to write"):
+            AnswerBook(tmp_path).put([Stored("k", "llm:m", "extract", "t")])
+    finally:
+        tmp_path.chmod(0o700)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from graphrag_mcp.store.answers import AnswerBook, Stored
+book = AnswerBook(Path(sys.argv[1]))
+for number in range(40):
+    book.put([Stored(f"{sys.argv[2]}{number}", "llm:m", "extract", "t" * 500)])
+    print(number, flush=True)
+"""
+
+
+def test_processes_and_threads_write_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(tmp_path)]
+    writers = [subprocess.Popen([*command, name], env=clean_environment(), stdout=subprocess.PIPE) for name in "ab"]
+    book = AnswerBook(tmp_path)
+
+    def write(name: str) -> None:
+        for number in range(40):
+            book.put([Stored(f"{name}{number}", "llm:m", "extract", "t" * 500)])
+            assert book.get(f"{name}{number}")
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "cd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for writer in writers:
+        writer.communicate(timeout=60)
+        assert writer.returncode == 0
+    assert book.kinds() == {"extract": 160} and not book.verify()
+
+
+def test_what_a_killed_process_had_put_is_there(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(tmp_path), "k"]
+    writer = subprocess.Popen(command, env=clean_environment(), stdout=subprocess.PIPE)
+    assert writer.stdout is not None
+    said = [int(writer.stdout.readline()) for _ in range(7)]
+    writer.kill()
+    writer.communicate()
+    book = AnswerBook(tmp_path)
+    assert all(book.get(f"k{number}") for number in said) and not book.verify()
+
+
+def test_forgetting_a_kind_leaves_the_others(tmp_path: Path) -> None:
+    book = filled(tmp_path, 3)
+    book.put([Stored("r", "llm:m", "report", "{}")])
+    assert book.clear("extract") == 3 and book.kinds() == {"report": 1, "embedding": 50}
+    assert book.clear("embedding") == 50 and book.clear() == 1 and not book.kinds()

@@ -1,0 +1,233 @@
+"""The door to models: the book first, one call for one question, a retry, budgets, and an end that loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.ask import Answer, Ask, Asker, BadReply, open_asker
+from graphrag_mcp.ask_limits import Budget, batches
+from graphrag_mcp.errors import Damaged, GraphRAGError, ModelError
+from graphrag_mcp.models.scripted import ScriptedChat, ScriptedEmbedder
+from graphrag_mcp.seams import Message
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.answers import NAME, AnswerBook
+
+
+def question(words: str = "q", kind: str = "extract") -> Ask[str]:
+    def parse(reply: str) -> str:
+        if not reply.startswith("good"):
+            raise BadReply("it is not good")
+        return reply.upper()
+
+    return Ask(kind, (Message("user", words),), parse, lambda: "NOBODY")
+
+
+def asked(asker: Asker, *questions: Ask[str]) -> list[Answer[str]]:
+    async def all_of_them() -> list[Answer[str]]:
+        return list(await asyncio.gather(*(asker.ask(one) for one in questions)))
+
+    return asker.wait(all_of_them())
+
+
+def test_nobody_to_ask_gives_what_is_had_without(tmp_path: Path) -> None:
+    asker = Asker(None, None, None)
+    assert asked(asker, question()) == [Answer("NOBODY", reason="no model")]
+    assert not asker.on and not asker.may_answer("extract")
+    asker.close()
+
+
+def test_an_answer_is_bought_once_and_then_stands_in_the_book_for_models_and_for_none(tmp_path: Path) -> None:
+    chat = ScriptedChat([("", "good")])
+    asker = Asker(AnswerBook(tmp_path), chat, None)
+    (first,), (second,) = asked(asker, question()), asked(asker, question())
+    assert (first.value, first.by, first.fresh, first.raw) == ("GOOD", "llm:scripted", True, "good")
+    assert (second.value, second.by, second.fresh) == ("GOOD", "llm:scripted", False)
+    asker.close()
+    later = Asker(AnswerBook(tmp_path), None, None)
+    assert asked(later, question())[0].value == "GOOD" and later.may_answer("extract")
+    assert not later.may_answer("report") and len(chat.calls) == 1
+    later.close()
+
+
+def test_the_same_question_asked_many_times_at_once_is_one_call(tmp_path: Path) -> None:
+    chat = ScriptedChat([("", "good")], latency=0.05)
+    asker = Asker(AnswerBook(tmp_path), chat, None)
+    answers = asked(asker, *(question() for _ in range(20)))
+    assert {one.value for one in answers} == {"GOOD"} and sum(one.fresh for one in answers) == 1
+    assert len(chat.calls) == 1
+    asker.close()
+
+
+def test_a_reply_that_cannot_be_used_is_asked_for_once_more_with_the_reason_and_never_stored(tmp_path: Path) -> None:
+    chat = ScriptedChat([("", "good")], fail=lambda number, _: "bad" if number in (1, 3, 4) else None)
+    book = AnswerBook(tmp_path)
+    asker = Asker(book, chat, None)
+    assert asked(asker, question("a"))[0].value == "GOOD"
+    assert "it is not good" in chat.calls[1][-1].content
+    answer = asked(asker, question("b"))[0]
+    assert (answer.value, answer.by, answer.reason) == ("NOBODY", "", "it is not good")
+    assert book.kinds() == {"extract": 1}
+    assert asked(asker, question("b"))[0].value == "GOOD", "it is asked again the next time"
+    asker.close()
+
+
+def test_a_model_that_refuses_for_good_is_not_asked_again(tmp_path: Path) -> None:
+    refusal = ModelError("the key is wrong", "Set another", final=True)
+    chat = ScriptedChat([("", refusal)], latency=0.01)
+    asker = Asker(AnswerBook(tmp_path), chat, None, concurrency=2)
+    answers = asked(asker, *(question(f"q{number}") for number in range(50)))
+    assert {one.reason for one in answers} == {"the key is wrong. Set another."}
+    assert len(chat.calls) <= 2 and not asker.on
+    asker.close()
+
+
+@pytest.mark.parametrize("text", ["good \ud83d", "good \ud83d\ude00", "good \0 nul", "good " + "x" * 300_000])
+def test_replies_with_odd_characters_are_stored_and_nobody_waits_for_ever(tmp_path: Path, text: str) -> None:
+    asker = Asker(AnswerBook(tmp_path), ScriptedChat([("", text)]), None)
+    answer = asker.start(asker.ask(question())).result(10)
+    assert answer.by and answer.fresh
+    assert asked(asker, question())[0].raw == answer.raw
+    answer.raw.encode("utf-8")
+    asker.close()
+
+
+def test_a_book_that_cannot_be_written_is_an_error_and_no_endless_wait(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", "utf-8")
+    asker = Asker(AnswerBook(tmp_path / "file" / "corpus"), ScriptedChat([("", "good")]), None)
+    with pytest.raises(Damaged, match="cannot be used"):
+        asker.start(asker.ask(question())).result(10)
+    asker.close()
+
+
+def test_a_budget_of_calls_is_never_exceeded_and_one_of_tokens_by_what_is_in_flight(tmp_path: Path) -> None:
+    chat = ScriptedChat([("", "good")], latency=0.005)
+    asker = Asker(None, chat, None, budget=Budget(max_calls=7), concurrency=3)
+    answers = asked(asker, *(question(f"q{number}") for number in range(30)))
+    assert len(chat.calls) == 7 and sum(one.reason == "budget" for one in answers) == 23 and asker.exhausted
+    asker.close()
+    chat = ScriptedChat([("", "good " * 100)], latency=0.005)
+    asker = Asker(None, chat, None, budget=Budget(max_cost=1.0, price_output=10_000.0), concurrency=3)
+    asked(asker, *(question(f"q{number}") for number in range(30)))
+    alone = asker.spent().cost / len(chat.calls)
+    assert asker.spent().cost < 1.0 + 3 * alone
+    asker.close()
+
+
+def test_stopping_gives_up_what_is_in_flight_and_keeps_what_was_answered(tmp_path: Path) -> None:
+    chat = ScriptedChat([("slow", "good slow"), ("", "good")], fail=lambda *_: None)
+    asker = Asker(AnswerBook(tmp_path), chat, None)
+    asked(asker, *(question(f"q{number}") for number in range(10)))
+    slow = ScriptedChat([("", "good")], latency=30)
+    waiting = Asker(AnswerBook(tmp_path), slow, None)
+    future = waiting.start(waiting.ask(question("slow")))
+    while not slow.calls:
+        time.sleep(0.005)
+    began = time.monotonic()
+    waiting.stop()
+    with pytest.raises(BaseException):  # noqa: B017
+        future.result(2)
+    assert asked(waiting, question("q3"))[0].value == "GOOD", "the book is still read"
+    assert asked(waiting, question("new"))[0].reason == "stopped"
+    waiting.close()
+    assert time.monotonic() - began < 2
+    assert AnswerBook(tmp_path).kinds() == {"extract": 10}
+    asker.close()
+
+
+def test_an_answer_that_came_before_the_stop_is_in_the_book(tmp_path: Path) -> None:
+    for turn in range(15):
+        chat = ScriptedChat([("", "good")])
+        asker = Asker(AnswerBook(tmp_path), chat, None)
+        for number in range(20):
+            asker.start(asker.ask(question(f"{turn} {number}")))
+        while not chat.calls:
+            time.sleep(0.0005)
+        asker.close()
+        asker.stop()
+    book = AnswerBook(tmp_path)
+    assert book.kinds().get("extract", 0) > 0 and not book.verify()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc shows")
+def test_askers_leave_no_thread_and_no_open_file_behind(tmp_path: Path) -> None:
+    def one(number: int) -> None:
+        asker = Asker(AnswerBook(tmp_path), ScriptedChat([("", "good")]), None)
+        asked(asker, question(f"q{number}"))
+        asker.close()
+
+    one(0)
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(os.listdir("/proc/self/fd")), threading.active_count()
+        for number in range(1, 15):
+            one(number)
+        deadline = time.monotonic() + 5
+        while (len(os.listdir("/proc/self/fd")), threading.active_count()) > before and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert len(os.listdir("/proc/self/fd")) <= before[0] and threading.active_count() <= before[1]
+    finally:
+        gc.enable()
+
+
+def test_refreshing_asks_again_but_each_question_only_once(tmp_path: Path) -> None:
+    asker = Asker(AnswerBook(tmp_path), ScriptedChat([("", "good old")]), None)
+    asked(asker, question())
+    asker.close()
+    chat = ScriptedChat([("", "good new")])
+    asker = Asker(AnswerBook(tmp_path), chat, None, refresh=True)
+    assert [asked(asker, question())[0].value for _ in range(3)] == ["GOOD NEW"] * 3
+    assert len(chat.calls) == 1
+    asker.close()
+
+
+def test_vectors_come_from_the_book_and_only_missing_ones_are_made(tmp_path: Path) -> None:
+    model = ScriptedEmbedder(8, fail=lambda number, _: ModelError("busy", "wait") if number == 2 else None)
+    asker = Asker(AnswerBook(tmp_path), None, model, batch=2, concurrency=1)
+    first = asker.wait(asker.embed(["a", "b", "c", "d", "a"]))
+    assert [vector is None for vector in first] == [False, False, True, True, False] and first[0] == first[4]
+    second = asker.wait(asker.embed(["a", "b", "c", "d", "a"]))
+    assert None not in second and model.calls == [("a", "b"), ("c", "d"), ("c", "d")]
+    asker.close()
+
+
+def test_vectors_of_another_length_are_other_vectors(tmp_path: Path) -> None:
+    for length in (4, 8, 0):
+        settings = Settings(embedding_model="v", embedding_dimensions=length, base_url="http://127.0.0.1:9/v1")
+        asker = open_asker(tmp_path, settings)
+        assert asker.embedding_model == (f"v {length}" if length else "v")
+        asker.close()
+    for length in (4, 8):
+        asker = Asker(AnswerBook(tmp_path), None, ScriptedEmbedder(length), space=f"v {length}")
+        assert [len(vector or b"") for vector in asker.wait(asker.embed(["a"]))] == [4 * length]
+        asker.close()
+
+
+def test_batches_keep_to_both_limits_and_lose_nothing() -> None:
+    texts = {str(number): "x" * (number % 7 * 10) for number in range(50)}
+    found = batches(texts, 8, 100)
+    assert {key: text for batch in found for key, text in batch.items()} == texts
+    assert all(len(batch) <= 8 and (len(batch) == 1 or sum(map(len, batch.values())) <= 100) for batch in found)
+    assert batches({"a": "x" * 500}, 8, 100) == [{"a": "x" * 500}] and batches({}, 8, 100) == []
+
+
+def test_searches_do_without_a_damaged_book_and_indexing_mends_it_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(b"no database" * 500)
+    asker = open_asker(tmp_path, Settings(), limited=False)
+    assert asked(asker, question())[0].reason == "no model" and "cannot be used" in asker.note
+    asker.close()
+    asker = open_asker(tmp_path, Settings())
+    with pytest.raises(GraphRAGError, match="doctor --repair"):
+        asked(asker, question())
+    asker.close()
+    asker = open_asker(tmp_path, Settings(), mend=True)
+    assert asked(asker, question())[0].reason == "no model" and "was damaged" in asker.note
+    asker.close()
