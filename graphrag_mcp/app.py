@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from graphrag_mcp.errors import BadInput, NotFound, OutsideRoots
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.subject import SUBJECT, folder_name
 
 if TYPE_CHECKING:
     from graphrag_mcp.ask import Asker
@@ -108,10 +109,11 @@ class App:
             return self._askers[corpus]
 
     def drift_path(self, session_id: str) -> Path:
-        """The journal of a DRIFT session. BadInput unless it looks like an id that we gave."""
+        """The journal of a DRIFT session of the caller. BadInput unless it looks like an id that we gave."""
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", session_id):
             raise BadInput(f"session_id {session_id[:40]!r} is not one of ours", "Start with drift_search(query=...)")
-        return self.home / "drift" / f"{session_id}.jsonl"
+        subject = SUBJECT.get()  # with tokens each has a folder: the same question is then not the same session
+        return self.home / "drift" / (folder_name(subject) if subject else "") / f"{session_id}.jsonl"
 
     def warm(self) -> None:
         """Import what the first search needs and open the default corpus. That there is none yet is no matter."""

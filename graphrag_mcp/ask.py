@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib
 import json
 import logging
 import threading
@@ -385,8 +384,6 @@ def open_asker(
         from graphrag_mcp.models.limits import Limits
         from graphrag_mcp.models.openai_api import chat_from, embedder_from
 
-        # A third of a second of work, done while the caller reads its first documents.
-        threading.Thread(target=importlib.import_module, args=("openai",), daemon=True).start()
         limits = Limits(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
         chat, embedder = chat_from(settings, limits=limits), embedder_from(settings, limits=limits)
     s = settings

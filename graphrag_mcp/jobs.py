@@ -25,6 +25,7 @@ from typing import Any
 from graphrag_mcp.errors import BadInput, Busy, GraphRAGError, NotFound
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import write_durably
+from graphrag_mcp.subject import SUBJECT, may_open
 from graphrag_mcp.types import IndexRequest, InlineText
 
 FINAL = ("done", "failed", "cancelled")
@@ -53,6 +54,7 @@ class Job:
     total: int = 0
     result: dict[str, Any] = field(default_factory=dict)
     error: str = ""
+    subject: str = ""  # whose token started it; others do not see it
     pid: int = 0
     process: str = ""
     started: str = ""
@@ -66,16 +68,16 @@ def load(home: Path, job_id: str) -> Job:
     if not job_id.replace("-", "").isalnum() or len(job_id) > 60:
         raise BadInput(f"job_id {job_id[:40]!r} is not one of ours", "Take it from index_documents or graph_status")
     job = _read(_path(home, job_id))
-    if job is None:
+    if job is None or not may_open(job.subject):
         recent = ", ".join(job.job_id for job in listing(home)[:5])
         raise NotFound(f"there is no job {job_id!r}", f"Recent jobs: {recent}" if recent else "No job has been started")
     return _as_it_is(job)
 
 
 def listing(home: Path, corpus: str = "") -> list[Job]:
-    """All jobs, or those of one corpus, newest first."""
+    """The caller's jobs, or those of one corpus, newest first."""
     jobs = [_read(path) for path in (home / "jobs").glob("job-*.json")]
-    mine = [_as_it_is(job) for job in jobs if job is not None and corpus in ("", job.corpus)]
+    mine = [_as_it_is(job) for job in jobs if job and corpus in ("", job.corpus) and may_open(job.subject)]
     return sorted(mine, key=lambda job: (job.started, job.job_id), reverse=True)
 
 
@@ -109,11 +111,12 @@ def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
     with _starting:
         _forget_old(settings.home)
         for job in listing(settings.home, corpus):
-            if job.key == key and job.status not in FINAL:
+            if job.key == key and job.status not in FINAL and job.subject == SUBJECT.get():
                 return job
         job = Job(
             job_id=f"job-{secrets.token_hex(6)}", corpus=corpus, key=key, request=body, started=_now(),
-            settings=_settings_record(settings), pid=os.getpid(), process=process_mark(os.getpid()),
+            settings=_settings_record(settings), subject=SUBJECT.get(), pid=os.getpid(),
+            process=process_mark(os.getpid()),
         )  # fmt: skip
         _save(settings.home, job)
     if is_small(request):

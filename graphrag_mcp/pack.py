@@ -10,24 +10,37 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from graphrag_mcp.pack_ids import (
+    PER_GROUP,
+    passage_alias,
+    read_cursor,
+    referenced_ids,
+    render_references,
+    write_cursor,
+)
 from graphrag_mcp.text import count_tokens, sentences
-from graphrag_mcp.types import Citation, Result, content_id
+from graphrag_mcp.types import Citation, Result, SearchResult
 
 LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
 CHARACTERS = 48_000  # some hosts cut at 25,000 tokens: this many characters stay below in any script
-LEAST_TEXT = 25  # tokens of text below which a citation is not worth its place
-PER_GROUP = 5  # references of one kind in one bracket, then "+more"
+LEAST_TEXT = 8  # tokens of text below which a citation is not worth its place
+SHORT, PART = 3_000, 150  # in a short result the rest of the room, if so much, takes the beginning of a long item
+SMALL = 400  # tokens of a result below which accounts (coverage) go before words
+
+__all__ = [
+    "PER_GROUP", "Item", "Page", "Section", "citation", "clamp_budget", "columns", "compose", "cost", "count_tokens",
+    "fill", "finish", "footer", "lighten", "markdown", "one_line", "outgoing", "passage_alias", "read_cursor",
+    "referenced_ids", "render_references", "shorten", "shorten_item", "size", "source_item", "wire", "write_cursor",
+]  # fmt: skip
 
 ResultType = TypeVar("ResultType", bound=Result)
 
-_REFERENCES = re.compile(r"\[Data: ([^\[\]\n]{1,4000})\]")
-_GROUP = re.compile(r"(Reports|Entities|Relationships|Sources) \(([^()\n]{0,4000})\)")
-_HEX = re.compile(r"\b[0-9a-f]{32}\b")
-_LETTER = {"Reports": "c", "Entities": "e", "Relationships": "r", "Sources": "t"}
+# Fields of a search that are left out while they are empty: half of what an empty result would cost.
+QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "candidates"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +109,7 @@ def cost(item: Item) -> int:
     text = item.text
     tokens = item.tokens or count_tokens(text)
     escaped = len(json.dumps(text, ensure_ascii=False)) - len(text) - 2  # what JSON adds, a token each at most
-    fields: list[Any] = [citation.model_dump() for citation in item.citations()]
+    fields: list[Any] = [citation.model_dump(exclude_defaults=True) for citation in item.citations()]
     if item.data is not None:
         fields.append(dict(item.data))
     return tokens + escaped + 4 + (count_tokens(json.dumps(fields, ensure_ascii=False)) if fields else 0)
@@ -121,12 +134,12 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
                 taken[section.name].append(item)
                 room, left, characters = room - price, left - price, characters - size
     cut = False
-    if not any(taken.values()):
-        for section in order:
-            if section.items:
-                taken[section.name].append(shorten_item(section.items[0], left, characters))
-                cut = True
-                break
+    for section in order:
+        following = section.items[len(taken[section.name]) :][:1]
+        if following and (not any(taken.values()) or (section.name == first and budget <= SHORT and left >= PART)):
+            taken[section.name].append(shorten_item(following[0], left, characters))
+            cut = True
+            break
     more = any(section.more or len(taken[section.name]) < len(section.items) for section in sections)
     return Page(taken, tuple(section.offset_after(len(taken[section.name])) for section in sections), more, cut)
 
@@ -140,9 +153,12 @@ def compose(
     `intro` stands before the sections. Citations are those of the items shown, in order, each once. `into` maps a
     section's name to the list field of the result that takes the `data` of its items.
     """
-    result.text = intro
-    room = budget - size(result)[0] - 30 - 10 * len(sections)
-    for _ in range(4):
+    result.text, result.tokens = intro, budget
+    if budget < SMALL:
+        lighten(result)
+    result.next_cursor = cursor(tuple(section.offset for section in sections))  # as long as the real one will be
+    room = budget - outgoing(result) - 4 * sum(bool(section.items) for section in sections) - 2
+    for _ in range(8):
         page = fill(sections, room, first)
         shown = [item for section in sections for item in page.taken[section.name]]
         result.text = "\n\n".join(part for part in (intro, markdown(sections, page)) if part)
@@ -153,13 +169,13 @@ def compose(
         result.next_cursor = cursor(page.offsets) if page.more else ""
         result.truncated = page.more or page.cut
         if page.cut and shown[0].id.startswith("t"):
-            result.next_call = f'get_source(ids=["{shown[0].id}"])'  # the next page begins after what was cut
-        result.tokens = budget
-        tokens, characters = size(result)
+            result.next_call = f'get_source(ids=["{shown[-1].id}"])'  # the next page begins after what was cut
+        tokens, characters = outgoing(result), size(result)[1]
         if tokens <= budget and characters <= CHARACTERS:
-            result.tokens = tokens
+            result.tokens = size(result)[0]
             return result
-        room -= max(tokens - budget, 0) + 12
+        room -= max(tokens - budget, 6)
+        result.tokens = budget
     return finish(result, budget)
 
 
@@ -241,10 +257,50 @@ def columns(*values: object) -> str:
 # ---- the wall ----------------------------------------------------------------------------------
 
 
+def wire(result: Result) -> dict[str, Any]:
+    """The result as it goes out: without the fields of a search, and the lines of a citation, that say nothing."""
+    data = result.model_dump()
+    for name in QUIET & data.keys() if isinstance(result, SearchResult) else ():
+        if not data[name]:
+            del data[name]
+    for place in data.get("citations", ()):
+        for name in [name for name in ("line_start", "line_end", "why") if not place.get(name)]:
+            place.pop(name, None)
+    return data
+
+
 def size(result: Result) -> tuple[int, int]:
     """(tokens, characters) of a result. Its JSON holds its text, so the larger of the two is the JSON."""
-    data = json.dumps(result.model_dump(), ensure_ascii=False)
+    data = json.dumps(wire(result), ensure_ascii=False)
     return count_tokens(data), len(data)
+
+
+def footer(result: Result) -> list[str]:
+    """Lines that repeat the fields which a host that shows only text would not show, the most needed first."""
+    lines = []
+    if result.next_cursor and result.next_cursor not in result.text:
+        lines.append(f'More: cursor="{result.next_cursor}"')
+    if result.next_call and result.next_call not in result.text:
+        lines.append(f"Next: {result.next_call}")
+    if result.hint and result.hint not in result.text:
+        lines.append(f"Hint: {result.hint}")
+    return lines
+
+
+def outgoing(result: Result) -> int:
+    """Tokens of the result with its footer under the text, as a tool sends it."""
+    text = result.text
+    result.text = "\n\n".join([text, *footer(result)])
+    tokens = size(result)[0]
+    result.text = text
+    return tokens
+
+
+def lighten(result: Result) -> None:
+    """Let accounts go before words."""
+    for name in ("coverage", "communities"):
+        if getattr(result, name, None):
+            setattr(result, name, type(getattr(result, name))())
 
 
 def finish(result: ResultType, max_tokens: int) -> ResultType:
@@ -289,52 +345,29 @@ def _shrink(result: Result, keep: float, attempt: int) -> None:
         result.citations = shown  # type: ignore[attr-defined]
 
 
-# ---- cursors ------------------------------------------------------------------------------------
-
-
-def write_cursor(generation: int, query: str, offsets: Iterable[int]) -> str:
-    """Where the next page starts, tied to one generation and one question."""
-    return f"{generation}.{content_id(query)[:8]}." + "-".join(str(offset) for offset in offsets)
-
-
-def read_cursor(cursor: str, generation: int, query: str, count: int) -> tuple[int, ...] | None:
-    """The offsets of a cursor; zeros for none; None when it belongs to another generation or question."""
-    if not cursor.strip():
-        return (0,) * count
-    match = re.fullmatch(r"(\d{1,12})\.([0-9a-f]{8})\.(\d{1,6}(?:-\d{1,6})*)", cursor.strip())
-    if match is None or int(match[1]) != generation or match[2] != content_id(query)[:8]:
-        return None
-    offsets = tuple(int(part) for part in match[3].split("-"))
-    return offsets if len(offsets) == count else None
-
-
 # ---- aliases and citations -----------------------------------------------------------------------
 
 
-def passage_alias(row: Mapping[str, Any]) -> str:
-    """`t33`, or `t33.2` where the text unit has several passages."""
-    return f"t{row['n']}" if row["parts"] <= 1 else f"t{row['n']}.{row['part']}"
-
-
-def citation(row: Mapping[str, Any], score: float = 0.0) -> Citation:
-    """The citation of a row of the table `passages`."""
+def citation(row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = True) -> Citation:
+    """The citation of a row of the table `passages`; `document`: the alias of its document, which is shorter."""
     return Citation(
         id=passage_alias(row),
         title=row["title"],
         uri=row["uri"],
-        document_id=row["document_id"],
+        document_id=document or row["document_id"],
         char_start=row["char_start"],
         char_end=row["char_end"],
-        line_start=row["line_start"],
-        line_end=row["line_end"],
-        score=round(score, 4),
+        line_start=row["line_start"] if lines else 0,
+        line_end=row["line_end"] if lines else 0,
+        score=round(score, 3),
     )
 
 
-def source_item(row: Mapping[str, Any], score: float = 0.0) -> Item:
-    """A passage as the reader sees it: `[t33.2] Title (uri:12-40)` and its exact text."""
-    cited = citation(row, score)
-    head = f"[{cited.id}] {one_line(cited.title, 120)} ({cited.uri}:{cited.line_start}-{cited.line_end})"
+def source_item(row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = False) -> Item:
+    """A passage as the reader sees it: `[t33.2] Title (uri:12-40)` and its exact text. The lines stand in the text, so
+    the citation has them only with `lines`."""
+    cited = citation(row, score, document, lines)
+    head = f"[{cited.id}] {one_line(cited.title, 120)} ({cited.uri}:{row['line_start']}-{row['line_end']})"
     tokens = row["n_tokens"] + count_tokens(head) + 2
     return Item(cited.id, f"{head}\n{row['text'].strip()}", cited, "Sources", score, tokens)
 
@@ -343,31 +376,3 @@ def one_line(text: str, characters: int) -> str:
     """The text without line breaks, at most so many characters."""
     flat = re.sub(r"\s+", " ", text).strip()
     return flat if len(flat) <= characters else flat[: characters - 1].rstrip() + "…"
-
-
-def referenced_ids(text: str) -> dict[str, list[str]]:
-    """Content ids inside `[Data: Entities (hex, hex); Sources (hex)]`, by group name, each once, in order."""
-    found: dict[str, dict[str, None]] = {}
-    for bracket in _REFERENCES.finditer(text):
-        for group in _GROUP.finditer(bracket[1]):
-            found.setdefault(group[1], {}).update(dict.fromkeys(_HEX.findall(group[2])))
-    return {name: list(ids) for name, ids in found.items()}
-
-
-def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> str:
-    """References with aliases instead of content ids: at most 5 per group, then `+more`; unknown ids are removed.
-
-    `aliases` maps group name -> content id -> alias. A bracket that loses all its ids goes altogether.
-    """
-
-    def bracket(match: re.Match[str]) -> str:
-        groups = []
-        for group in _GROUP.finditer(match[1]):
-            known = aliases.get(group[1], {})
-            names = list(dict.fromkeys(known[one] for one in _HEX.findall(group[2]) if one in known))
-            if names:
-                more = ["+more"] if len(names) > PER_GROUP or "+more" in group[2] else []
-                groups.append(f"{group[1]} ({', '.join(names[:PER_GROUP] + more)})")
-        return f"[Data: {'; '.join(groups)}]" if groups else ""
-
-    return re.sub(r" +([.,;。]|$)", r"\1", _REFERENCES.sub(bracket, text), flags=re.MULTILINE)

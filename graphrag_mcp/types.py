@@ -114,6 +114,7 @@ class Citation(BaseModel):
     line_start: int = 0
     line_end: int = 0
     score: float = 0.0
+    why: str = Field(default="", description="what brought it in, when explain was asked for")
 
 
 class Result(BaseModel):
@@ -137,6 +138,7 @@ class SearchResult(Result):
     citations: list[Citation] = Field(default_factory=list)
     communities: list[str] = Field(default_factory=list)
     coverage: dict[str, int] = Field(default_factory=dict, description="how much was considered, by kind")
+    candidates: list[dict[str, Any]] = Field(default_factory=list, description="{id, in_context}, detailed only")
 
 
 class DriftNode(BaseModel):
@@ -194,6 +196,21 @@ class ReportResult(Result):
 class SourceResult(Result):
     state: State = "context"
     sources: list[dict[str, Any]] = Field(default_factory=list)
+
+
+class ExploreResult(Result):
+    """Parts of the graph: ids as everywhere (e12, r7, c5); edges and paths name entities by id."""
+
+    state: State = "context"
+    corpus: str = ""
+    start: str = ""
+    goal: str = ""
+    nodes: list[dict[str, Any]] = Field(default_factory=list, description="{id, title, type, degree, hops}")
+    edges: list[dict[str, Any]] = Field(default_factory=list, description="{id, source, target, weight}")
+    paths: list[dict[str, Any]] = Field(default_factory=list, description="{kind, entities, relationships, strength}")
+    communities: list[dict[str, Any]] = Field(default_factory=list, description="{id, title, level, parent, size}")
+    candidates: list[dict[str, Any]] = Field(default_factory=list)
+    citations: list[Citation] = Field(default_factory=list)
 
 
 class IndexResult(Result):

@@ -31,7 +31,7 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 # A room's floor; imports go to a lower floor or stay inside the room.
 FLOORS = {
-    "__init__": 1, "types": 1, "settings": 1, "errors": 1,
+    "__init__": 1, "types": 1, "settings": 1, "errors": 1, "subject": 1,
     "prompts": 2, "text": 2, "seams": 2, "loose_json": 2, "references": 2,
     "store": 3, "models": 3,
     "ask": 4, "pack": 4, "extract": 4,
@@ -44,8 +44,8 @@ FLOORS = {
 # Rooms of several files without a folder of their own.
 PART_OF = {
     "lexicon": "extract", "lexicon_han": "extract", "han": "extract", "names": "extract",
-    "ask_limits": "ask", "cli_arguments": "cli", "cli_common": "cli", "cli_read": "cli", "cli_write": "cli",
-    "cli_upkeep": "cli", "__main__": "cli",
+    "ask_limits": "ask", "pack_ids": "pack", "http": "server", "cli_arguments": "cli", "cli_common": "cli",
+    "cli_read": "cli", "cli_write": "cli", "cli_upkeep": "cli", "__main__": "cli",
 }  # fmt: skip
 SAME_FLOOR = {("settings", "errors")}  # the one stair inside a floor: settings raise errors
 

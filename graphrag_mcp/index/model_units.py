@@ -15,7 +15,7 @@ from typing import Any
 
 from graphrag_mcp.ask import NO_MODEL, Asker
 from graphrag_mcp.index.claims import Claim, ClaimParams, claims_of_unit
-from graphrag_mcp.index.extract_llm import Extraction, ExtractParams, best_sentence, extract_unit, locate, spelled
+from graphrag_mcp.index.extract_llm import ExtractParams, best_sentence, extract_unit, locate, spelled
 from graphrag_mcp.index.mentions import Named, Said, UnitNames, entity_id
 from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord
 from graphrag_mcp.text import normalise_name, sentences
@@ -39,7 +39,17 @@ class Reading:
     """One unit that is being read."""
 
     uri: str
-    future: Future[tuple[Extraction, list[Claim], str]]
+    future: Future[Read]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a model made of a unit: its names (None: nobody answered), its claims, and what was not answered and why."""
+
+    names: UnitNames | None
+    claims: list[Claim]
+    reason: str = ""
+    claims_reason: str = ""
 
 
 @dataclass
@@ -55,16 +65,21 @@ def begin(reader: Reader, uri: str, unit: UnitNames) -> Reading | None:
     if reader.extract is None or not reader.asker.may_answer("extract"):
         return None
     known = [named.form for named in unit.named if named.strong]
-    return Reading(uri, reader.asker.start(_read(reader, unit.text, known)))
+    return Reading(uri, reader.asker.start(_read(reader, unit.id, unit.text, known)))
 
 
-async def _read(reader: Reader, text: str, known: list[str]) -> tuple[Extraction, list[Claim], str]:
+async def _read(reader: Reader, unit: str, text: str, known: list[str]) -> Read:
+    """Rows are made as replies arrive, while others are on their way."""
     assert reader.extract is not None
-    extraction = extract_unit(reader.asker, text, known, reader.extract)
+    work = extract_unit(reader.asker, text, known, reader.extract)
     if reader.claims is None:
-        return await extraction, [], ""
-    read, (claims, reason) = await asyncio.gather(extraction, claims_of_unit(reader.asker, text, reader.claims))
-    return read, claims, reason
+        extraction, (claims, why) = await work, ([], "")
+    else:
+        extraction, (claims, why) = await asyncio.gather(work, claims_of_unit(reader.asker, text, reader.claims))
+    names = None
+    if extraction.records is not None:
+        names = from_records(unit, text, extraction.records, extraction.by)
+    return Read(names, claims, extraction.reason, why)
 
 
 def settle(
@@ -80,15 +95,14 @@ def settle(
     for unit, uri in unread.items():
         settled.pending.append(pending("extract", unit, uri, reader.asker.why_off or NO_MODEL))
     for unit, reading in readings.items():
-        extraction, claims, reason = take(reading.future)
-        text = fresh[unit].text
-        if extraction.reason:  # also of a second pass that was due: what the first found stays
-            settled.pending.append(pending("extract", unit, reading.uri, extraction.reason))
-        if extraction.records is not None:
-            fresh[unit] = from_records(unit, text, extraction.records, extraction.by)
-        if reason:
-            settled.pending.append(pending("claims", unit, reading.uri, reason))
-        settled.claims += _claim_rows(unit, claims, known_claims, number)
+        read = take(reading.future)
+        if read.reason:  # also of a second pass that was due: what the first found stays
+            settled.pending.append(pending("extract", unit, reading.uri, read.reason))
+        if read.names is not None:
+            fresh[unit] = read.names
+        if read.claims_reason:
+            settled.pending.append(pending("claims", unit, reading.uri, read.claims_reason))
+        settled.claims += _claim_rows(unit, read.claims, known_claims, number)
     return settled
 
 

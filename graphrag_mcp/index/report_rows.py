@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import zip_longest
 
 from graphrag_mcp.index.evidence import EdgeRow, EntityRow
@@ -73,7 +74,7 @@ class Line:
 
     def price(self) -> int:
         """Tokens of the row in a table, its number included; never less than what it adds."""
-        self.cost = self.cost or count_tokens(f"1000,{self.body()}\n")
+        self.cost = self.cost or _tokens(self.body())
         return self.cost
 
 
@@ -246,6 +247,13 @@ def _shortened(line: Line, most: int) -> Line:
     return replace(line, fields=tuple(fields), cost=0)
 
 
+@lru_cache(maxsize=1 << 15)
+def _tokens(body: str) -> int:
+    """Counted once: a row is priced again in the community above, and in the one above that."""
+    return count_tokens(f"1000,{body}\n")
+
+
+@lru_cache(maxsize=1 << 15)
 def quoted(value: str) -> str:
     """One value of a row: on one line, in quotes where it holds a comma or a quote; it can end no tag."""
     flat = _TAG.sub("<\\\\", " ".join(value.split())).replace("[Data:", "(Data:")

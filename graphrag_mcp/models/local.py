@@ -151,7 +151,8 @@ def attempted(where: str, work: Callable[[], T]) -> T:
     try:
         return work()
     except Exception as error:  # whatever the library raises: out of memory, a broken file
-        raise ModelError(f"the local model {where!r} failed ({_brief(error)})", "Try another model", final=True) from error
+        what = f"the local model {where!r} failed ({_brief(error)})"
+        raise ModelError(what, "Try another model", final=True) from error
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from graphrag_mcp.pack import Item, columns, one_line, referenced_ids, render_references, source_item
 from graphrag_mcp.store.tables import Snapshot
@@ -17,6 +18,7 @@ from graphrag_mcp.types import Citation, SearchResult
 
 Row = dict[str, Any]
 LIKE = 0.6  # from which two names count as near; words in common without it count 0.5
+_documents: WeakKeyDictionary[Snapshot, dict[str, str]] = WeakKeyDictionary()  # aliases that were asked for
 REFERENCES = {"Reports": ("reports", "c"), "Entities": ("entities", "e"), "Relationships": ("relationships", "r")}
 
 
@@ -35,12 +37,28 @@ def numbered(snapshot: Snapshot, table: str, numbers: Sequence[int]) -> list[Row
 # ---- items -------------------------------------------------------------------------------------
 
 
-def passage_items(snapshot: Snapshot, scored: Sequence[tuple[str, float]]) -> tuple[list[Item], list[int]]:
+def passage_items(
+    snapshot: Snapshot, scored: Sequence[tuple[str, float]], lines: bool = False
+) -> tuple[list[Item], list[int]]:
     """Passages as items, and for each its place in the ranking (a damaged row leaves a gap)."""
     score = dict(scored)
     place = {id: number for number, (id, _) in enumerate(scored)}
     found = rows(snapshot, "passages", list(score))
-    return [source_item(row, score[row["id"]]) for row in found], [place[row["id"]] for row in found]
+    alias = document_aliases(snapshot, [row["document_id"] for row in found])
+    items = [source_item(row, score[row["id"]], alias.get(row["document_id"], ""), lines) for row in found]
+    return items, [place[row["id"]] for row in found]
+
+
+def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
+    """`d12` for content ids of documents: a tenth of the tokens, and taken wherever an id of a document is."""
+    wanted = list(dict.fromkeys(ids))
+    held = _documents.setdefault(snapshot, {})
+    missing = [id for id in wanted if id not in held]
+    if missing:
+        found = snapshot.by_key("documents", missing, "id", ["id", "n"])
+        numbers = zip(found["id"].to_pylist(), found["n"].to_pylist(), strict=True)
+        held.update((id, f"d{number}") for id, number in numbers)
+    return {id: held[id] for id in wanted if id in held}
 
 
 def entity_items(found: Sequence[Row], detailed: bool) -> list[Item]:
@@ -118,11 +136,13 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
     names = ["id", "n", "document_id", "char_start", "char_end", "line_start", "line_end"]
     units = snapshot.by_key("text_units", list(ids), "id", names).to_pylist()
     wanted = list(dict.fromkeys(unit["document_id"] for unit in units))
-    rows = snapshot.by_key("documents", wanted, "id", ["id", "title", "uri"]).to_pylist()
-    documents = {row["id"]: {"title": row["title"], "uri": row["uri"]} for row in rows}
+    rows = snapshot.by_key("documents", wanted, "id", ["id", "n", "title", "uri"]).to_pylist()
+    documents = {
+        row["id"]: {"title": row["title"], "uri": row["uri"], "document_id": f"d{row['n']}"} for row in rows
+    }
     return {
         unit["id"]: Citation(
-            id=f"t{unit['n']}", **documents[unit["document_id"]], **{name: unit[name] for name in names[2:]}
+            id=f"t{unit['n']}", **documents[unit["document_id"]], **{name: unit[name] for name in names[3:]}
         )
         for unit in units
         if unit["document_id"] in documents

@@ -1,9 +1,10 @@
 """Fused retrieval, the heart of plain questions: which passages answer it, and which entities it is about.
 
-Takes a snapshot and a question; gives passages and entities with scores between 0 and 1 and the raw parts they
-are made of. Full text proposes candidates; our own BM25, from the generation's counters, scores them, so the
-history of the index does not change a ranking. The graph adds what words cannot: a passage of a document whose
-title is named in a high passage (title links), and passages that share a rare name with one. Knows no budget.
+Takes a snapshot, a question and, where there is one, its vector; gives passages and entities with scores between 0
+and 1 and the raw parts they are made of. Full text proposes candidates; our own BM25, from the generation's counters,
+scores them, so the history of the index does not change a ranking. Vectors propose more and say how near in meaning
+each is. The graph adds what neither can: a passage of a document whose title is named in a high passage (title
+links), and passages that share a rare name with one. Knows no budget and no model.
 
 What each part is worth was measured on questions over encyclopaedic text, long documents and Chinese; where no
 title is ever named (chats, code) the graph has nothing to say and plain text decides.
@@ -11,9 +12,7 @@ title is ever named (chats, code) the graph has nothing to say and plain text de
 
 from __future__ import annotations
 
-import heapq
 import math
-import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,48 +22,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.extract import extract
+from graphrag_mcp.query.ranking import Passage, Scored, Weights, best, bm25, name_keys, passages_of, term_worth
+from graphrag_mcp.store import vectors
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import normalise_name, query_terms, stop_word
+from graphrag_mcp.text import normalise_name, query_terms
 from graphrag_mcp.types import Mention, content_id
 
-K1, B = 1.2, 0.75  # BM25
-CANDIDATES = 200  # passages that full text proposes
+CANDIDATES = 200  # passages that full text proposes, and as many by vector
+RERANKED = 50  # passages that a reranker reads
 QUERY_CHARACTERS, NAME_CHARACTERS = 20_000, 4_000  # of a very long query
-QUESTION_WORDS, KEYWORDS = 40, 20
+KEYWORDS = 20
 ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's title
-_WORD = re.compile(r"[^\W_]+(?:['’.&/+#-]+[^\W_]+)*")
 LIGHT = ("id", "document_id", "title_id", "terms", "n_terms", "entity_ids")
 ENTITY = ("id", "n", "key", "title", "type", "description", "names", "frequency", "degree", "terms")
 
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Shares of the parts; text itself counts 1."""
-
-    keyword: float = 0.5  # of a word that only a keyword holds
-    form: float = 0.4  # of a word's own form; the rest goes to its stem, since text holds both
-    named: float = 0.3  # the document's title is a name of the question
-    holds: float = 0.02  # the passage holds a name of the question as a name, not only its words
-    link: float = 0.5  # x score of the best passage that names this one's title
-    shared: float = 0.3  # x score of a high passage of another document with which it shares a rare name
-    quiet: float = 0.1  # the same where titles are not named in other documents (chats, code, loose notes)
-    subword: float = 0.05  # x share of the question's 4-letter pieces in it: inflections, compounds, slips of the pen
-    pieces: int = 40  # passages that are read for pieces
-    rare: int = 6  # most candidates that hold a rare name
-    sources: int = 10  # passages that links start from
-    titles: int = 80  # most titles looked up
-    leads: int = 2  # first passages of a linked document
-    crowded: int = 5  # a title of more documents than this links nothing
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A row id with its fused score (0 to 1), its raw BM25, and what brought it in."""
-
-    id: str
-    score: float
-    raw: float
-    why: Mapping[str, float]
+Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
 
 
 @dataclass(slots=True)
@@ -79,57 +51,51 @@ class Retrieved:
     named: dict[str, None] = field(default_factory=dict)  # ids that an entity named in the question would have
     held: dict[str, float] = field(default_factory=dict)  # ids of what the best passages name, with their worth
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)  # of the entities, by id, columns ENTITY
-
-
-@dataclass(slots=True)
-class _Passage:
-    id: str
-    raw: float
-    title_id: str
-    document_id: str
-    entity_ids: list[str]
-    terms: str
-    parts: dict[str, float] = field(default_factory=dict)
-
-    def score(self) -> float:
-        return sum(self.parts.values())
+    vector: bytes = b""  # of the question
+    trust: float = 0.0  # how far the vectors of this index bear out its words, 0 to 1
 
 
 def retrieve(
-    snapshot: Snapshot, query: str, weights: Weights = Weights(), keywords: Sequence[str] = ()
-) -> Retrieved:
-    """Rank passages for a question; none when no passage holds any of its words. `entities` adds the entities.
+    snapshot: Snapshot, query: str, weights: Weights = Weights(), keywords: Sequence[str] = (), *,
+    vector: bytes | None = None, rerank: Rerank | None = None,
+) -> Retrieved:  # fmt: skip
+    """Rank passages for a question; none when no passage holds any of its words and there are no vectors.
 
     `keywords` are looked for beside the question's own words: each counts as a name, its words as half a word of it.
+    `vector` is the question's (float32 bytes); `rerank` scores texts for a question (None: it cannot just now).
+    `entities` adds the entities.
     """
-    found = Retrieved(names=extract(query[:NAME_CHARACTERS]))
+    found = Retrieved(names=extract(query[:NAME_CHARACTERS]), vector=vector or b"")
     wanted = query_terms(query[:QUERY_CHARACTERS])
     worth, found.unknown = term_worth(snapshot, wanted, weights)
     if keywords:
         _add_keywords(snapshot, found, worth, keywords, weights)
     found.terms = worth
-    if not worth:
-        return found
-    rows = snapshot.full_text("passages", list(worth), CANDIDATES, LIGHT)
     score = bm25(snapshot, worth)
-    passages = {passage.id: passage for passage in _passages(rows, score)}
+    rows = snapshot.full_text("passages", list(worth), CANDIDATES, LIGHT)
+    passages = {passage.id: passage for passage in passages_of(rows, score)}
+    near = _nearest(snapshot, passages, found.vector, score)
+    if not passages:
+        return found
     named = dict.fromkeys(content_id("entity", key) for key in name_keys(query[:NAME_CHARACTERS], found.names))
     found.named = named
-    _own_scores(passages, named, len(found.names), weights)
-    linked, encyclopaedic = _follow_titles(snapshot, passages, named, score, weights)
+    own = _Own(weights, named, len(found.names), found.vector, near)
+    found.trust = own.scale(passages)
+    for passage in passages.values():
+        own.give(passage)
+    linked, encyclopaedic = _follow_titles(snapshot, passages, own, score, weights)
     _shared_names(passages, named, weights, weights.shared if encyclopaedic else weights.quiet)
-    _subwords(_best(passages, weights.pieces), [*worth, *found.unknown], weights)
+    _subwords(best(passages, weights.pieces), [*worth, *found.unknown], weights)
     ranked = sorted(passages.values(), key=lambda p: (-round(p.score(), 9), p.id))
-    top = ranked[0].score() if ranked else 1.0
+    if rerank is not None:
+        ranked = _reranked(snapshot, query, ranked, rerank, weights)
+    top = ranked[0].score()
     found.passages = [Scored(p.id, p.score() / top if top > 0 else 0.0, p.raw, p.parts) for p in ranked]
     for place, passage in enumerate(ranked[:8], 1):
         for id in passage.entity_ids:
             found.held[id] = found.held.get(id, 0.0) + passage.score() / place
-    found.considered = {"passages": len(passages), "linked": linked}
+    found.considered = {"passages": len(passages), "linked": linked} | ({"near": len(near)} if near else {})
     return found
-
-
-# ---- words -------------------------------------------------------------------------------------
 
 
 def _add_keywords(
@@ -147,119 +113,84 @@ def _add_keywords(
             worth.setdefault(term, weights.keyword * value)
 
 
-def term_worth(
-    snapshot: Snapshot, wanted: Sequence[str], weights: Weights = Weights()
-) -> tuple[dict[str, float], list[str]]:
-    """The terms of a query that occur, with weight x idf; and those that occur nowhere."""
-    if not wanted:
-        return {}, []
-    known = snapshot.by_key("terms", wanted, "term", ["term", "passages"], hold=True)
-    df = dict(zip(known["term"].to_pylist(), known["passages"].to_pylist(), strict=True))
-    total = snapshot.manifest.counters.get("passages", 0)
-    worth: dict[str, float] = {}
-    unknown: list[str] = []
-    for at, term in enumerate(wanted):
-        share = 1.0
-        if at + 1 < len(wanted) and _is_stem(wanted[at + 1], term):
-            share = weights.form
-        elif at and _is_stem(term, wanted[at - 1]):
-            share = 1.0 - weights.form
-        if df.get(term, 0) > 0:
-            worth[term] = share * math.log(1 + (total - df[term] + 0.5) / (df[term] + 0.5))
-        elif share >= 0.5 or not _is_stem(wanted[at + 1], term):
-            unknown.append(term)
-    return worth, unknown
+# ---- meaning -----------------------------------------------------------------------------------
 
 
-def name_keys(query: str, names: Sequence[Mention]) -> list[str]:
-    """Keys under which the question may name something: the names found in it, and its runs of up to six words.
-
-    A question is short, so titles that no rule recognises as a name ("How to Eat") can be tried one by one.
-    """
-    keys = dict.fromkeys(mention.key for mention in names)
-    spans = [match.span() for match in _WORD.finditer(query)][:QUESTION_WORDS]
-    plain = [query[a:b].islower() and stop_word(query[a:b]) for a, b in spans]
-    for first in range(len(spans)):
-        for last in range(first, min(first + 6, len(spans))):
-            if plain[first] or plain[last] or (first == last and stop_word(query[slice(*spans[first])].casefold())):
-                continue
-            keys.setdefault(normalise_name(query[spans[first][0] : spans[last][1]]))
-    return [key for key in keys if key]
+def _nearest(
+    snapshot: Snapshot, passages: dict[str, Passage], vector: bytes, score: Callable[[str, int], float]
+) -> dict[str, float]:
+    """The similarity of every candidate, after the nearest passages by vector have joined them."""
+    if not vector:
+        return {}
+    near = vectors.similarities(snapshot, "passages", vector, CANDIDATES, list(passages))
+    fresh = [id for id in near if id not in passages]
+    rows = snapshot.by_key("passages", fresh, "id", LIGHT, hold=True)
+    passages.update((passage.id, passage) for passage in passages_of(rows, score))
+    return near
 
 
-def _is_stem(term: str, form: str) -> bool:
-    """Does `term` look like the stem that follows its form in a list of terms?"""
-    return len(term) <= len(form) and term != form and len(term) > 2 and form.startswith(term[:-1]) and form.isalpha()
+@dataclass(slots=True)
+class _Own:
+    """What a passage is worth by itself: its words, its meaning, its title, the names it holds."""
+
+    weights: Weights
+    named: Mapping[str, None]
+    names: int
+    vector: bytes
+    near: dict[str, float]
+    top: float = 0.0  # the best BM25
+    share: float = 0.0  # of meaning; the rest is for words
+    low: float = 0.0
+    high: float = 0.0
+
+    def scale(self, passages: Mapping[str, Passage]) -> float:
+        """Set the scales by what the candidates reach; gives the trust in the vectors."""
+        self.top = max((passage.raw for passage in passages.values()), default=0.0)
+        self.low, self.high = min(self.near.values(), default=0.0), max(self.near.values(), default=0.0)
+        trust = agreement(passages, self.near) if self.high > self.low else 0.0
+        self.share = self.weights.vector * trust if self.top else float(bool(self.near))
+        return trust
+
+    def more(self, snapshot: Snapshot, ids: Sequence[str]) -> None:
+        """Further passages are to be scored."""
+        if self.near and ids:
+            self.near |= vectors.similarities(snapshot, "passages", self.vector, 1, ids)
+
+    def give(self, passage: Passage) -> None:
+        if self.top:
+            passage.parts["text"] = (1 - self.share) * min(passage.raw / self.top, 1.0)
+        if self.share and passage.id in self.near and self.high > self.low:
+            value = (self.near[passage.id] - self.low) / (self.high - self.low)
+            passage.parts["vector"] = self.share * min(max(value, 0.0), 1.0)
+        if passage.title_id in self.named:
+            passage.parts["named"] = self.weights.named
+        held = len(self.named.keys() & passage.entity_ids) if self.named else 0
+        if held:
+            passage.parts["holds"] = self.weights.holds * min(1.0, held / max(self.names, 1))
 
 
-def bm25(snapshot: Snapshot, worth: Mapping[str, float]) -> Callable[[str, int], float]:
-    """Okapi BM25 for terms with their weighted idf, as a function of a row's terms and how many they are.
-
-    Counting in the joined string is ten times as fast as splitting it. A word that follows itself at once ("Duran
-    Duran") counts as one there, which changes next to nothing.
-    """
-    counters = snapshot.manifest.counters
-    average = counters.get("passage_terms", 0) / max(counters.get("passages", 0), 1) or 1.0
-    needles = [(f" {term} ", idf * (K1 + 1)) for term, idf in worth.items()]
-
-    def score(terms: str, length: int) -> float:
-        spaced = f" {terms} "
-        norm = K1 * (1 - B + B * length / average)
-        total = 0.0
-        for needle, idf in needles:
-            count = spaced.count(needle)
-            if count:
-                total += idf * count / (count + norm)
-        return total
-
-    return score
-
-
-def _passages(rows: Any, score: Callable[[str, int], float]) -> list[_Passage]:
-    names = ("id", "title_id", "document_id", "entity_ids", "terms", "n_terms")
-    return [
-        _Passage(id, score(terms, length), title_id, document_id, entity_ids, terms)
-        for id, title_id, document_id, entity_ids, terms, length in zip(
-            *(rows[name].to_pylist() for name in names), strict=True
-        )
-    ]
+def agreement(passages: Mapping[str, Passage], near: Mapping[str, float]) -> float:
+    return 1.0
 
 
 # ---- the graph ---------------------------------------------------------------------------------
 
 
-def _own_scores(passages: Mapping[str, _Passage], named: Mapping[str, None], names: int, weights: Weights) -> None:
-    """What a passage is worth by itself: its words, its title, the names it holds."""
-    top = max((passage.raw for passage in passages.values()), default=0.0)
-    for passage in passages.values():
-        passage.parts["text"] = passage.raw / top if top else 0.0
-        if passage.title_id in named:
-            passage.parts["named"] = weights.named
-        held = len(named.keys() & passage.entity_ids) if named else 0
-        if held:
-            passage.parts["holds"] = weights.holds * min(1.0, held / max(names, 1))
-
-
-def _best(passages: Mapping[str, _Passage], count: int) -> list[_Passage]:
-    return heapq.nsmallest(count, passages.values(), key=lambda p: (-p.score(), p.id))
-
-
 def _follow_titles(
-    snapshot: Snapshot, passages: dict[str, _Passage], named: Mapping[str, None], score: Callable[[str, int], float],
-    weights: Weights,
-) -> tuple[int, bool]:  # fmt: skip
+    snapshot: Snapshot, passages: dict[str, Passage], own: _Own, score: Callable[[str, int], float], weights: Weights
+) -> tuple[int, bool]:
     """Give the passages of documents whose title a high passage names a share of that passage's score.
 
     Adds the first passages of such documents when full text did not propose them. Returns how many it added, and
     whether this is text whose documents name each other by title.
     """
-    sources = _best(passages, weights.sources)
+    sources = best(passages, weights.sources)
     reach: dict[str, float] = {}
     for source in sources:
         for id in source.entity_ids:
             if id != source.title_id and len(reach) < weights.titles:
                 reach[id] = max(reach.get(id, 0.0), source.score())
-    wanted = list(dict.fromkeys([*named, *reach]))[: weights.titles]
+    wanted = list(dict.fromkeys([*own.named, *reach]))[: weights.titles]
     if not wanted:
         return 0, False
     if snapshot.held("passages"):
@@ -269,18 +200,15 @@ def _follow_titles(
         listed = ", ".join(f"'{id}'" for id in wanted)
         rows = snapshot.rows("passages", f"title_id IN ({listed}) AND position < {weights.leads}", LIGHT)
     documents: dict[str, set[str]] = defaultdict(set)
-    arrived = _passages(rows, score)
+    arrived = passages_of(rows, score)
     for passage in arrived:
         documents[passage.title_id].add(passage.document_id)
     quiet = {title for title, ids in documents.items() if len(ids) > weights.crowded}
     fresh = [p for p in arrived if p.title_id not in quiet and p.id not in passages]
-    if fresh:
-        top = max((passage.raw for passage in passages.values()), default=0.0) or 1.0
-        for passage in fresh:
-            passages[passage.id] = passage
-            passage.parts["text"] = min(passage.raw / top, 1.0)
-            if passage.title_id in named:
-                passage.parts["named"] = weights.named
+    own.more(snapshot, [passage.id for passage in fresh])
+    for passage in fresh:
+        passages[passage.id] = passage
+        own.give(passage)
     for passage in passages.values():
         if passage.title_id in reach and passage.title_id in documents and passage.title_id not in quiet:
             passage.parts["link"] = weights.link * reach[passage.title_id]
@@ -289,10 +217,10 @@ def _follow_titles(
     return len(fresh), naming >= ENCYCLOPAEDIC * len(sources)
 
 
-def _shared_names(passages: Mapping[str, _Passage], named: Mapping[str, None], weights: Weights, share: float) -> None:
+def _shared_names(passages: Mapping[str, Passage], named: Mapping[str, None], weights: Weights, share: float) -> None:
     """A rare name that a high passage and a few others hold, and the question does not, ties them together."""
-    sources = _best(passages, weights.sources)
-    holders: dict[str, list[_Passage]] = {id: [] for source in sources for id in source.entity_ids if id not in named}
+    sources = best(passages, weights.sources)
+    holders: dict[str, list[Passage]] = {id: [] for source in sources for id in source.entity_ids if id not in named}
     for passage in passages.values():
         for id in holders.keys() & passage.entity_ids:
             holders[id].append(passage)
@@ -309,7 +237,7 @@ def _shared_names(passages: Mapping[str, _Passage], named: Mapping[str, None], w
         passages[id].parts["shared"] = share * value
 
 
-def _subwords(passages: Sequence[_Passage], words: Sequence[str], weights: Weights) -> None:
+def _subwords(passages: Sequence[Passage], words: Sequence[str], weights: Weights) -> None:
     """The sparse second channel, over the best passages only."""
     pieces = dict.fromkeys(word[at : at + 4] for word in words if word.isalpha() for at in range(len(word) - 3))
     pieces = list(pieces)[:60]
@@ -318,6 +246,30 @@ def _subwords(passages: Sequence[_Passage], words: Sequence[str], weights: Weigh
     for passage in passages:
         if top:
             passage.parts["subword"] = weights.subword * share[passage.id] / top
+
+
+# ---- a second reading --------------------------------------------------------------------------
+
+
+def _reranked(
+    snapshot: Snapshot, query: str, ranked: list[Passage], rerank: Rerank, weights: Weights
+) -> list[Passage]:
+    """The best passages as a reranker orders them, mixed with the order they had; the others stay behind them."""
+    head = ranked[:RERANKED]
+    rows = snapshot.served("passages", [passage.id for passage in head])
+    texts = {row["id"]: f"{row['title']}\n{row['text']}" for row in rows}
+    head = [passage for passage in head if passage.id in texts]
+    said = rerank(query[:NAME_CHARACTERS], [texts[passage.id] for passage in head])
+    if said is None or len(said) != len(head) or not head:
+        return ranked
+    low, high, top = min(said), max(said), ranked[0].score() or 1.0
+    for passage, one in zip(head, said, strict=True):
+        before = passage.score() / top
+        value = (one - low) / (high - low) if high > low else 0.0
+        passage.parts["rerank"] = top * (1 + weights.rerank * value - (weights.rerank) * before)
+    first = {passage.id for passage in head}
+    head.sort(key=lambda p: (-round(p.score(), 9), p.id))
+    return head + [passage for passage in ranked if passage.id not in first]
 
 
 # ---- entities ----------------------------------------------------------------------------------

@@ -1,12 +1,21 @@
-"""The check value of a row: CRC-32 over all its columns but `check`.
+"""Check values: of a row, CRC-32 over all its columns but `check`; of a file under `tables/`, its size and SHA-256.
 
-Takes and gives `pyarrow` data; knows neither files nor LanceDB. The value depends on nothing but the row: not on
-how rows are batched, not on which rows stand beside it.
+A row's value depends on nothing but the row: not on how rows are batched, not on which rows stand beside it.
+
+Lance never changes a file that it has written, so what a commit adds is hashed once, then: a record in `files/` lists
+the new files, and the manifest names the records. Takes `pyarrow` data, folders and the records' names; knows no
+generation and opens no table.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +23,12 @@ import pyarrow as pa
 from graphrag_mcp.store.schema import TABLES, VECTORS
 
 BATCH = 8_192  # rows taken apart at once
+RECORDS = 32  # records that a manifest names; one more, and they are written again as one
+LOOKED = 64 << 20  # bytes of a table's files that opening it may hash: 64 MB take 50 ms, once a process
+HINT = "latest_version_hint.json"  # the one file that Lance does change
+
+Entry = dict[str, str]  # a record as a manifest names it: {file, sha256}
+Files = dict[str, tuple[int, str]]  # path inside a table's folder -> size, SHA-256
 
 
 def seal(table_name: str, table: pa.Table) -> pa.Table:
@@ -26,6 +41,17 @@ def seal(table_name: str, table: pa.Table) -> pa.Table:
     bare = pa.schema([field for field in schema if field.name != "check"])
     table = table.select(bare.names).cast(bare)
     return table.append_column(schema.field("check"), check_values(table)).select(schema.names)
+
+
+def prepared(table_name: str, rows: pa.Table | None) -> pa.Table | None:
+    """The rows as they are written: sealed. ValueError where there are nulls."""
+    if rows is None:
+        return None
+    rows = seal(table_name, rows)
+    for column in rows.column_names:
+        if rows[column].null_count:
+            raise ValueError(f"{table_name}.{column} has {rows[column].null_count} nulls; they are never stored")
+    return rows
 
 
 def check_values(table: pa.Table) -> pa.Array:
@@ -83,3 +109,134 @@ def _take_apart(array: pa.Array, rows: Any, top: bool, numbers: list[Any], piece
         numbers.append(content.view(np.int64))
     else:
         pieces.append((memoryview(content.tobytes()), (rows * 8).tolist()))
+
+
+# ---- files ----------------------------------------------------------------------------------------
+
+
+def record(
+    folder: Path, entries: Sequence[Entry], before: Mapping[str, int], now: Mapping[str, int], generation: int
+) -> tuple[list[Entry], bytes]:
+    """The records for the next manifest, and the bytes of the last of them (none when nothing is new).
+
+    `entries` and `before` are the records and tables of the manifest before it: only what these do not know is hashed.
+    A known file is never hashed again, so a bit that flips later is not taken for right.
+    """
+    known, broken = recorded(folder, entries) if now else ({}, [])
+    merge = len(entries) >= RECORDS and not broken
+    fresh: dict[str, Files] = {}
+    for name in sorted(now):
+        old = known.get(name, {}) if name in before else {}
+        paths = _paths(folder / "tables" / f"{name}.lance", {} if merge else old)
+        new = {path: old[path] if path in old else _measured(path, folder, name) for path in paths}
+        fresh[name] = new if merge else {path: value for path, value in new.items() if path not in old}
+    kept = [] if merge or not now else list(entries)
+    if not any(fresh.values()):
+        return kept, b""
+    raw = json.dumps({name: files for name, files in fresh.items() if files}, sort_keys=True).encode()
+    digest = hashlib.sha256(raw).hexdigest()
+    return [*kept, {"file": f"{generation:08d}-{digest[:8]}.json", "sha256": digest}], raw
+
+
+def recorded(folder: Path, entries: Sequence[Entry]) -> tuple[Mapping[str, Files], list[str]]:
+    """What the records say, by table; and the names of records that cannot be used."""
+    return _merged(str(folder / "files"), tuple((entry["file"], entry["sha256"]) for entry in entries))
+
+
+def spoiled(folder: Path, entries: Sequence[Entry], table: str) -> list[str]:
+    """Files of the table that are not what they were. Looks at each once a process, and not where they are too large
+    to be read for that; a reader asks, so what is not there is no fault: the writer may have removed it."""
+    known, _ = recorded(folder, entries)
+    root = f"{folder}/tables/{table}.lance/"
+    files = [(path, *value) for path, value in known.get(table, {}).items() if (root + path, *value) not in _seen]
+    if sum(size for _, size, _ in files) > LOOKED:
+        return []
+    wrong = []
+    for path, size, sha256 in files:
+        if wrongness := _wrongness(root + path, size, sha256):
+            wrong.append(f"{table}.lance/{path}: {wrongness}")
+        else:
+            _seen.add((root + path, size, sha256))
+    return wrong
+
+
+def verify(folder: Path, entries: Sequence[Entry], tables: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """(file, what is wrong with it) for all that is recorded and there, and for the records themselves."""
+    known, broken = recorded(folder, entries)
+    yield from ((f"files/{name}", "its SHA-256 is not the one in the manifest, or it is missing") for name in broken)
+    for table in sorted(tables):
+        root = folder / "tables" / f"{table}.lance"
+        for path, (size, sha256) in sorted(known.get(table, {}).items()):
+            if wrong := _wrongness(str(root / path), size, sha256):
+                yield f"tables/{table}.lance/{path}", wrong
+        yield from _hint(root, f"tables/{table}.lance/_versions/{HINT}", known.get(table, {}))
+
+
+def _hint(root: Path, where: str, known: Files) -> Iterator[tuple[str, str]]:
+    """The newest version, as Lance notes it beside its versions; after a kill it may be behind what was not committed."""
+    try:
+        raw = (root / "_versions" / HINT).read_bytes()
+        versions = {(1 << 64) - 1 - int(path.stem): path.name for path in (root / "_versions").glob("*.manifest")}
+        hint = json.loads(raw)["version"]
+        if raw != json.dumps({"version": hint}, separators=(",", ":")).encode():
+            raise ValueError(raw)
+    except FileNotFoundError:
+        return
+    except (ValueError, KeyError, TypeError):
+        yield where, "it is not what Lance writes there"
+        return
+    if hint not in versions or any(n > hint and f"_versions/{name}" in known for n, name in versions.items()):
+        yield where, f"it says {hint}, which is not the newest version"
+
+
+_seen: set[tuple[str, int, str]] = set()  # files that this process has found whole
+
+
+@lru_cache(maxsize=16)
+def _merged(folder: str, entries: tuple[tuple[str, str], ...]) -> tuple[Mapping[str, Files], list[str]]:
+    known: dict[str, Files] = {}
+    broken = []
+    for name, sha256 in entries:
+        try:
+            for table, files in _record(f"{folder}/{name}", sha256).items():
+                known.setdefault(table, {}).update({path: (value[0], value[1]) for path, value in files.items()})
+        except (OSError, ValueError):
+            broken.append(name)
+    return known, broken
+
+
+@lru_cache(maxsize=4 * RECORDS)
+def _record(path: str, sha256: str) -> dict[str, Any]:
+    raw = Path(path).read_bytes()
+    if hashlib.sha256(raw).hexdigest() != sha256:
+        raise ValueError(path)
+    return json.loads(raw)
+
+
+def _paths(root: Path, known: Files) -> Iterator[str]:
+    """The files of a table. An index's folder is written before its version is, so a known one holds nothing new."""
+    indexes = {path.split("/", 2)[1] for path in known if path.startswith("_indices/")}
+    for folder in ("_deletions", "_indices", "_transactions", "_versions", "data"):
+        for at, folders, names in os.walk(root / folder):
+            folders[:] = sorted(name for name in folders if name not in indexes)
+            inside = Path(at).relative_to(root).as_posix()
+            yield from (f"{inside}/{name}" for name in sorted(names) if name != HINT)
+
+
+def _measured(path: str, folder: Path, table: str) -> tuple[int, str]:
+    with open(folder / "tables" / f"{table}.lance" / path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return os.fstat(file.fileno()).st_size, digest
+
+
+def _wrongness(path: str, size: int, sha256: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size != size:
+                return f"it has another size than the {size:,} bytes that were written"
+            right = hashlib.file_digest(file, "sha256").hexdigest() == sha256
+            return "" if right else "its SHA-256 is not the one that was recorded"
+    except FileNotFoundError:
+        return ""  # freed with the versions that named it
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"

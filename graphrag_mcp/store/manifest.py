@@ -4,7 +4,8 @@ Takes a corpus folder; gives the `Manifest` of its current generation (every tru
 version, the counters) and the writer's lock. It opens neither Parquet nor LanceDB and knows no rows.
 
 A commit first keeps the generation as `generations/<n>.json`, then swaps `manifest.json`: whoever crashes in
-between leaves a complete generation that nobody reads, and a lost `manifest.json` loses no generation.
+between leaves a complete generation that nobody reads, and a lost `manifest.json` loses no generation. What the
+tables' files must be is recorded before that (checks.py), so the manifest speaks for every byte but the answers'.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import logging
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.errors import Busy, Damaged, NewerFormat
+from graphrag_mcp.errors import Busy, Damaged, GraphRAGError, NewerFormat
+from graphrag_mcp.store import checks
 
 FORMAT = 2
 KEEP_SECONDS = 600.0  # every generation younger than this stays readable,
@@ -46,6 +48,8 @@ class Manifest:
     parameters: dict[str, Any] = field(default_factory=dict)
     stale: list[str] = field(default_factory=list)
     communities_generation: int = 0
+    # Records of what the tables' files are, {file, sha256}; `commit` writes them, whatever it is handed.
+    files: list[dict[str, str]] = field(default_factory=list, compare=False)
 
     def to_json(self) -> str:
         """Readable JSON with `check`, the SHA-256 over the canonical JSON of everything else."""
@@ -109,12 +113,46 @@ def generations(folder: Path) -> list[Manifest]:
 
 
 def commit(folder: Path, manifest: Manifest) -> None:
-    """Make `manifest` the current generation, durably and all at once; then forget generations past keeping."""
-    (folder / "generations").mkdir(parents=True, exist_ok=True)
-    raw = manifest.to_json().encode("utf-8")
-    write_durably(folder / "generations" / f"{manifest.generation:08d}.json", raw)
-    write_durably(folder / "manifest.json", raw)
-    _prune(folder / "generations", manifest.generation)
+    """Make `manifest` the current generation, durably and all at once; then forget generations past keeping.
+
+    Only for the holder of the writer's lock. Raises GraphRAGError when it cannot be written: nothing has changed then,
+    or, at the very end, everything.
+    """
+    with writing(folder):
+        before = read(folder) or Manifest(manifest.corpus)
+        files, record = checks.record(folder, before.files, before.tables, manifest.tables, manifest.generation)
+        if record:
+            (folder / "files").mkdir(parents=True, exist_ok=True)
+            write_durably(folder / "files" / files[-1]["file"], record)
+        (folder / "generations").mkdir(parents=True, exist_ok=True)
+        raw = replace(manifest, files=files).to_json().encode("utf-8")
+        write_durably(folder / "generations" / f"{manifest.generation:08d}.json", raw)
+        write_durably(folder / "manifest.json", raw)
+        _prune(folder / "generations", manifest.generation)
+        if len(files) == 1:  # records were written together: now and then, so here is the place to look for what is left
+            for path in unnamed(folder):
+                path.unlink(missing_ok=True)
+
+
+def unnamed(folder: Path) -> list[Path]:
+    """Truth segments and records that no kept generation names. Safe to remove for the holder of the lock."""
+    current = read(folder)
+    kept = [*([current] if current else []), *generations(folder)]
+    named = {entry["file"] for manifest in kept for entry in [*manifest.segments, *manifest.files]}
+    there = [path for name in ("truth", "files") for path in sorted((folder / name).glob("*"))]
+    return [path for path in there if path.name not in named]
+
+
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """What the system says of a disk that is full, failing or not ours, as an error with a next move."""
+    try:
+        yield
+    except OSError as error:
+        raise GraphRAGError(
+            f"corpus {folder.name} cannot be written ({error.strerror or error})",
+            "Free disk space or give this user the right to write there, then run it again; what was committed is kept",
+        ) from error
 
 
 def _prune(folder: Path, current: int) -> None:

@@ -2,14 +2,18 @@
 
 Takes and gives `pyarrow.Table`; a segment becomes part of the index only when a manifest names it. Bytes are
 checked on every read (page checksums: without the read flag flipped bits are served silently) and, by
-`verify`, against the SHA-256 in the manifest. Knows the document log's columns and no other meaning.
+`verify`, against the SHA-256 in the manifest. Small segments are merged when they have become many (`tidy`). Knows
+the document log's columns and no other meaning.
 """
 
 from __future__ import annotations
 
+import datetime
 import hashlib
+import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +21,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphrag_mcp.errors import Damaged
-from graphrag_mcp.store.manifest import Manifest, read, replace_file
+from graphrag_mcp.store.manifest import Manifest, commit, read, replace_file, writing
 from graphrag_mcp.store.schema import DOCUMENT_LOG
 
 DOCUMENTS = "documents"  # the kind of the document log
 SCHEMAS = {DOCUMENTS: DOCUMENT_LOG}
 LIGHT = ("uri", "id", "file", "file_sha", "n")
+SEGMENTS = 64  # a start opens every segment for its uris: 64 take 25 ms
+DEAD = 256  # rows that no longer count, up to which nobody is bothered
+ROWS = 512  # rows of a row group when segments are merged: so many texts are in memory at once
 _REPAIR = "Restore that file from a backup, or index the folder anew into a new corpus"
+
+log = logging.getLogger(__name__)
 
 
 def append(folder: Path, kind: str, table: pa.Table, generation: int | None = None) -> dict[str, Any]:
@@ -36,20 +45,33 @@ def append(folder: Path, kind: str, table: pa.Table, generation: int | None = No
         generation = current.generation + 1 if current else 1
     if kind in SCHEMAS:
         table = table.select(SCHEMAS[kind].names).cast(SCHEMAS[kind])
-    parent = folder / "truth"
-    parent.mkdir(parents=True, exist_ok=True)
-    temporary = parent / f".{kind}-{generation:08d}.{os.getpid()}.tmp"
+    with writing(folder):
+        return _written(folder, kind, generation, table.schema, [table])
+
+
+def tidy(folder: Path, manifest: Manifest) -> Manifest:
+    """Merge segments where there are many, or more dead rows than live ones, as a generation of its own; gives the
+    generation that is current then. Only for the holder of the writer's lock.
+
+    The newest segments that are alike in size become one, so that a row is written again some log(n) times and not
+    with every merge; older generations keep theirs. What cannot be trusted is left as it is, for doctor to find.
+    """
     try:
-        pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
-        with open(temporary, "r+b") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            os.fsync(file.fileno())
-        name = f"{kind}-{generation:08d}-{digest[:8]}.parquet"
-        replace_file(temporary, parent / name)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return {"kind": kind, "file": name, "rows": table.num_rows, "sha256": digest}
+        segments = _merged(folder, manifest)
+    except Damaged as error:
+        log.warning("%s; nothing is merged", error.what)
+        return manifest
+    if segments is None:
+        return manifest
+    generation = manifest.generation + 1
+    settled = manifest.communities_generation == manifest.generation
+    merged = replace(
+        manifest, generation=generation, segments=segments,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        communities_generation=generation if settled else manifest.communities_generation,
+    )  # fmt: skip
+    commit(folder, merged)
+    return merged
 
 
 def load(folder: Path, manifest: Manifest, kind: str, columns: Sequence[str] | None = None) -> pa.Table:
@@ -88,8 +110,12 @@ def live_documents(folder: Path, manifest: Manifest, columns: Sequence[str] = LI
 
 def verify(folder: Path, manifest: Manifest) -> list[str]:
     """What is wrong with the segments, one line each: missing, or other bytes than the manifest promises."""
+    return _verified(folder, manifest.segments)
+
+
+def _verified(folder: Path, segments: Sequence[dict[str, Any]]) -> list[str]:
     wrong = []
-    for segment in manifest.segments:
+    for segment in segments:
         path = folder / "truth" / segment["file"]
         try:
             with open(path, "rb") as file:
@@ -112,3 +138,84 @@ def _load_segment(folder: Path, segment: dict[str, Any], columns: Sequence[str] 
     if table.num_rows != segment["rows"]:
         raise Damaged(f"the truth segment {path} has {table.num_rows} rows instead of {segment['rows']}", _REPAIR)
     return table
+
+
+def _merged(folder: Path, manifest: Manifest) -> list[dict[str, Any]] | None:
+    """The segments with the newest ones made one, or all of them; None where that would not pay."""
+    segments = [segment for segment in manifest.segments if segment["kind"] == DOCUMENTS]
+    others = [segment for segment in manifest.segments if segment["kind"] != DOCUMENTS]
+    rows = sum(segment["rows"] for segment in segments)
+    live = manifest.counters.get("documents", rows)
+    if rows - live > max(DEAD, live):
+        first = 0
+    elif len(segments) > SEGMENTS:
+        first = _first_alike(folder, segments)
+    else:
+        return None
+    chosen = segments[first:]
+    if wrong := _verified(folder, chosen):
+        raise Damaged(f"the truth segment {wrong[0]}", _REPAIR)
+    last: dict[str, tuple[int, int]] = {}
+    ops: dict[str, str] = {}
+    for place, segment in enumerate(chosen):
+        found = _load_segment(folder, segment, ["op", "uri"])
+        for row, (op, uri) in enumerate(zip(found["op"].to_pylist(), found["uri"].to_pylist(), strict=True)):
+            last[uri], ops[uri] = (place, row), op
+    wanted: list[list[int]] = [[] for _ in chosen]
+    for uri, (place, row) in last.items():
+        if first or ops[uri] == "put":  # where older segments stay, they may still hold what is gone
+            wanted[place].append(row)
+    with writing(folder):
+        made = _written(folder, DOCUMENTS, manifest.generation + 1, DOCUMENT_LOG, _rows_of(folder, chosen, wanted))
+    return [*others, *segments[:first], *([made] if made["rows"] else [])]
+
+
+def _first_alike(folder: Path, segments: Sequence[dict[str, Any]]) -> int:
+    """Where the newest segments begin of which none is more than twice what comes after it."""
+    first = len(segments) - 1
+    size = (folder / "truth" / segments[first]["file"]).stat().st_size
+    while first and (older := (folder / "truth" / segments[first - 1]["file"]).stat().st_size) <= 2 * size:
+        first, size = first - 1, size + older
+    return first
+
+
+def _rows_of(
+    folder: Path, segments: Sequence[dict[str, Any]], wanted: Sequence[Sequence[int]]
+) -> Iterator[pa.Table]:
+    """The wanted rows of each segment in their order, a few at a time."""
+    for segment, rows in zip(segments, wanted, strict=True):
+        places, start = sorted(rows), 0
+        if not places:
+            continue
+        with pq.ParquetFile(folder / "truth" / segment["file"], page_checksum_verification=True) as file:
+            for batch in file.iter_batches(ROWS):
+                inside = [row - start for row in places if start <= row < start + batch.num_rows]
+                if inside:
+                    yield pa.Table.from_batches([batch]).take(pa.array(inside, pa.int64())).cast(DOCUMENT_LOG)
+                start += batch.num_rows
+
+
+def _written(
+    folder: Path, kind: str, generation: int, schema: pa.Schema, parts: Iterable[pa.Table]
+) -> dict[str, Any]:
+    """One segment, durable under its name before this returns."""
+    parent = folder / "truth"
+    parent.mkdir(parents=True, exist_ok=True)
+    temporary = parent / f".{kind}-{generation:08d}.{os.getpid()}.tmp"
+    rows = 0
+    try:
+        with open(temporary, "w+b") as file:
+            with pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
+                for part in parts:
+                    writer.write_table(part)
+                    rows += part.num_rows
+            file.flush()
+            file.seek(0)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            os.fsync(file.fileno())
+        name = f"{kind}-{generation:08d}-{digest[:8]}.parquet"
+        replace_file(temporary, parent / name)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return {"kind": kind, "file": name, "rows": rows, "sha256": digest}

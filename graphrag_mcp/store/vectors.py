@@ -1,12 +1,13 @@
 """Nearest rows by vector: cosine similarity over the vector tables of one generation.
 
-Takes a snapshot, a table and a vector; gives (id, similarity), best first. Tables of up to FLAT rows are kept in
+Takes a snapshot, a table and a vector; gives ids with their similarity. Tables of up to FLAT rows are kept in
 memory as one matrix (a search costs 2 ms at 20,000 x 384), larger ones are searched by Lance. Knows no model.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,13 +16,25 @@ import pyarrow as pa
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import FLAT, Snapshot
 
-_matrices: WeakKeyDictionary[Snapshot, dict[str, tuple[list[str], Any]]] = WeakKeyDictionary()
+# Digits of a similarity that are kept: the same text embedded in another batch differs in the seventh.
+DIGITS = 5
+
+Matrix = tuple[list[str], dict[str, int], Any]
+_matrices: WeakKeyDictionary[Snapshot, dict[str, Matrix]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
 def nearest(snapshot: Snapshot, table: str, vector: bytes, limit: int) -> list[tuple[str, float]]:
     """At most `limit` rows of `table` whose vectors point the same way as `vector` (float32 bytes); [] when there are
     none, or of another dimension: another model made them, and the next indexing replaces them."""
+    found = similarities(snapshot, table, vector, limit)
+    return sorted(found.items(), key=lambda one: (-one[1], one[0]))
+
+
+def similarities(
+    snapshot: Snapshot, table: str, vector: bytes, limit: int, also: Sequence[str] = ()
+) -> dict[str, float]:
+    """The similarity of the `limit` nearest rows, and of those in `also` that have a vector, by id."""
     import numpy as np
 
     wanted = np.frombuffer(vector, "<f4")
@@ -29,28 +42,57 @@ def nearest(snapshot: Snapshot, table: str, vector: bytes, limit: int) -> list[t
     name = VECTORS[table]
     count = snapshot.count(name)
     if not count or not norm or limit < 1:
-        return []
+        return {}
+    wanted = wanted / norm
     if count > FLAT:
-        return snapshot.nearest(name, wanted / norm, limit)
-    ids, matrix = _matrix(snapshot, name)
+        return _searched(snapshot, name, wanted, limit, also)
+    ids, places, matrix = _matrix(snapshot, name)
     if matrix.shape[1] != len(wanted):
-        return []
-    scores = matrix @ (wanted / norm)
-    best = np.argpartition(-scores, min(limit, count) - 1)[:limit]
-    found = [(ids[at], round(float(scores[at]), 6)) for at in best]
-    return sorted(found, key=lambda one: (-one[1], one[0]))
+        return {}
+    scores = np.round(matrix @ wanted, DIGITS)
+    if limit < count:
+        # Of rows that are equally near, those whose ids come first, whatever their order in the table.
+        edge = np.partition(scores, count - limit)[count - limit]
+        inside = np.flatnonzero(scores > edge).tolist()
+        ties = sorted(np.flatnonzero(scores == edge).tolist(), key=ids.__getitem__)
+        chosen = inside + ties[: limit - len(inside)]
+    else:
+        chosen = list(range(count))
+    chosen += [places[id] for id in also if id in places]
+    return {ids[at]: round(float(scores[at]), DIGITS) for at in chosen}
 
 
-def _matrix(snapshot: Snapshot, name: str) -> tuple[list[str], Any]:
-    """The ids and unit vectors of a whole table, read once a snapshot."""
+def _searched(snapshot: Snapshot, name: str, wanted: Any, limit: int, also: Sequence[str]) -> dict[str, float]:
+    """The same by Lance's index; the rows of `also` are read and compared here."""
     import numpy as np
 
+    found = {id: round(score, DIGITS) for id, score in snapshot.nearest(name, wanted, limit)}
+    missing = [id for id in also if id not in found]
+    rows = snapshot.by_key(name, missing, "id", ["id", "vector"])
+    if found and rows.num_rows:
+        matrix = _unit(rows)
+        if matrix.shape[1] == len(wanted):
+            scores = np.round(matrix @ wanted, DIGITS).tolist()
+            found |= {id: round(score, DIGITS) for id, score in zip(rows["id"].to_pylist(), scores, strict=True)}
+    return found
+
+
+def _matrix(snapshot: Snapshot, name: str) -> Matrix:
+    """The ids, their places and the unit vectors of a whole table, read once a snapshot."""
     with _lock:
         held = _matrices.setdefault(snapshot, {})
         if name not in held:
-            rows = snapshot.rows(name, columns=["id", "vector"]).combine_chunks()
-            column = rows["vector"].combine_chunks() if isinstance(rows["vector"], pa.ChunkedArray) else rows["vector"]
-            matrix = column.flatten().to_numpy(zero_copy_only=False).reshape(rows.num_rows, -1).astype("<f4")
-            lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-            held[name] = (rows["id"].to_pylist(), matrix / np.where(lengths == 0, 1, lengths))
+            rows = snapshot.rows(name, columns=["id", "vector"])
+            ids = rows["id"].to_pylist()
+            held[name] = (ids, {id: at for at, id in enumerate(ids)}, _unit(rows))
         return held[name]
+
+
+def _unit(rows: pa.Table) -> Any:
+    import numpy as np
+
+    column = rows.combine_chunks()["vector"]
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    matrix = column.flatten().to_numpy(zero_copy_only=False).reshape(rows.num_rows, -1).astype("<f4")
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return matrix / np.where(lengths == 0, 1, lengths)

@@ -23,6 +23,7 @@ from mcp.types import CallToolResult, TextContent
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
+from graphrag_mcp.subject import SUBJECT, sealed
 from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 SECONDS = 45.0  # hosts cut a call at 60; what is not done by then is answered with what to do next
 THREADS = 4  # engine calls at a time
-FOOTER_TOKENS = 100  # kept free for the hint and the next call under the text
 
 log = logging.getLogger(__name__)
 
@@ -68,11 +68,12 @@ def clamp(name: str, value: int, low: int, high: int) -> int:
 
 def budgets(max_tokens: int, default: int) -> tuple[int, int]:
     """(for the engine, for the whole reply); a remark when what was asked for had to be changed."""
-    from graphrag_mcp.pack import LOWEST, clamp_budget
+    from graphrag_mcp.pack import LOWEST, clamp_budget, count_tokens
 
     used, hint = clamp_budget(min(max(max_tokens, -(10**9)), 10**9), default)
     remark(hint)
-    return max(LOWEST, used - FOOTER_TOKENS), used
+    said = " ".join(REMARKS.get() or ())  # it will stand in the hint and under the text
+    return max(LOWEST, used - (2 * count_tokens(said) + 12 if said else 0)), used
 
 
 def reply(result: Result, budget: int = 0) -> CallToolResult:
@@ -82,10 +83,12 @@ def reply(result: Result, budget: int = 0) -> CallToolResult:
     """
     from graphrag_mcp import pack
 
+    if result.next_cursor and SUBJECT.get():
+        result.next_cursor = sealed(result.next_cursor)
     own, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
     for hint in dict.fromkeys((f"{own} {remarks}".strip(), remarks or own)):
         result.hint = hint
-        footer = _footer(result)
+        footer = pack.footer(result)
         for shown in range(len(footer), -1, -1):
             result.text = "\n\n".join(part for part in (body, *footer[:shown]) if part)
             result.tokens, characters = pack.size(result)
@@ -95,7 +98,9 @@ def reply(result: Result, budget: int = 0) -> CallToolResult:
 
 
 def _both(result: Result) -> CallToolResult:
-    data = encodable(result.model_dump())
+    from graphrag_mcp.pack import wire
+
+    data = encodable(wire(result))
     return CallToolResult(content=[TextContent(type="text", text=data["text"])], structured_content=data)
 
 
@@ -173,18 +178,6 @@ def too_long(model: type[Result], tool: str, call: str) -> Result:
         state="partial", text=f"{tool} was not finished after {SECONDS:.0f} s.",
         hint="Try again (what was read is warm now), with a shorter question or a smaller max_tokens.", next_call=call,
     )
-
-
-def _footer(result: Result) -> list[str]:
-    """Lines that repeat the fields a text-only host would not see, the most needed first."""
-    lines = []
-    if result.next_cursor and result.next_cursor not in result.text:
-        lines.append(f'More: call again with cursor="{result.next_cursor}".')
-    if result.next_call and result.next_call not in result.text:
-        lines.append(f"Next: {result.next_call}")
-    if result.hint and result.hint not in result.text:
-        lines.append(f"Hint: {result.hint}")
-    return lines
 
 
 def _short(value: int) -> str:

@@ -1,0 +1,339 @@
+"""The graph as an agent walks it: what is around an entity, how two are connected, where to begin.
+
+Takes a snapshot and names or ids as agents write them; gives an `ExploreResult` whose relationships carry the
+sentence that says so and its place. Without a start it gives the central entities and the top of the community tree,
+with a community's id what lies under that. How the graph is walked stands in query/paths.py; no model is asked.
+
+In an undirected graph a random walker is at each entity in proportion to its degree, so the most central entities are
+those of the highest degree (PageRank without jumps), and degrees are stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.pack import Item, Section, clamp_budget, compose, finish, one_line
+from graphrag_mcp.query import context
+from graphrag_mcp.query.lookup import _resolve as resolve
+from graphrag_mcp.query.lookup import sentence_citation
+from graphrag_mcp.query.paths import LONGEST, Connection, Edge, Graph, around, connect
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.types import Citation, ExploreResult
+
+Row = dict[str, Any]
+DEFAULT_TOKENS = 4_000
+HOPS = (1, 1, 4)  # default, least, most
+NODES = (30, 2, 200)
+SIDE = 6  # entities shown of either side where there is no path
+ROOTS, BRANCHES = 12, 4  # communities of the tree, and of each the largest under it
+NAMES = ["id", "n", "title", "type", "degree"]
+INTO = {"Paths": "paths", "Relationships": "edges", "Entities": "nodes", "Communities": "communities"}
+
+
+def explore_graph(
+    snapshot: Snapshot, start: str = "", goal: str = "", *, hops: int = HOPS[0], max_nodes: int = NODES[0],
+    max_tokens: int = DEFAULT_TOKENS,
+) -> ExploreResult:  # fmt: skip
+    """Neighbours of `start`; with `goal` how the two are connected; with neither an overview of the graph."""
+    budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
+    hops, nodes = min(max(hops, HOPS[1]), HOPS[2]), min(max(max_nodes, NODES[1]), NODES[2])
+    result = ExploreResult(corpus=snapshot.manifest.corpus, hint=note)
+    start, goal = (str(one).strip().strip("[]`\"' ") for one in (start, goal))
+    if not snapshot.manifest.counters.get("entities", snapshot.count("entities")):
+        result.state, result.text = "not_found", "This corpus has no entities yet."
+        result.next_call = 'index_documents(paths=["..."])'
+        return finish(result, budget)
+    if not start and not goal:
+        return _overview(snapshot, result, budget)
+    if re.fullmatch(r"c\d{1,12}", start, re.IGNORECASE) and not goal:
+        return _overview(snapshot, result, budget, int(start[1:]))
+    ends: list[Row] = []
+    for asked in filter(None, (start, goal)):
+        row, others = resolve(snapshot, asked)
+        if row is None:
+            return _candidates(result, asked, others, budget)
+        if others:
+            _note(result, f"Others hold the name {asked[:60]!r}: {context.named_list(others)}.")
+        ends.append(row)
+    result.start = f"e{ends[0]['n']}"
+    graph = Graph(snapshot)
+    if len(ends) == 1:
+        return _neighbours(graph, result, ends[0], hops, nodes, budget)
+    if ends[0]["id"] == ends[1]["id"]:
+        said = f"{start[:60]!r} and {goal[:60]!r} are one entity, {one_line(ends[0]['title'], 80)} ({result.start})"
+        raise BadInput(said, "Give two different ones, or no goal for what is around it")
+    result.goal = f"e{ends[1]['n']}"
+    found = connect(graph, ends[0]["id"], ends[1]["id"])
+    return _connected(graph, result, ends, found, budget) if found.paths else _apart(graph, result, ends, found, budget)
+
+
+# ---- neighbours ----------------------------------------------------------------------------------
+
+
+def _neighbours(graph: Graph, result: ExploreResult, row: Row, hops: int, most: int, budget: int) -> ExploreResult:
+    found = around(graph, row["id"], hops, most)
+    rows = _entities(graph.snapshot, found.hops)
+    title = one_line(row["title"], 120)
+    counted = [f"{sum(hop == at for hop in found.hops.values())} of {seen} at {at} steps"
+               for at, seen in enumerate(found.found, 1)]  # fmt: skip
+    head = f"# {title} ({result.start}, {row['type']})\n"
+    if len(found.hops) == 1:
+        result.text = f"{head}It has no relationships."
+        _note(result, f'Where it is named: get_entity(id_or_name="{result.start}").')
+        return finish(result, budget)
+    head += f"Entities shown, strongest first: {', '.join(counted).replace(' 1 steps', ' 1 step')}."
+    if found.hubs:
+        named = ", ".join(_named(rows[id]) for id in found.hubs[:5])
+        _note(result, f"Not followed further, because they are linked with everything: {named}.")
+    sections = [
+        Section("Relationships", _edge_items(graph.snapshot, found.edges, rows, budget), 0.7),
+        Section("Entities", _entity_items(rows, found.hops), 0.3),
+    ]
+    other = next(rows[id] for id in found.hops if id != row["id"])
+    result = compose(result, sections, budget, lambda _: "", intro=head, first="Relationships", into=INTO)
+    result.next_call = f'explore_graph(start="{result.start}", goal="e{other["n"]}")'
+    if hops < HOPS[2] and sum(found.found) < most:
+        result.next_call = f'explore_graph(start="{result.start}", hops={hops + 1})'
+    return finish(result, budget)
+
+
+def _entities(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Row]:
+    return {row["id"]: row for row in snapshot.by_key("entities", list(ids), "id", NAMES, hold=True).to_pylist()}
+
+
+def _named(row: Row) -> str:
+    return f"{one_line(row['title'], 80)} (e{row['n']})"
+
+
+def _entity_items(rows: Mapping[str, Row], hops: Mapping[str, int]) -> list[Item]:
+    """One line each, in the order of `hops`; an entity whose row is gone is missing."""
+    items = []
+    for id, hop in hops.items():
+        if id in rows:
+            row = rows[id]
+            data = {"id": f"e{row['n']}", "title": one_line(row["title"], 80), "type": row["type"]}
+            data |= {"degree": row["degree"], "hops": hop}
+            text = f"- [{data['id']}] {data['title']} ({row['type']}, {row['degree']} relationships)"
+            items.append(Item(data["id"], text, None, "Entities", data=data))
+    return items
+
+
+def _edge_items(
+    snapshot: Snapshot, edges: Mapping[tuple[str, str], Edge], rows: Mapping[str, Row], budget: int
+) -> list[Item]:
+    """One line per relationship with the best sentence that says so, or its description, and the place of it."""
+    longest = 120 if budget < 1_500 else 260
+    wanted = [id for _, id in edges.values()][: max(12, budget // 40)]
+    found = context.rows(snapshot, "relationships", wanted)
+    units = context.unit_citations(snapshot, [one["evidence"][0]["text_unit_id"] for one in found if one["evidence"]])
+    items: list[Item] = []
+    shown: dict[tuple[str, int], str] = {}  # a sentence that says it of several pairs is written once
+    for row in found:
+        ends = [rows.get(row["source_id"]), rows.get(row["target_id"])]
+        if None in ends:
+            continue
+        data = {"id": f"r{row['n']}", "source": f"e{ends[0]['n']}", "target": f"e{ends[1]['n']}"}
+        data["weight"] = round(row["weight"], 3)
+        said, cited = _evidence(row, units, longest)
+        if cited is not None:
+            again = shown.setdefault((cited.id, cited.char_start), data["id"])
+            said = f"{said if again == data['id'] else f'the sentence of {again}'} [{cited.id}]"
+        head = f"- [{data['id']}] {_named(ends[0])} - {_named(ends[1])}, weight {row['weight']:g}"
+        items.append(Item(data["id"], f"{head}: {said}", cited, "Relationships", data=data))
+    return items
+
+
+def _evidence(row: Row, units: Mapping[str, Citation], longest: int) -> tuple[str, Citation | None]:
+    """The best sentence that says so and where it stands, after what a model made of it."""
+    first = next(iter(row["evidence"]), None)
+    unit = units.get(first["text_unit_id"]) if first else None
+    told = one_line(row["description"], longest)
+    if first is None or unit is None:
+        return told, None
+    said = one_line(first["text"], longest)
+    own = first["text"].strip() and first["text"].strip() in row["description"]  # then the description is sentences
+    cited = sentence_citation(unit, first["start"], first["end"])
+    return (said or told) if own or not told else f'{told} "{said}"', cited
+
+
+# ---- paths ---------------------------------------------------------------------------------------
+
+
+def _connected(
+    graph: Graph, result: ExploreResult, ends: Sequence[Row], found: Connection, budget: int
+) -> ExploreResult:
+    far: dict[str, int] = {}
+    edges: dict[tuple[str, str], Edge] = {}
+    for path in found.paths:
+        for at, id in enumerate(path.entities):
+            far[id] = min(at, far.get(id, at))
+        for one, other, id in zip(path.entities, path.entities[1:], path.relationships, strict=False):
+            edges[min(one, other), max(one, other)] = (0.0, id)
+    rows = _entities(graph.snapshot, far)
+    relationships = graph.snapshot.by_key("relationships", [id for _, id in edges.values()], "id", ["id", "n"])
+    alias = dict(zip(relationships["id"].to_pylist(), relationships["n"].to_pylist(), strict=True))
+    items = []
+    for number, path in enumerate(found.paths):
+        kind = ", ".join(name for name, at in (("shortest", found.shortest), ("strongest", found.strongest))
+                         if at == number) or "another"  # fmt: skip
+        names = [_named(rows[id]) for id in path.entities]
+        numbers = [f"r{alias[id]}" for id in path.relationships]
+        chain = names[0] + "".join(f" -[{id}]- {name}" for id, name in zip(numbers, names[1:], strict=True))
+        data = {"kind": kind, "entities": [f"e{rows[id]['n']}" for id in path.entities], "relationships": numbers,
+                "strength": float(f"{path.strength:.3g}")}  # fmt: skip
+        head = f"{number + 1}. {kind} ({len(numbers)} steps, strength {path.strength:.2g})"
+        items.append(Item(f"p{number}", f"{head.replace('(1 steps', '(1 step')}: {chain}", None, "Paths", data=data))
+    sections = [
+        Section("Paths", items, 0.4),
+        Section("Relationships", _edge_items(graph.snapshot, edges, rows, budget), 0.6),
+        Section("Entities", _entity_items(rows, far), 0.0),
+    ]
+    if not found.whole:
+        _note(result, "Not everything between them was read, so a shorter or stronger path may exist.")
+    intro = f"# How {_named(ends[0])} and {_named(ends[1])} are connected"
+    result = compose(result, sections, budget, lambda _: "", intro=intro, first="Paths", into=INTO)
+    shown = {id for path in result.paths for id in path["relationships"]} - {edge["id"] for edge in result.edges}
+    if shown:
+        _note(result, f"No room for the evidence of {len(shown)} relationships; give more max_tokens.")
+    return finish(result, budget)
+
+
+def _apart(graph: Graph, result: ExploreResult, ends: Sequence[Row], found: Connection, budget: int) -> ExploreResult:
+    """No path: what each side reaches, and what brings them nearest all the same."""
+    snapshot = graph.snapshot
+    result.state = "not_found" if any(found.ended) else "partial"
+    names = [_named(row) for row in ends]
+    limit = f"No path of up to {LONGEST} steps joins" if found.whole else "No path was found in what was read between"
+    said = "There is no path between" if any(found.ended) else limit
+    lines = [f"{said} {names[0]} and {names[1]}."]
+    sides: dict[str, int] = {}
+    for row, reached, ended in zip(ends, found.reached, found.ended, strict=True):
+        graph.know(reached)
+        central = sorted(reached, key=lambda id: (-graph.degree.get(id, 0), id))
+        central = [id for id in central if id != row["id"]][:SIDE]
+        sides |= {id: reached[id] for id in (row["id"], *central)}
+        rows = _entities(snapshot, central)
+        among = f", among them {', '.join(_named(rows[id]) for id in central if id in rows)}" if central else ""
+        size = f"{len(reached)} entities" if ended else f"at least {len(reached)} entities"
+        lines.append(f"- {_named(row)} {'is in a part of' if ended else 'reaches'} {size}{among}.")
+    meeting = _meeting(snapshot, ends)
+    lines.append(f"Nearest to a meeting: {'; '.join(meeting)}." if meeting else "No document names both.")
+    sections = [Section("Entities", _entity_items(_entities(snapshot, sides), sides), 1.0)]
+    if not found.whole:
+        _note(result, "So many relationships lie between them that reading stopped; name something in between.")
+    result = compose(result, sections, budget, lambda _: "", intro="\n".join(lines), first="Entities", into=INTO)
+    query = " ".join(one_line(row["title"], 60).replace('"', "'") for row in ends)
+    result.next_call = f'local_search(query="{query}")'
+    return finish(result, budget)
+
+
+def _meeting(snapshot: Snapshot, ends: Sequence[Row]) -> list[str]:
+    """Documents that name both, and the smallest community that holds both."""
+    held = [dict.fromkeys(snapshot.by_key("text_units", row["text_unit_ids"][:500], "id", ["document_id"])
+                          ["document_id"].to_pylist()) for row in ends]  # fmt: skip
+    both = [id for id in held[0] if id in held[1]][:5]
+    rows = snapshot.by_key("documents", both, "id", ["n", "title"]).to_pylist()
+    found = [f"{one_line(row['title'], 80)} (d{row['n']}) names both" for row in rows]
+    ways = snapshot.by_key("memberships", [row["id"] for row in ends], "entity_id", ["path"])["path"].to_pylist()
+    common = [a for a, b in zip(*ways, strict=False) if a == b] if len(ways) == 2 else []
+    for row in snapshot.by_key("reports", common[-1:], "id", ["n", "title"]).to_pylist():
+        found.append(f"{one_line(row['title'], 80)} (c{row['n']}) is a community of both")
+    return found
+
+
+# ---- where to begin ------------------------------------------------------------------------------
+
+
+def _overview(snapshot: Snapshot, result: ExploreResult, budget: int, community: int = 0) -> ExploreResult:
+    """Central entities and the top of the community tree: of the whole corpus, or of one community."""
+    names = ["id", "n", "level", "parent", "children", "size"]
+    wanted = "level <= 1"
+    if community:
+        tops = snapshot.by_key("communities", [community], "n", [*names, "entity_ids"]).to_pylist()
+        if not tops:
+            raise NotFound(f"there is no community c{community}", "Call explore_graph() for the top of the tree")
+        below = ", ".join(f"'{id}'" for id in tops[0]["children"]) or "'none'"
+        wanted = f"id IN ({below}) OR parent IN ({below})"
+        members = snapshot.by_key("entities", tops[0]["entity_ids"], "id", ["id", "degree"], hold=True)
+    else:
+        members = snapshot.rows("entities", "", ["id", "degree"])
+    found = snapshot.rows("communities", wanted, names).to_pylist()
+    inside = {row["id"] for row in found}
+    roots = [row for row in found if row["parent"] not in inside]
+    tree = _tree_items(snapshot, roots, found)
+    rows = _entities(snapshot, _central(members, 20))
+    central = _entity_items(rows, dict.fromkeys(rows, 0))
+    counters = snapshot.manifest.counters
+    counted = ", ".join(f"{counters.get(name, 0):,} {name}" for name in ("entities", "relationships"))
+    intro = f"# The graph of {result.corpus}\n{counted}, {len(roots)} communities at the top."
+    if community:
+        report = snapshot.by_key("reports", [community], "n", ["title"])["title"].to_pylist()
+        title = one_line(report[0], 120) if report else "Community"
+        intro = f"# {title} (c{community})\n{tops[0]['size']} entities, {len(roots)} communities directly under it."
+    sections = [Section("Entities", central, 0.5), Section("Communities", tree, 0.5)]
+    result = compose(result, sections, budget, lambda _: "", intro=intro, first="Entities", into=INTO)
+    first = next(iter(rows.values()), None)
+    result.next_call = f'explore_graph(start="e{first["n"]}")' if first else ""
+    _note(result, "Give start= an entity for what is around it, start= a community (c5) for what is under it.")
+    return finish(result, budget)
+
+
+def _central(members: pa.Table, count: int) -> list[str]:
+    best = pc.sort_indices(members, sort_keys=[("degree", "descending"), ("id", "ascending")])[:count]
+    return members.take(best)["id"].to_pylist()
+
+
+def _tree_items(snapshot: Snapshot, roots: Sequence[Row], every: Sequence[Row]) -> list[Item]:
+    """The largest roots, each followed by the largest communities under it, indented."""
+    below: dict[str, list[Row]] = {}
+    for row in every:
+        below.setdefault(row["parent"], []).append(row)
+    shown: list[tuple[Row, Row | None]] = []
+    for root in sorted(roots, key=_largest)[:ROOTS]:
+        shown.append((root, None))
+        shown += [(row, root) for row in sorted(below.get(root["id"], ()), key=_largest)[:BRANCHES]]
+    titles = snapshot.by_key("reports", [row["id"] for row, _ in shown], "id", ["id", "title"], hold=True)
+    title = dict(zip(titles["id"].to_pylist(), titles["title"].to_pylist(), strict=True))
+    items = []
+    for row, parent in shown:
+        alias, name = f"c{row['n']}", one_line(title.get(row["id"], "(no report yet)"), 100)
+        more = f", {len(row['children'])} under it" if row["children"] else ""
+        text = f"{'  ' if parent else ''}- [{alias}] {name} ({row['size']} entities{more})"
+        data = {"id": alias, "title": name, "level": row["level"], "size": row["size"]}
+        data["parent"] = f"c{parent['n']}" if parent else ""
+        items.append(Item(alias, text, None, "Communities", data=data))
+    return items
+
+
+def _largest(row: Row) -> tuple[int, str]:
+    return (-row["size"], row["id"])
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+
+def _candidates(result: ExploreResult, asked: str, found: Sequence[Row], budget: int) -> ExploreResult:
+    """Several entities could be meant, or none: what tells them apart."""
+    result.state = "not_found"
+    items = []
+    for row in found:
+        data = {"id": f"e{row['n']}", "title": one_line(row["title"], 100), "type": row["type"], "degree": row["degree"]}
+        said = context.first_sentence(row["description"], 160)
+        text = f"- [{data['id']}] {data['title']} ({row['type']}, {row['degree']} relationships): {said}"
+        items.append(Item(data["id"], text, data=data))
+    intro = f"There is no entity named {one_line(asked, 100)!r}." + (" Did you mean one of these?" if items else "")
+    _note(result, "Call explore_graph again with an id." if items else "Call explore_graph() for the central entities.")
+    section = Section("Candidates", items, 1.0)
+    return compose(
+        result, [section], budget, lambda _: "", intro=intro, first="Candidates", into={"Candidates": "candidates"}
+    )
+
+
+def _note(result: ExploreResult, sentence: str) -> None:
+    result.hint = f"{result.hint} {sentence}".strip()

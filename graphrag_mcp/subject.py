@@ -1,0 +1,38 @@
+"""Whose call this is: the name of the token that a request came with, "" where nobody has to say who they are.
+
+Takes the name that the HTTP door has verified (server.py sets it for each request); gives whether a handle may be used.
+A job, a DRIFT session and a cursor belong to the subject that began them. Knows no token, no HTTP and no MCP.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextvars import ContextVar
+
+# "" is the user of this machine (stdio, the command line, a server without tokens), who may open every job.
+SUBJECT: ContextVar[str] = ContextVar("SUBJECT", default="")
+
+
+def folder_name(subject: str) -> str:
+    """A name for a subject's own folder: ten hex digits, because a subject may be called anything."""
+    return hashlib.sha256(subject.encode("utf-8", "backslashreplace")).hexdigest()[:10]
+
+
+def may_open(owner: str) -> bool:
+    """Is what belongs to `owner` the caller's own?"""
+    return SUBJECT.get() in ("", owner)
+
+
+def sealed(cursor: str) -> str:
+    """The cursor with its owner's mark behind it; unchanged where there are no subjects."""
+    subject = SUBJECT.get()
+    return f"{cursor}~{folder_name(subject)}" if subject and cursor else cursor
+
+
+def unsealed(cursor: str) -> str | None:
+    """The cursor as the engine wrote it; None when it was given to somebody else."""
+    subject = SUBJECT.get()
+    if not subject or not cursor.strip():
+        return cursor
+    plain, _, mark = cursor.strip().rpartition("~")
+    return plain if plain and mark == folder_name(subject) else None

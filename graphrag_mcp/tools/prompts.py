@@ -1,0 +1,96 @@
+"""Prompts that a person picks in a host: whole tasks, written down for the agent.
+
+Takes the person's few words; gives one message made from `prompts/<name>.md`. A prompt is offered only where the tools
+that it speaks of are. A wrong request is told what is wrong, which the SDK by itself does not do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from mcp import MCPError
+from mcp.server.mcpserver.prompts.base import Prompt
+from mcp.types import INVALID_PARAMS
+from pydantic import Field
+
+from graphrag_mcp import prompts
+from graphrag_mcp.app import App
+from graphrag_mcp.errors import GraphRAGError
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+Corpus = Annotated[str, Field(description="Which corpus; empty: this project's")]
+Question = Annotated[str, Field(description="The question")]
+
+NEEDS = {
+    "ask_corpus": ("local_search", "global_search", "search_text", "get_source"),
+    "explore_entity": ("get_entity", "get_community_report", "get_source"),
+    "drift_investigate": ("drift_search", "drift_step", "drift_finish"),
+    "index_folder": ("index_documents", "graph_status", "global_search"),
+    "tune_prompts": ("graph_status", "search_text", "get_source"),
+}
+
+
+def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[str, Prompt]:
+    """Put the prompts on a server whose tools are these; gives what was put there, by name."""
+
+    def ask_corpus(question: Question, corpus: Corpus = "") -> str:
+        """Answer a question from the indexed documents, with citations"""
+        return _filled("ask_corpus", question=question, corpus=corpus)
+
+    def explore_entity(
+        entity: Annotated[str, Field(description="A name, or an id such as e12")], corpus: Corpus = ""
+    ) -> str:
+        """Everything about one person, thing or term, and what it is connected with"""
+        return _filled("explore_entity", entity=entity, corpus=corpus)
+
+    def drift_investigate(question: Question, corpus: Corpus = "") -> str:
+        """Investigate a question step by step, each answer leading to the next questions"""
+        return _filled("drift_investigate", question=question, corpus=corpus)
+
+    def index_folder(
+        path: Annotated[str, Field(description="The folder")] = ".",
+        corpus: Annotated[str, Field(description="A name for it; empty: made from the folder")] = "",
+    ) -> str:
+        """Make a folder searchable and say what is in it"""
+        return _filled("index_folder", path=path, corpus=corpus)
+
+    def tune_prompts(corpus: Corpus = "") -> str:
+        """Fit the indexing prompts to a corpus: entity types, examples, the expert's role"""
+        try:
+            name = app.corpus_for_reading(corpus.strip())
+        except GraphRAGError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from None
+        return _filled("tune_prompts", corpus=name, folder=str(app.folder(name) / "prompts"))
+
+    made = (
+        Prompt.from_function(function, title=function.__name__.replace("_", " ").capitalize())
+        for function in (ask_corpus, explore_entity, drift_investigate, index_folder, tune_prompts)
+    )
+    known = {prompt.name: prompt for prompt in made if set(NEEDS[prompt.name]) <= set(tools)}
+    for prompt in known.values():
+        server.add_prompt(prompt)
+    return known
+
+
+def check(server: MCPServer[Any], params: Mapping[str, Any] | None) -> None:
+    """Refuse a `prompts/get` that cannot be answered, in words; MCPError."""
+    name, given = (params or {}).get("name"), (params or {}).get("arguments") or {}
+    known = {prompt.name: prompt for prompt in server._prompt_manager.list_prompts()}
+    if not isinstance(name, str) or not isinstance(given, Mapping):
+        return  # the SDK says what is wrong with the message itself
+    if name not in known:
+        raise MCPError(INVALID_PARAMS, f"There is no prompt {name[:60]!r}. There are: {', '.join(known)}.")
+    arguments = known[name].arguments or []
+    missing = [one.name for one in arguments if one.required and not str(given.get(one.name, "")).strip()]
+    if missing:
+        wanted = ", ".join(one.name if one.required else f"{one.name} (optional)" for one in arguments)
+        raise MCPError(INVALID_PARAMS, f"{name} needs {missing[0]!r}. Its arguments are: {wanted}.")
+
+
+def _filled(name: str, **values: str) -> str:
+    """The prompt with the person's words on one line each, so that they cannot pass for its structure."""
+    lines = {key: " ".join(value.split())[:4_000].replace("</", "<\\/") for key, value in values.items()}
+    return prompts.load(name).substitute(lines)
