@@ -28,7 +28,7 @@ from graphrag_mcp.types import Citation, Result, SearchResult
 LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
 CHARACTERS = 48_000  # some hosts cut at 25,000 tokens: this many characters stay below in any script
 LEAST_TEXT = 8  # tokens of text below which a citation is not worth its place
-SHORT, PART = 3_000, 150  # in a short result the rest of the room, if so much, takes the beginning of a long item
+SHORT, PART = 3_000, 200  # in a short result the rest of the room, if so much, takes the beginning of a long item
 SMALL = 400  # tokens of a result below which accounts (coverage) go before words
 
 __all__ = [

@@ -11,62 +11,103 @@ import contextlib
 import gc
 import logging
 import os
+import re
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp import __version__
 from graphrag_mcp.prompts import load as load_prompt
 from graphrag_mcp.settings import Settings, load
+from graphrag_mcp.subject import SUBJECT
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
+    from mcp.server.mcpserver.tools import Tool
 
     from graphrag_mcp.app import App
 
 WARM_AFTER = 1.5  # seconds: hosts that never list tools are warmed too
 LAST_MOMENTS = 1.5  # seconds for small jobs to end after the client has gone; hosts kill after 2
 
+_TOOL_NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")  # every tool has an underscore in its name, no word of prose has
+
 log = logging.getLogger(__name__)
 
 
-def build_server(app: App, *, warm: bool = False) -> MCPServer[Any]:
-    """A server over `app`: the same over stdio, in memory, or any other transport.
+def build_server(
+    app: App, tools: str = "all", read_only: bool = False, compat: bool = False, *, more: Sequence[Tool] = (),
+    warm: bool = False,
+) -> MCPServer[Any]:  # fmt: skip
+    """A server over `app`: the same over stdio, HTTP, in memory, or any other transport.
 
-    With `warm`, the heavy imports and the default corpus are opened in a thread, after the first tools/list.
+    `tools` is all, core or index; `read_only` leaves out every tool that writes; `compat` adds search and fetch;
+    `more` are tools of the one who embeds it. With `warm`, the heavy imports and the default corpus are opened in a
+    thread, after the first tools/list.
     """
     with _no_collection():
         import anyio
         from mcp.server import MCPServer
 
-        from graphrag_mcp.tools import all_tools
+        from graphrag_mcp.tools import completion, offered, prompts, resources
         from graphrag_mcp.tools.results import THREADS, Desk
         from graphrag_mcp.tools.teach import teach
+        from graphrag_mcp.tools.updates import Updates
 
         warmer = _Once(app.warm) if warm else None
+        given = [*offered(tools, read_only, compat), *more]
+        updates = Updates(app)
+        lessons = teach({tool.name: tool for tool in given})
 
         @contextlib.asynccontextmanager
         async def lifespan(_: Any) -> AsyncIterator[Desk]:
             if warmer is not None:
                 warmer.start(WARM_AFTER)
-            yield Desk(app, anyio.CapacityLimiter(THREADS))
+            async with updates.watching():
+                yield Desk(app, anyio.CapacityLimiter(THREADS))
 
-        async def warm_after_list(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-            result = await call_next(ctx)
-            if warmer is not None and ctx.method == "tools/list":
-                warmer.start(0.1)  # the answer is written first
-            return result
+        async def door(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
+            """Who calls, then what each method needs before the SDK takes over."""
+            token = SUBJECT.set(_caller(ctx))
+            try:
+                if ctx.method == "tools/call":
+                    return await lessons(ctx, call_next)
+                if ctx.method == "subscriptions/listen":
+                    return await updates.listen(ctx, call_next)
+                if ctx.method == "prompts/get":
+                    prompts.check(server, ctx.params)
+                result = await call_next(ctx)
+                if warmer is not None and ctx.method == "tools/list":
+                    warmer.start(0.1)  # the answer is written first
+                return result
+            finally:
+                SUBJECT.reset(token)
 
-        tools = all_tools()
-        return MCPServer(
-            "graphrag-mcp", title="GraphRAG", version=__version__, tools=tools,
-            instructions=load_prompt("server_instructions").template,
-            lifespan=lifespan, middleware=[warm_after_list, teach({tool.name: tool for tool in tools})],
-            log_level="WARNING",
+        names = {tool.name for tool in given}
+        server: MCPServer[Any] = MCPServer(
+            "graphrag-mcp", title="GraphRAG", version=__version__, tools=given, instructions=_instructions(names),
+            lifespan=lifespan, middleware=[door], subscriptions=updates.bus, log_level="WARNING",
         )
+        resources.register(server, app)
+        prompts.register(server, app, names)
+        completion.register(server, app)
+        updates.attach(server)
+        return server
+
+
+def _caller(ctx: Any) -> str:
+    """The name of the token that the request came with (http.py has verified it); "" without tokens."""
+    user = getattr(ctx.request, "scope", {}).get("user")
+    return str(getattr(user, "display_name", "")) if getattr(user, "is_authenticated", False) else ""
+
+
+def _instructions(names: set[str]) -> str:
+    """When to use which tool, without the lines about tools that this server does not offer."""
+    lines = load_prompt("server_instructions").template.splitlines()
+    return "\n".join(line for line in lines if set(_TOOL_NAME.findall(line)) <= names)
 
 
 def main() -> None:
@@ -74,7 +115,7 @@ def main() -> None:
     serve(load())
 
 
-def serve(settings: Settings) -> None:
+def serve(settings: Settings, tools: str = "all", read_only: bool = False, compat: bool = False) -> None:
     """Serve over stdio until the client goes away. Ends the process: threads left behind must not keep it."""
     wire = take_stdio()
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
@@ -84,14 +125,14 @@ def serve(settings: Settings) -> None:
 
         from graphrag_mcp.app import App
 
-        server = build_server(App(settings), warm=True)
+        server = build_server(App(settings), tools, read_only, compat, warm=True)
         anyio.run(_serve, server, wire)
     except KeyboardInterrupt:
         status = 130
     except Exception as error:
         log.error("the server ended: %s", error, exc_info=error)
         status = 1
-    _last_moments()
+    last_moments(LAST_MOMENTS)
     # A thread may still be reading stdin or an abandoned search still run; nothing of it is waited for.
     logging.shutdown()
     os._exit(status)
@@ -129,8 +170,9 @@ def take_stdio() -> tuple[TextIOWrapper, TextIOWrapper]:
     )
 
 
-def _last_moments() -> None:
-    end = time.monotonic() + LAST_MOMENTS
+def last_moments(seconds: float) -> None:
+    """Let small jobs end that run in threads of this process."""
+    end = time.monotonic() + seconds
     for thread in threading.enumerate():
         if thread.name.startswith("job-"):
             thread.join(max(0.0, end - time.monotonic()))

@@ -24,8 +24,11 @@ from mcp import Client
 
 from graphrag_mcp import prompts
 from graphrag_mcp.app import App
+from graphrag_mcp.cli import COMMANDS
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import ENVIRONMENT, Settings, load
+from graphrag_mcp.store.schema import TABLES
+from graphrag_mcp.upkeep.export import SCHEMAS
 from tests.conftest import ROOT, SAMPLE, clean_environment
 
 DOCS = ROOT / "docs"
@@ -87,9 +90,18 @@ def test_json_and_toml_blocks_parse() -> None:
 
 
 def test_the_settings_file_of_the_docs_is_accepted(tmp_path: Path) -> None:
-    (path := tmp_path / "settings.toml").write_text(blocks(DOCS / "settings.md", "toml")[0], "utf-8")
-    settings = load({"GRAPHRAG_MCP_SETTINGS": str(path), "HOME": str(tmp_path)})
+    path = tmp_path / "settings.toml"
+
+    def loaded(block: str) -> Settings:
+        path.write_text(block, "utf-8")
+        return load({"GRAPHRAG_MCP_SETTINGS": str(path), "HOME": str(tmp_path)})
+
+    settings = loaded(blocks(DOCS / "settings.md", "toml")[0])
     assert (settings.home, settings.chunk_size) == (tmp_path / "indexes", 800)
+    assert (settings.chat_options, settings.claims_enabled) == ({"temperature": 0}, True)
+    assert settings.claims_entity_specs == ("person", "ship")
+    servers = [loaded(block) for block in blocks(DOCS / "models.md", "toml")]
+    assert len(servers) > 2 and all(one.chat_model and one.base_url.endswith("/v1") for one in servers)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -135,11 +147,12 @@ def test_every_setting_has_its_line_and_its_true_default() -> None:
     written = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", table, re.MULTILINE))
     fields = {field.name: field for field in dataclasses.fields(Settings)}
     assert list(written) == list(fields)
-    defaults = {name: field.default for name, field in fields.items() if name not in ("home", "roots")}
+    defaults = {name: getattr(Settings(), name) for name in fields if name not in ("home", "roots")}
     assert {name: written[name] for name in defaults} == {
         name: f"`{json.dumps(value)}`" for name, value in defaults.items()
     }
-    assert set(re.findall(r"^\| `(GRAPHRAG_MCP_\w+)`", text, re.MULTILINE)) == set(ENVIRONMENT)
+    variables = set(re.findall(r"^\| `([A-Z][A-Z_]+)`", text, re.MULTILINE))
+    assert variables == {*ENVIRONMENT, Settings().api_key_variable}
 
 
 def test_every_prompt_has_its_line_and_its_true_variables() -> None:
@@ -147,6 +160,42 @@ def test_every_prompt_has_its_line_and_its_true_variables() -> None:
     rows = re.findall(r"^\| \[(\w+)\.md\]\(\w+\.md\) \| .*? \| (.*?) \|$", text, re.MULTILINE)
     written = {name: set(re.findall(r"\$(\w+)", variables)) for name, variables in rows}
     assert written == {name: set(prompts.load(name).get_identifiers()) for name in prompts.names()}
+
+
+def test_every_question_to_a_model_has_its_line() -> None:
+    """How-it-works says which file asks what; a kind that nobody asks any more, or a new one, makes this fail."""
+    text = (DOCS / "how-it-works.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| `([\w/]+\.py)` \| .*? \|$", text, re.MULTILINE)
+    sources = {path.relative_to(ROOT / "graphrag_mcp").as_posix(): path.read_text("utf-8")
+               for path in (ROOT / "graphrag_mcp").rglob("*.py")}  # fmt: skip
+    kinds = set()
+    for kind, used, file in rows:
+        assert f'"{kind}"' in sources[file], (kind, file)
+        assert set(re.findall(r"`(\w+)`", used)) <= set(prompts.names()), kind
+        kinds.add(kind)
+    literal = re.compile(
+        r'\b(?:Ask|_asking)\(\s*"(\w+)"|\bkind(?:: str )?\s*=\s*"(\w+)",\s*folder|^KIND = "(\w+)"', re.MULTILINE
+    )
+    asked = {kind for source in sources.values() for found in literal.findall(source) for kind in found if kind}
+    assert kinds == asked and len(kinds) > 10
+
+
+def test_every_table_and_column_has_its_line() -> None:
+    text = (DOCS / "data.md").read_text("utf-8").partition("## Export")[0]
+    rows = re.findall(r"^\| `(\w+)` \| [^|]*? \| ([^|]*?) \|$", text, re.MULTILINE)
+    written = {table: [column.strip() for column in columns.split(",")] for table, columns in rows}
+    assert written == {table: [name for name in schema.names if name != "check"] for table, schema in TABLES.items()}
+    exported = (DOCS / "data.md").read_text("utf-8").partition("## Export")[2]
+    named = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|$", exported, re.MULTILINE))
+    assert {table: set(re.findall(r"\w+", columns)) for table, columns in named.items()} == {
+        table: set(schema.names) for table, schema in SCHEMAS.items()
+    }
+
+
+def test_every_command_is_in_the_readme() -> None:
+    text = (ROOT / "README.md").read_text("utf-8").partition("## The command line")[2].partition("\n## ")[0]
+    missing = [run.__name__ for run in COMMANDS if not re.search(rf"`{run.__name__}\b|graphrag-mcp {run.__name__}\b", text)]
+    assert missing == []
 
 
 def test_an_unknown_prompt_is_an_error_that_lists_the_known() -> None:

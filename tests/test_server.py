@@ -22,7 +22,7 @@ from tests.serving import Caller, connected, over_stdio
 
 NAMES = [
     "index_documents", "local_search", "global_search", "drift_search", "get_entity", "get_community_report", "drift_step",
-    "drift_finish", "search_text", "get_source", "graph_status", "cancel_job",
+    "drift_finish", "search_text", "get_source", "explore_graph", "graph_status", "cancel_job",
 ]  # fmt: skip
 DOCUMENTS = {
     "lighthouse.md": "# The Eddystone Lighthouse\n\nJohn Smeaton built the Eddystone Lighthouse in 1759 from dovetailed granite. "

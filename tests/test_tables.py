@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store.checks import check_values
+from graphrag_mcp.store.checks import check_values, seal
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import KEY, SCALAR, TABLES, VECTORS
-from graphrag_mcp.store.tables import Change, apply, compact, open_snapshot, seal
+from graphrag_mcp.store.tables import Change, apply, compact, open_snapshot
 
 PLAIN = [name for name in TABLES if name not in VECTORS.values()]  # vectors have a length that a model decides
 

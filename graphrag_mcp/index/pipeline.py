@@ -37,7 +37,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.manifest import FORMAT, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
-from graphrag_mcp.store.truth import live_documents
+from graphrag_mcp.store.truth import live_documents, tidy
 from graphrag_mcp.types import IndexRequest, IndexResult
 
 # A kill costs at most one batch of work. What is left joins the last batch when it is less than half of one more:
@@ -104,6 +104,8 @@ def _index(
             if cancelled():
                 raise Cancelled
             finish.communities(run, request.recluster)
+            if run.manifest is not None:
+                run.manifest = tidy(folder, run.manifest)
         except Cancelled:
             status = "cancelled"
             asker.stop()

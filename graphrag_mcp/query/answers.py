@@ -1,12 +1,11 @@
-"""The two ends of a DRIFT walk: questions that the graph proposes, and the answers ranked, merged and checked.
+"""The answers of a DRIFT walk: ranked, merged, their references checked against the index as it is now.
 
-Takes a snapshot and a `Walk`; gives follow-up questions about unexplored neighbours, and items for the final text
-with the references of every answer resolved. Opens no node and writes no event.
+Takes a snapshot and a `Walk`; gives items for the final text with the references of every answer resolved, and the
+ids among them that are gone. Opens no node and writes no event.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,11 +14,8 @@ from graphrag_mcp.pack import Item, citation, one_line
 from graphrag_mcp.query import context
 from graphrag_mcp.query.walk import Walk, near, words
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import is_cjk, normalise_name
 from graphrag_mcp.types import Citation
 
-QUESTIONS = 5
-HUB = 500  # an entity of more relationships proposes nothing: everything is its neighbour
 TABLES = {"t": "passages", "d": "documents", "e": "entities", "r": "relationships", "c": "reports"}
 _ALIAS = re.compile(r"(?<![A-Za-z0-9.])([tderc])(\d{1,9})(?:\.(\d{1,4}))?(?![A-Za-z0-9])")
 _BRACKETS = re.compile(r"[\[(（【][^\[\]()（）【】\n]{1,400}[\])）】]")
@@ -28,53 +24,6 @@ _BRACKETS = re.compile(r"[\[(（【][^\[\]()（）【】\n]{1,400}[\])）】]")
 def cited_aliases(answer: str) -> list[str]:
     """The short ids inside brackets of an answer, each once, in order."""
     return list(dict.fromkeys(match.group() for part in _BRACKETS.findall(answer) for match in _ALIAS.finditer(part)))
-
-
-# ---- questions -----------------------------------------------------------------------------------
-
-
-def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
-    """Questions about unexplored neighbours of the entities that the answer cites (or else was shown)."""
-    node = walk.graph.nodes[id]
-    if node["depth"] >= walk.header["depth"] or (node["status"] == "answered" and node["answer"] == answer):
-        return []
-    cited = cited_aliases(answer)
-    places = [alias for alias in cited if alias[0] == "t"] or node["context"][:4]
-    numbers = [int(alias[1:].partition(".")[0]) for alias in places]
-    held: dict[str, float] = {}
-    for ids in snapshot.by_key("passages", numbers, "n", ["entity_ids"])["entity_ids"].to_pylist():
-        for one in ids:
-            held[one] = held.get(one, 0.0) + 1.0
-    own = [int(alias[1:]) for alias in cited if alias[0] == "e"]
-    for one in snapshot.by_key("entities", own, "n", ["id"])["id"].to_pylist():
-        held[one] = held.get(one, 0.0) + 5.0
-    return _neighbour_questions(snapshot, walk, held, node["query"])
-
-
-def _neighbour_questions(snapshot: Snapshot, walk: Walk, held: Mapping[str, float], query: str) -> list[str]:
-    """From known entities (id -> how often cited) to their strongest neighbours that no question names yet."""
-    rows = snapshot.by_key("entities", sorted(held), "id", ["id", "title", "key", "degree"]).to_pylist()
-    rows.sort(key=lambda row: (-held[row["id"]] / (1 + math.log(1 + row["degree"])), row["id"]))
-    start = {row["id"]: row for row in rows[:8] if 0 < row["degree"] <= HUB}
-    if not start:
-        return []
-    listed = ", ".join(f"'{id}'" for id in start)
-    names = ["source_id", "target_id", "weight"]
-    links = snapshot.rows("relationships", f"source_id IN ({listed}) OR target_id IN ({listed})", names).to_pylist()
-    best: dict[str, tuple[float, str]] = {}
-    for link in sorted(links, key=lambda one: (-one["weight"], one["source_id"], one["target_id"])):
-        for here, there in ((link["source_id"], link["target_id"]), (link["target_id"], link["source_id"])):
-            if here in start and there not in held:
-                best.setdefault(there, (link["weight"], here))
-    asked = " | ".join(normalise_name(node["query"]) for _, node in walk.graph.nodes(data=True))
-    order = sorted(best, key=lambda id: (-best[id][0], id))[:40]
-    titles = snapshot.by_key("entities", order, "id", ["id", "title", "key"]).to_pylist()
-    form = "{0}与{1}有什么关系？" if any(is_cjk(ch) for ch in query) else "How is {0} connected with {1}?"
-    return [
-        form.format(one_line(row["title"], 80), one_line(start[best[row["id"]][1]]["title"], 80))
-        for row in titles
-        if row["key"] not in asked
-    ][:QUESTIONS]
 
 
 # ---- answers -------------------------------------------------------------------------------------

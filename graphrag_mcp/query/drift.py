@@ -19,7 +19,7 @@ from pathlib import Path
 from graphrag_mcp import prompts
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.pack import Item, Section, clamp_budget, compose, count_tokens, finish, one_line
-from graphrag_mcp.query import answers, context, global_
+from graphrag_mcp.query import answers, context, global_, proposals
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.walk import Walk, clean_query, read_follow_ups, read_score
 from graphrag_mcp.store import sessions
@@ -105,7 +105,7 @@ class Drift:
             notes.append("The score was not recorded: a score belongs to an answer, and none was given.")
         notes.append(self._unknown(answer))
         if answer and not queries:
-            queries = answers.propose(self.snapshot, walk, node_id, answer)
+            queries = proposals.propose(self.snapshot, walk, node_id, answer)
             if queries:
                 notes.append("No follow-ups were given, so the graph proposed some.")
         if not self._recorded(walk, node_id, answer, value, queries, pruned):

@@ -21,7 +21,7 @@ from graphrag_mcp import prompts
 from graphrag_mcp.ask import Answer as Given
 from graphrag_mcp.ask import Ask, Asker
 from graphrag_mcp.pack import Section, clamp_budget, count_tokens, fill, finish, one_line
-from graphrag_mcp.query import answers, context, fused, global_
+from graphrag_mcp.query import answers, context, fused, global_, proposals
 from graphrag_mcp.query.answer import (
     PLAIN,
     Meter,
@@ -162,7 +162,7 @@ def _primer(session: Drift, walk: Walk, asker: Asker, left: Callable[[], float],
     said = "\n\n".join(texts)
     shown = [f"c{row['n']}" for row in rows]
     walk = session.opened(walk.root, shown, sum(count_tokens(_content(row)) for row in rows))
-    queries = queries or tuple(answers.propose(snapshot, walk, walk.root, said))
+    queries = queries or tuple(proposals.propose(snapshot, walk, walk.root, said))
     score = round(sum(scores) / len(scores), 2) if scores else None
     session.record(walk.root, said, score, queries, by=given[0][2])
     return None

@@ -323,7 +323,8 @@ def _candidates(result: ExploreResult, asked: str, found: Sequence[Row], budget:
     result.state = "not_found"
     items = []
     for row in found:
-        data = {"id": f"e{row['n']}", "title": one_line(row["title"], 100), "type": row["type"], "degree": row["degree"]}
+        data = {"id": f"e{row['n']}", "title": one_line(row["title"], 100)}
+        data |= {"type": row["type"], "degree": row["degree"]}
         said = context.first_sentence(row["description"], 160)
         text = f"- [{data['id']}] {data['title']} ({row['type']}, {row['degree']} relationships): {said}"
         items.append(Item(data["id"], text, data=data))

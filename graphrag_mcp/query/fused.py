@@ -29,6 +29,7 @@ from graphrag_mcp.text import normalise_name, query_terms
 from graphrag_mcp.types import Mention, content_id
 
 CANDIDATES = 200  # passages that full text proposes, and as many by vector
+WEIGHTS = Weights()
 RERANKED = 50  # passages that a reranker reads
 QUERY_CHARACTERS, NAME_CHARACTERS = 20_000, 4_000  # of a very long query
 KEYWORDS = 20
@@ -56,7 +57,7 @@ class Retrieved:
 
 
 def retrieve(
-    snapshot: Snapshot, query: str, weights: Weights = Weights(), keywords: Sequence[str] = (), *,
+    snapshot: Snapshot, query: str, weights: Weights = WEIGHTS, keywords: Sequence[str] = (), *,
     vector: bytes | None = None, rerank: Rerank | None = None,
 ) -> Retrieved:  # fmt: skip
     """Rank passages for a question; none when no passage holds any of its words and there are no vectors.

@@ -143,13 +143,13 @@ def recorded(folder: Path, entries: Sequence[Entry]) -> tuple[Mapping[str, Files
     return _merged(str(folder / "files"), tuple((entry["file"], entry["sha256"]) for entry in entries))
 
 
-def spoiled(folder: Path, entries: Sequence[Entry], table: str) -> list[str]:
-    """Files of the table that are not what they were. Looks at each once a process, and not where they are too large
-    to be read for that; a reader asks, so what is not there is no fault: the writer may have removed it."""
+def spoiled(folder: Path, entries: Sequence[Entry], table: str, limit: int = LOOKED) -> list[str]:
+    """Files of the table that are not what they were. Looks at each once a process, and at none where there are more
+    than `limit` bytes to look at; a reader asks, so what is not there is no fault: the writer may have removed it."""
     known, _ = recorded(folder, entries)
     root = f"{folder}/tables/{table}.lance/"
     files = [(path, *value) for path, value in known.get(table, {}).items() if (root + path, *value) not in _seen]
-    if sum(size for _, size, _ in files) > LOOKED:
+    if sum(size for _, size, _ in files) > limit:
         return []
     wrong = []
     for path, size, sha256 in files:
@@ -173,7 +173,7 @@ def verify(folder: Path, entries: Sequence[Entry], tables: Mapping[str, int]) ->
 
 
 def _hint(root: Path, where: str, known: Files) -> Iterator[tuple[str, str]]:
-    """The newest version, as Lance notes it beside its versions; after a kill it may be behind what was not committed."""
+    """The newest version, as Lance notes it beside them; after a kill it may be behind what was not committed."""
     try:
         raw = (root / "_versions" / HINT).read_bytes()
         versions = {(1 << 64) - 1 - int(path.stem): path.name for path in (root / "_versions").glob("*.manifest")}

@@ -16,8 +16,9 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ def commit(folder: Path, manifest: Manifest) -> None:
         write_durably(folder / "generations" / f"{manifest.generation:08d}.json", raw)
         write_durably(folder / "manifest.json", raw)
         _prune(folder / "generations", manifest.generation)
-        if len(files) == 1:  # records were written together: now and then, so here is the place to look for what is left
+        if len(files) == 1:  # records were written together, which is now and then: the place to look for what is left
             for path in unnamed(folder):
                 path.unlink(missing_ok=True)
 
@@ -143,14 +144,24 @@ def unnamed(folder: Path) -> list[Path]:
     return [path for path in there if path.name not in named]
 
 
+def age_of_oldest(folder: Path, manifest: Manifest, table: str, versions: Sequence[Mapping[str, Any]]) -> timedelta:
+    """The age of the oldest of a table's {version, timestamp}s that a kept generation names."""
+    named = {kept.tables[table] for kept in [manifest, *generations(folder)] if table in kept.tables}
+    written = [item["timestamp"] for item in versions if item["version"] in named]
+    if len(written) < len(named):
+        return timedelta(days=36_500)  # nothing is old enough
+    return max(datetime.now() - min(written), timedelta(0))
+
+
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[None]:
     """What the system says of a disk that is full, failing or not ours, as an error with a next move."""
     try:
         yield
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # the latter is what LanceDB raises, with lines of its source
+        said = getattr(error, "strerror", None) or str(error).splitlines()[0][:300]
         raise GraphRAGError(
-            f"corpus {folder.name} cannot be written ({error.strerror or error})",
+            f"corpus {folder.name} cannot be written ({said})",
             "Free disk space or give this user the right to write there, then run it again; what was committed is kept",
         ) from error
 

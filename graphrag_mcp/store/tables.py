@@ -3,9 +3,10 @@
 Takes a corpus folder, a manifest and `pyarrow.Table`s; gives a `Snapshot` to read one generation, and new
 versions for the next one. The only file that imports lancedb. Knows no retrieval and no graph.
 
-Lance keeps no checksums, so rows carry one (`seal`), verified on rows that are served (`Snapshot.verified`).
-A Lance table is crash-safe by itself but not together with others: the manifest alone says which versions
-belong together, and what a crash left behind newer ones is rolled back before the next write.
+Lance keeps no checksums, so rows carry one, verified on rows that are served (`Snapshot.verified`), and a table's files
+are compared with their records when it is opened (checks.py). A Lance table is crash-safe by itself but not together
+with others: the manifest alone says which versions belong together, and what a crash left behind newer ones is rolled
+back before the next write.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,7 +27,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store.checks import BATCH, check_values, seal
+from graphrag_mcp.store.checks import BATCH, check_values, prepared, spoiled
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 
@@ -35,7 +36,6 @@ HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 25_
 FLAT = 60_000  # rows up to which vectors are compared one by one: 5 ms at 60,000 x 384; an index there took 40 s
 KEPT = 4_000  # rows remembered between searches, some 10 MB
 TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS = 256, 0.02, 64  # when `compact` acts
-_NEVER = timedelta(days=36_500)  # optimize() without an age would prune after 7 days
 _REPAIR = "Run graphrag-mcp doctor --repair"
 
 log = logging.getLogger(__name__)
@@ -62,8 +62,12 @@ class Snapshot:
     when the table itself cannot be read: on damaged files Lance raises anything, panics of its Rust code included.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest, hold: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self, folder: Path, manifest: Manifest, hold: Mapping[str, int] | None = None, examine: bool = False
+    ) -> None:
         self.folder, self.manifest = folder, manifest
+        self._examine = examine  # what is damaged is shown as well: for doctor
+        self._spoiled: set[str] = set()  # tables with damaged data, of which only rows that match are given
         self._limits = HELD if hold is None else hold
         self._handles: dict[str, Any] = {}
         self._opening = threading.Lock()
@@ -85,9 +89,8 @@ class Snapshot:
         handle = self._handle(table)
         if handle is None or (limit is not None and limit < 1):
             return _empty(table, columns)
-        query = handle.query().select(_names(table, columns))
-        query = query.where(where) if where else query
-        return self._run(table, query.limit(limit) if limit is not None else query)
+        query = handle.query().where(where) if where else handle.query()
+        return self._run(table, query.limit(limit) if limit is not None else query, _names(table, columns))
 
     def by_key(
         self, table: str, values: Sequence[str] | Sequence[int], key: str | None = None,
@@ -108,12 +111,11 @@ class Snapshot:
         names = _names(table, columns)
         read = names if key in names else [*names, key]
         if len(values) > 500 and len(values) * 20 > self.count(table):
-            query = handle.query().select(read)
-            parts = [batch.filter(pc.is_in(batch[key], wanted)) for batch in self._batches(table, query)]
-            found = pa.Table.from_batches(parts, pa.schema([TABLES[table].field(name) for name in read]))
+            parts: Iterable[pa.Table] = self.batches(table, read)
         else:
-            parts = [self._run(table, handle.query().select(read).where(where)) for where in in_lists(key, values)]
-            found = pa.concat_tables(parts)
+            parts = (self._run(table, handle.query().where(where), read) for where in in_lists(key, values))
+        kept = [part.filter(pc.is_in(part[key], wanted)) for part in parts]  # a damaged index finds others, too
+        found = pa.concat_tables(kept) if kept else _empty(table, read)
         order = pc.sort_indices(pc.index_in(found[key], wanted))  # stable
         return found.take(order).select(names)
 
@@ -129,14 +131,14 @@ class Snapshot:
         names = [name for name in _names(table, columns) if name != "_score"]
         held = self.held(table)  # then only the ranking is asked for, the rows are here
         query = handle.query().nearest_to_text(MatchQuery(" ".join(terms), FULL_TEXT[table]))
-        found = self._run(table, query.select([*(["id"] if held else names), "_score"]).limit(limit))
+        found = self._run(table, query.limit(limit), ["id"] if held else names, "_score")
         rows = self.by_key(table, found["id"].to_pylist(), "id", names, True) if held else None
         return found if rows is None else rows.append_column("_score", found["_score"])
 
     def nearest(self, table: str, vector: Any, limit: int) -> list[tuple[str, float]]:
         """(id, cosine similarity) of the rows of a vector table, by Lance's index where there is one, best first."""
         query = self._handle(table).query().nearest_to(vector).column("vector").distance_type("cosine")
-        found = self._run(table, query.nprobes(20).refine_factor(5).select(["id", "_distance"]).limit(limit))
+        found = self._run(table, query.nprobes(20).refine_factor(5).limit(limit), ["id"], "_distance")
         near = zip(found["id"].to_pylist(), found["_distance"].to_pylist(), strict=True)
         return [(id, round(1 - far, 6)) for id, far in near]
 
@@ -146,10 +148,14 @@ class Snapshot:
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """The whole table, at most BATCH rows at a time."""
-        handle = self._handle(table)
-        if handle is not None:
-            for batch in self._batches(table, handle.query().select(_names(table, columns))):
-                yield pa.Table.from_batches([batch])
+        handle, names = self._handle(table), _names(table, columns)
+        try:
+            query = handle.query().select(self._read(table, names)) if handle is not None else None
+            reader = _wait(query.to_batches(max_batch_length=BATCH)) if query is not None else None
+            while reader is not None and (batch := _wait(_next(reader))) is not None:
+                yield self._shown(table, pa.Table.from_batches([batch]), names)
+        except Exception as error:
+            raise self._failed(table, error) from error
 
     def verified(self, table: str, rows: pa.Table) -> pa.Table:
         """`rows` (all columns of the schema) without those whose check value is wrong; these are logged."""
@@ -190,25 +196,34 @@ class Snapshot:
             return None
         with self._opening:
             if table not in self._handles:
+                self._look_at_files(table)
                 try:
                     self._handles[table] = _wait(_connect(self.folder, reader=True).open_table(table, version=version))
                 except Exception as error:
                     raise self._failed(table, error) from error
             return self._handles[table]
 
-    def _run(self, table: str, query: Any) -> pa.Table:
-        try:
-            return _wait(query.to_arrow())
-        except Exception as error:
-            raise self._failed(table, error) from error
+    def _look_at_files(self, table: str) -> None:
+        """Damaged rows can be left out where rows have check values; an index, or a table without, cannot be used."""
+        for file in [] if self._examine else spoiled(self.folder, self.manifest.files, table):
+            log.warning("%s, %s", file, _REPAIR.lower())
+            if "check" not in TABLES[table].names or not file.startswith(f"{table}.lance/data/"):
+                raise self._failed(table, Damaged(file, _REPAIR))
+            self._spoiled.add(table)
 
-    def _batches(self, table: str, query: Any) -> Iterator[pa.RecordBatch]:
+    def _run(self, table: str, query: Any, names: Sequence[str], computed: str = "") -> pa.Table:
+        more = [computed] if computed else []
         try:
-            reader = _wait(query.to_batches(max_batch_length=BATCH))
-            while (batch := _wait(_next(reader))) is not None:
-                yield batch
+            found = _wait(query.select([*self._read(table, names), *more]).to_arrow())
         except Exception as error:
             raise self._failed(table, error) from error
+        return self._shown(table, found, [*names, *more])
+
+    def _read(self, table: str, names: Sequence[str]) -> list[str]:
+        return TABLES[table].names if table in self._spoiled else list(names)
+
+    def _shown(self, table: str, rows: pa.Table, names: Sequence[str]) -> pa.Table:
+        return self.verified(table, rows).select(list(names)) if table in self._spoiled else rows
 
     def _failed(self, table: str, error: Exception) -> Exception:
         current = manifests.read(self.folder)
@@ -221,6 +236,13 @@ def prepare(folder: Path) -> None:
     """Make the folder ready to be written. The first call of a process imports lancedb: 1 to 2 seconds of CPU."""
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     _connect(folder)
+
+
+def disconnect(folder: Path) -> None:
+    """Forget what is cached of the folder's tables: the next snapshot looks at the disk again."""
+    with _connecting:
+        for key in [key for key in _connections if key[0] == str(folder / "tables")]:
+            del _connections[key]
 
 
 def open_snapshot(folder: Path, manifest: Manifest | None = None) -> Snapshot:
@@ -239,14 +261,14 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
     """
     named = dict(manifest.tables) if manifest else {}
     (folder / "tables").mkdir(parents=True, exist_ok=True)
-    database = _connect(folder)
-    versions = dict(named)
+    database, versions = _connect(folder), dict(named)
     for name in sorted(changes):
-        rows = _prepared(name, changes[name].rows)
-        if name in named:
-            versions[name] = _change_table(database, name, named[name], changes[name].gone, rows)
-        elif rows is not None:  # what lies there under this name belongs to no generation
-            versions[name] = _fresh_table(database, name, [rows]).version
+        rows = prepared(name, changes[name].rows)
+        with manifests.writing(folder):
+            if name in named:
+                versions[name] = _change_table(database, name, named[name], changes[name].gone, rows)
+            elif rows is not None:  # what lies there under this name belongs to no generation
+                versions[name] = _fresh_table(database, name, [rows]).version
     return versions
 
 
@@ -256,27 +278,20 @@ def compact(folder: Path, manifest: Manifest, margin: float = 60.0) -> dict[str,
     Only for the holder of the writer's lock. Also frees the versions that are older, by `margin` seconds, than
     every version that a kept generation names: so what `manifest` names stays, whether or not a commit follows.
     """
-    database = _connect(folder)
-    versions = dict(manifest.tables)
+    database, versions = _connect(folder), dict(manifest.tables)
     for name, version in sorted(manifest.tables.items()):
         table = database.open_table(name, version=version)
         if not _worth_compacting(table, name):
             continue
-        age = _safe_age(folder, manifest, table, name) + timedelta(seconds=margin)
-        table = _writable(database, name, version)
-        table.optimize(cleanup_older_than=age)
-        versions[name] = table.version
+        if wrong := spoiled(folder, manifest.files, name, limit=1 << 60):  # else damage would be copied, and look sound
+            log.warning("%s; table %s is not compacted", wrong[0], name)
+            continue
+        age = manifests.age_of_oldest(folder, manifest, name, table.list_versions()) + timedelta(seconds=margin)
+        with manifests.writing(folder):
+            table = _writable(database, name, version)
+            table.optimize(cleanup_older_than=age)
+            versions[name] = table.version
     return versions if versions != manifest.tables else None
-
-
-def _prepared(name: str, rows: pa.Table | None) -> pa.Table | None:
-    if rows is None:
-        return None
-    rows = seal(name, rows)
-    for column in rows.column_names:
-        if rows[column].null_count:
-            raise ValueError(f"{name}.{column} has {rows[column].null_count} nulls; they are never stored")
-    return rows
 
 
 def _change_table(database: Any, name: str, version: int, gone: Sequence[str], rows: pa.Table | None) -> int:
@@ -306,10 +321,7 @@ def _change_table(database: Any, name: str, version: int, gone: Sequence[str], r
 def _fresh_table(database: Any, name: str, parts: Sequence[pa.Table]) -> Any:
     """Overwrite the table; its earlier versions stay readable. Indexed when it has rows."""
     rows = pa.concat_tables(parts) if parts else TABLES[name].empty_table()
-    try:
-        table = database.create_table(name, data=rows, mode="overwrite")
-    except Exception as error:
-        raise Damaged(f"table {name} cannot be written ({error})", _REPAIR) from error
+    table = database.create_table(name, data=rows, mode="overwrite")
     if rows.num_rows:
         _index(table, name)
     return table
@@ -348,16 +360,6 @@ def _worth_compacting(table: Any, name: str) -> bool:
     column = FULL_TEXT.get(name) or SCALAR[name][0]
     stats = table.index_stats(f"{column}_idx")
     return stats is not None and stats.num_unindexed_rows > max(TAIL_ROWS, TAIL_SHARE * table.count_rows())
-
-
-def _safe_age(folder: Path, manifest: Manifest, table: Any, name: str) -> timedelta:
-    """The age of the oldest version that a kept generation names."""
-    kept = [manifest, *manifests.generations(folder)]
-    named = {generation.tables[name] for generation in kept if name in generation.tables}
-    written = [item["timestamp"] for item in table.list_versions() if item["version"] in named]
-    if len(written) < len(named):
-        return _NEVER
-    return max(datetime.now() - min(written), timedelta(0))
 
 
 def _connect(folder: Path, reader: bool = False) -> Any:

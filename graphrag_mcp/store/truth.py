@@ -12,6 +12,7 @@ import datetime
 import hashlib
 import logging
 import os
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -171,12 +172,9 @@ def _merged(folder: Path, manifest: Manifest) -> list[dict[str, Any]] | None:
 
 
 def _first_alike(folder: Path, segments: Sequence[dict[str, Any]]) -> int:
-    """Where the newest segments begin of which none is more than twice what comes after it."""
-    first = len(segments) - 1
-    size = (folder / "truth" / segments[first]["file"]).stat().st_size
-    while first and (older := (folder / "truth" / segments[first - 1]["file"]).stat().st_size) <= 2 * size:
-        first, size = first - 1, size + older
-    return first
+    """The oldest segment that is at most twice as large as everything after it together."""
+    sizes = [(folder / "truth" / segment["file"]).stat().st_size for segment in segments]
+    return next(place for place, size in enumerate(sizes) if size <= 2 * sum(sizes[place + 1 :]) or place >= SEGMENTS)
 
 
 def _rows_of(
@@ -189,10 +187,11 @@ def _rows_of(
             continue
         with pq.ParquetFile(folder / "truth" / segment["file"], page_checksum_verification=True) as file:
             for batch in file.iter_batches(ROWS):
-                inside = [row - start for row in places if start <= row < start + batch.num_rows]
+                end = start + batch.num_rows
+                inside = [row - start for row in places[bisect_left(places, start) : bisect_left(places, end)]]
                 if inside:
                     yield pa.Table.from_batches([batch]).take(pa.array(inside, pa.int64())).cast(DOCUMENT_LOG)
-                start += batch.num_rows
+                start = end
 
 
 def _written(

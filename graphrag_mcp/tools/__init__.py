@@ -6,13 +6,14 @@ server.py know MCP.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 
-from graphrag_mcp.tools import drift, index, lookup, search
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.tools import drift, explore, index, lookup, search
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 # A synchronised folder's vanished files leave the index: it destroys, and a second call changes nothing more.
@@ -31,9 +32,41 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
     (drift.drift_finish, "DRIFT finish", READS),
     (search.search_text, "Search text", READS),
     (lookup.get_source, "Get sources", READS),
+    (explore.explore_graph, "Explore the graph", READS),
     (index.graph_status, "Graph status", READS),
     (index.cancel_job, "Cancel a job", RECORDS),
 )
+
+
+# What `--tools` leaves: to ask with, or to feed and tend an index with. "all" is every tool, in its order.
+SETS: dict[str, frozenset[str]] = {
+    "core": frozenset({
+        "index_documents", "local_search", "global_search", "drift_search", "get_entity", "get_community_report",
+        "drift_step", "drift_finish", "search_text", "get_source", "explore_graph", "graph_status",
+    }),
+    "index": frozenset({
+        "index_documents", "search_text", "get_entity", "get_source", "graph_status", "cancel_job", "remove_documents",
+        "edit_graph", "claim_work", "submit_work",
+    }),
+}  # fmt: skip
+
+
+def offered(tools: str = "all", read_only: bool = False, compat: bool = False) -> list[Tool]:
+    """The tools of one server, in the fixed order; `compat` adds the pair `search` and `fetch` at the end."""
+    if tools != "all" and tools not in SETS:
+        raise BadInput(f"there is no set of tools {tools!r}", f"Use one of all, {', '.join(SETS)}")
+    kept = [tool for tool in all_tools() if tools == "all" or tool.name in SETS[tools]]
+    if read_only:
+        kept = [tool for tool in kept if tool.annotations and tool.annotations.read_only_hint]
+        names = {tool.name for tool in kept}
+        kept = [tool for tool in kept if tool.name != "drift_finish" or "drift_search" in names]
+    return kept + (_pair() if compat else [])
+
+
+def _pair() -> Sequence[Tool]:
+    from graphrag_mcp.tools import compat
+
+    return [_tool(compat.search, "Search", READS), _tool(compat.fetch, "Fetch", READS)]
 
 
 def all_tools() -> list[Tool]:

@@ -64,11 +64,10 @@ async def search(query: Query, ctx: Ctx) -> Annotated[CallToolResult, Searched]:
         snapshot = app.snapshot(corpus)
         if not query.strip():
             raise BadInput("the query is empty", 'Ask something, e.g. search(query="who built it?")')
-        cited = local_search(snapshot, query, max_tokens=RESULTS_TOKENS).citations
-        found = [
-            Found(id=f"{corpus}/{one.id}", title=one.title or one.uri, url=_address(snapshot, corpus, one.id, one.document_id))
-            for one in cited
-        ]
+        found = []
+        for one in local_search(snapshot, query, max_tokens=RESULTS_TOKENS).citations:
+            url = _address(snapshot, corpus, one.id, one.document_id)
+            found.append(Found(id=f"{corpus}/{one.id}", title=one.title or one.uri, url=url))
         return _Carrier(body=Searched(results=found).model_dump())
 
     return _plain(await serve(ctx, "search", work, _Carrier(body=Searched().model_dump())))

@@ -1,0 +1,298 @@
+"""The server over streamable HTTP: one door in front of it that checks Host, Origin and token of every request.
+
+Takes settings, an address and the tokens of the environment; serves until SIGTERM or Ctrl-C. Without tokens only
+programs of this machine may come in, so another address is refused; with tokens each names the subject whose handles
+it may open. Tokens are kept as hashes in memory only. Knows no tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import ipaddress
+import logging
+import os
+import re
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.server import build_server, last_moments
+from graphrag_mcp.settings import Settings
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+    from graphrag_mcp.app import App
+
+HOST, PORT, PATH = "127.0.0.1", 8765, "/mcp"
+TOKENS = "GRAPHRAG_MCP_TOKENS"
+SHORTEST = 16  # characters of a token: what people make up by themselves is guessed
+GRACE = 8.0  # seconds for calls to finish after SIGTERM; containers are killed after 10
+SESSIONS = 1_000
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+Scope = MutableMapping[str, Any]
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Whose token it is, and its SHA-256."""
+
+    name: str
+    digest: bytes
+
+
+def serve(
+    settings: Settings, host: str = HOST, port: int = PORT, *, tools: str = "all", read_only: bool = False,
+    compat: bool = False, allow_hosts: Sequence[str] = (),
+) -> None:  # fmt: skip
+    """Serve until told to stop. Ends the process: threads left behind must not keep it."""
+    tokens = tokens_of(os.environ.pop(TOKENS, ""))  # taken out, so that no child process has them
+    names = allowed_names(host, allow_hosts, tokens)
+    listener = listening(host, port)
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    log.setLevel(logging.INFO)
+    status = 0
+    try:
+        from graphrag_mcp.app import App
+
+        app = App(settings)
+        server = build_server(app, tools, read_only, compat, warm=True)
+        who = f"{len(tokens)} tokens" if tokens else "no token, this machine only"
+        log.info("listening on %s (%s)", address_of(listener), who)
+        asyncio.run(_serve(Door(http_app(server), names, tokens), listener))
+    except KeyboardInterrupt:
+        status = 130
+    except Exception as error:
+        log.error("the server ended: %s", error, exc_info=error)
+        status = 1
+    last_moments(GRACE)
+    logging.shutdown()
+    os._exit(status)
+
+
+async def _serve(door: Door, listener: socket.socket) -> None:
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            door.end_streams()  # they would never end by themselves; calls may finish
+            await super().shutdown(sockets)
+
+    # uvicorn raises the signal again when it is done, which must not end the process before its last moments.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    config = uvicorn.Config(
+        door, log_config=None, access_log=False, lifespan="on", ws="none", server_header=False,
+        timeout_graceful_shutdown=int(GRACE), h11_max_incomplete_event_size=64_000,
+    )  # fmt: skip
+    await Server(config).serve(sockets=[listener])
+
+
+def http_app(server: MCPServer[Any]) -> Any:
+    """The ASGI application of a server: `/mcp`, and `/health`, which says nothing of what is indexed."""
+    from mcp.server.transport_security import TransportSecuritySettings
+    from starlette.responses import JSONResponse
+
+    @server.custom_route("/health", methods=["GET"])
+    async def health(_: Any) -> Any:
+        return JSONResponse({"status": "ok"})
+
+    # The door in front has checked Host and Origin, for every path and more strictly than the SDK's own check.
+    checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return server.streamable_http_app(streamable_http_path=PATH, transport_security=checked, max_sessions=SESSIONS)
+
+
+# ---- the door ---------------------------------------------------------------------------------------
+
+
+class Door:
+    """An ASGI application in front of another: refuses, or names the caller and passes on."""
+
+    def __init__(self, app: Any, names: Iterable[str], tokens: Sequence[Token] = ()) -> None:
+        self.app, self.names, self.tokens = app, frozenset(names), tuple(tokens)
+        self.streams: set[Any] = set()
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        refused = self.refusal(scope, headers)
+        if refused is not None:
+            await _refuse(send, *refused)
+        elif scope["method"] == "GET" or headers.get("mcp-method") == ["subscriptions/listen"]:
+            await self._stream(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def refusal(self, scope: Scope, headers: Mapping[str, list[str]]) -> tuple[int, str, str] | None:
+        """(status, what is wrong, WWW-Authenticate) for a request that may not come in; names the caller of others."""
+        hosts, origins = headers.get("host", []), headers.get("origin", [])
+        if len(hosts) != 1 or name_in(hosts[0]) not in self.names:
+            return 421, "this server does not answer to that Host. Start it with --allow-host NAME to change that.", ""
+        if len(origins) > 1 or any(origin_name(origin) not in self.names for origin in origins):
+            return 403, "pages of that Origin may not use this server. Start it with --allow-host NAME otherwise.", ""
+        if not self.tokens or scope["path"] == "/health":
+            return None
+        given = headers.get("authorization", [])
+        name = self.owner(given[0]) if len(given) == 1 else ""
+        if not name:
+            problem = ', error="invalid_token"' if given else ""
+            return 401, "a valid bearer token is needed. Ask the server's owner for one.", f"Bearer realm=graphrag-mcp{problem}"
+        scope["user"] = _user(name)
+        return None
+
+    def owner(self, authorization: str) -> str:
+        """Whose token it is, "" for nobody's; every token is compared, so time tells nothing."""
+        scheme, _, token = authorization.partition(" ")
+        digest = hashlib.sha256(token.strip().encode("latin-1", "replace")).digest()
+        found = ""
+        for known in self.tokens:
+            if hmac.compare_digest(known.digest, digest):
+                found = known.name
+        return found if scheme.lower() == "bearer" else ""
+
+    async def _stream(self, scope: Scope, receive: Any, send: Any) -> None:
+        """A response that goes on until one side leaves; `end_streams` ends it in good order."""
+        import anyio
+
+        started = ended = False
+
+        async def noting(message: MutableMapping[str, Any]) -> None:
+            nonlocal started, ended
+            started = started or message["type"] == "http.response.start"
+            ended = ended or (message["type"] == "http.response.body" and not message.get("more_body", False))
+            await send(message)
+
+        with anyio.CancelScope() as cancel:
+            self.streams.add(cancel)
+            try:
+                await self.app(scope, receive, noting)
+            finally:
+                self.streams.discard(cancel)
+        if cancel.cancelled_caught and not ended:
+            if not started:
+                await _refuse(send, 503, "the server is stopping. Try again later.")
+            else:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def end_streams(self) -> None:
+        for cancel in list(self.streams):
+            cancel.cancel()
+
+
+async def _refuse(send: Callable[..., Any], status: int, text: str, challenge: str = "") -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(text)).encode())]
+    if challenge:
+        headers.append((b"www-authenticate", challenge.encode("latin-1")))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": text.encode(), "more_body": False})
+
+
+def _user(name: str) -> Any:
+    """The SDK's authenticated user: its session manager lets nobody else into a session that this one opened."""
+    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+    from mcp.server.auth.provider import AccessToken
+
+    return AuthenticatedUser(AccessToken(token="", client_id=name, scopes=[], subject=name))
+
+
+def name_in(host: str) -> str:
+    """The name of a Host header without its port, lower case; "" when it is none."""
+    match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::\d{1,5})?", host)
+    return match[1].strip("[]").lower().removesuffix(".") if match else ""
+
+
+def origin_name(origin: str) -> str:
+    """The host of an Origin header; "" for `null` and everything that is no web page's."""
+    scheme, _, host = origin.partition("://")
+    return name_in(host) if scheme.lower() in ("http", "https") else ""
+
+
+# ---- what it is started with --------------------------------------------------------------------------
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The tokens in `name=token,name=token`. BadInput never repeats what stands there."""
+    found: list[Token] = []
+    for number, entry in enumerate((part.strip() for part in text.split(",")), 1):
+        if not entry:
+            continue
+        name, equals, token = entry.partition("=")
+        name, token = name.strip(), token.strip()
+        if not equals or not re.fullmatch(r"[A-Za-z0-9_.@-]{1,64}", name):
+            what = f"entry {number} of {TOKENS} has no name that can be used before its ="
+            raise BadInput(what, "Write name=token,name=token with names of letters, digits and _ . @ -")
+        if len(token) < SHORTEST or not re.fullmatch(r"[!-~]+", token):
+            what = f"the token of {name} in {TOKENS} is shorter than {SHORTEST} characters, or not plain ASCII"
+            raise BadInput(what, 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"')
+        digest = hashlib.sha256(token.encode("latin-1")).digest()
+        if any(hmac.compare_digest(known.digest, digest) and known.name != name for known in found):
+            raise BadInput(f"{name} has the same token as another name in {TOKENS}", "Give each name its own")
+        found.append(Token(name, digest))
+    return found
+
+
+def allowed_names(host: str, allow_hosts: Iterable[str], tokens: Sequence[Token]) -> set[str]:
+    """The names that a Host header may hold. BadInput for an address that others reach, without tokens."""
+    if not is_loopback(host) and not tokens:
+        raise BadInput(
+            f"on {host} anybody in the network could use this server, and no token is set",
+            f"Set {TOKENS}=name=token,... or leave --host at {HOST}",
+        )
+    names = {*LOOPBACK, *(allow.strip().strip("[]").lower() for allow in allow_hosts)} - {""}
+    if not is_loopback(host) and host not in ("0.0.0.0", "::", ""):
+        return names | {host.strip("[]").lower()}
+    return names if is_loopback(host) else names | _own_names()
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host.lower() == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _own_names() -> set[str]:
+    """What this machine is called and its addresses."""
+    name = socket.gethostname()
+    try:
+        found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(name, None)}
+    except OSError:
+        found = set()
+    return {name.lower(), *found}
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens there; port 0 takes a free one. BadInput when it cannot be had."""
+    where = HOST if host.lower() == "localhost" else host.strip("[]")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(where, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            if os.name != "nt":
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(512)
+        except OSError:
+            listener.close()
+            raise
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", "") or error
+        raise BadInput(f"{host}:{port} cannot be listened on ({reason})", "Choose another --port or --host") from error
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
