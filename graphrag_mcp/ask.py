@@ -35,7 +35,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 EMBED_CHARACTERS = 24_000  # of the texts of one embedding call together: some 6,000 tokens, which every server takes
 LATER = 10  # the priority of embeddings: they fill the pauses of the chat
-NO_MODEL, BUDGET, STOPPED = "no model", "budget", "stopped"
+NO_MODEL, BUDGET, STOPPED, FOR_AGENTS = "no model", "budget", "stopped", "waits for an agent (claim_work)"
 
 log = logging.getLogger(__name__)
 
@@ -134,6 +134,10 @@ class Asker:
         if kind not in self._has:
             self._has[kind] = self._book is not None and self._book.has(kind)
         return self._has[kind]
+
+    def leave_to_agents(self) -> None:
+        """Say of what nobody answers that it waits for an agent."""
+        self._off = FOR_AGENTS if self._off == NO_MODEL else self._off
 
     def answered(self, key: str) -> bool:
         """Does the book hold an answer to this question?"""

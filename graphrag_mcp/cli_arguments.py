@@ -45,6 +45,13 @@ def parser(runs: Sequence[Run]) -> argparse.ArgumentParser:
 def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("serve")
     add("--root", action="append", metavar="DIR", help="a folder that tools may index; repeat it for more")
+    add("--tools", choices=("all", "core", "index"), default="all", help="core: to ask with; index: to feed an index")
+    add("--read-only", action="store_true", help="without the tools that write")
+    add("--chatgpt", action="store_true", help="with the tools search and fetch, which some hosts ask for by name")
+    add("--http", action="store_true", help="over HTTP instead of stdin and stdout")
+    add("--host", default="127.0.0.1", help="the address to listen on; another than this needs GRAPHRAG_MCP_TOKENS")
+    add("--port", type=int, default=8765, metavar="N", help="the port; 0 takes a free one")
+    add("--allow-host", action="append", metavar="NAME", help="a name this server is reached by; repeat it for more")
     add = command("index")
     add("paths", nargs="*", metavar="PATH", help="folders and files")
     add("--remove-missing", action="store_true", help="let it remove more than half of a corpus of over 20 documents")

@@ -24,12 +24,19 @@ CHANGES = ("added", "changed", "removed", "unchanged")
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Speak MCP on stdin and stdout until the host hangs up."""
+    """Speak MCP on stdin and stdout until the host hangs up, or over HTTP."""
+    settings = settings_of(options, roots=[str(root) for root in options.root or ()] or None)
+    offer = {"tools": options.tools, "read_only": options.read_only, "compat": options.chatgpt}
+    if options.http:
+        from graphrag_mcp import http
+
+        http.serve(settings, options.host, options.port, **offer, allow_hosts=options.allow_host or ())
+        return 0
     from graphrag_mcp import server
 
     if sys.stdin.isatty():
         print("This terminal now speaks MCP, which is for a host. Ctrl-C, then: graphrag-mcp --help", file=sys.stderr)
-    server.serve(settings_of(options, roots=[str(root) for root in options.root or ()] or None))
+    server.serve(settings, **offer)
     return 0
 
 

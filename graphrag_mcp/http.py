@@ -28,8 +28,6 @@ from graphrag_mcp.settings import Settings
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-    from graphrag_mcp.app import App
-
 HOST, PORT, PATH = "127.0.0.1", 8765, "/mcp"
 TOKENS = "GRAPHRAG_MCP_TOKENS"
 SHORTEST = 16  # characters of a token: what people make up by themselves is guessed
@@ -67,7 +65,7 @@ def serve(
         server = build_server(app, tools, read_only, compat, warm=True)
         who = f"{len(tokens)} tokens" if tokens else "no token, this machine only"
         log.info("listening on %s (%s)", address_of(listener), who)
-        asyncio.run(_serve(Door(http_app(server), names, tokens), listener))
+        asyncio.run(_serve(http_app(server, names, tokens), listener))
     except KeyboardInterrupt:
         status = 130
     except Exception as error:
@@ -96,7 +94,7 @@ async def _serve(door: Door, listener: socket.socket) -> None:
     await Server(config).serve(sockets=[listener])
 
 
-def http_app(server: MCPServer[Any]) -> Any:
+def http_app(server: MCPServer[Any], names: Iterable[str] = LOOPBACK, tokens: Sequence[Token] = ()) -> Door:
     """The ASGI application of a server: `/mcp`, and `/health`, which says nothing of what is indexed."""
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.responses import JSONResponse
@@ -105,9 +103,16 @@ def http_app(server: MCPServer[Any]) -> Any:
     async def health(_: Any) -> Any:
         return JSONResponse({"status": "ok"})
 
-    # The door in front has checked Host and Origin, for every path and more strictly than the SDK's own check.
-    checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return server.streamable_http_app(streamable_http_path=PATH, transport_security=checked, max_sessions=SESSIONS)
+    names = frozenset(names)
+    hosts = [f"[{name}]" if ":" in name else name for name in sorted(names)]
+    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
+    # The SDK checks again what the door has checked for every path, and more strictly (it compares beginnings).
+    checked = TransportSecuritySettings(
+        enable_dns_rebinding_protection=True, allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
+        allowed_origins=[*origins, *(f"{origin}:*" for origin in origins)],
+    )  # fmt: skip
+    app = server.streamable_http_app(streamable_http_path=PATH, transport_security=checked, max_sessions=SESSIONS)
+    return Door(app, names, tokens)
 
 
 # ---- the door ---------------------------------------------------------------------------------------
@@ -147,8 +152,8 @@ class Door:
         given = headers.get("authorization", [])
         name = self.owner(given[0]) if len(given) == 1 else ""
         if not name:
-            problem = ', error="invalid_token"' if given else ""
-            return 401, "a valid bearer token is needed. Ask the server's owner for one.", f"Bearer realm=graphrag-mcp{problem}"
+            challenge = "Bearer realm=graphrag-mcp" + (', error="invalid_token"' if given else "")
+            return 401, "a valid bearer token is needed. Ask the server's owner for one.", challenge
         scope["user"] = _user(name)
         return None
 

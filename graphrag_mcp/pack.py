@@ -28,7 +28,6 @@ from graphrag_mcp.types import Citation, Result, SearchResult
 LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
 CHARACTERS = 48_000  # some hosts cut at 25,000 tokens: this many characters stay below in any script
 LEAST_TEXT = 8  # tokens of text below which a citation is not worth its place
-SHORT, PART = 3_000, 200  # in a short result the rest of the room, if so much, takes the beginning of a long item
 SMALL = 400  # tokens of a result below which accounts (coverage) go before words
 
 __all__ = [
@@ -134,12 +133,12 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
                 taken[section.name].append(item)
                 room, left, characters = room - price, left - price, characters - size
     cut = False
-    for section in order:
-        following = section.items[len(taken[section.name]) :][:1]
-        if following and (not any(taken.values()) or (section.name == first and budget <= SHORT and left >= PART)):
-            taken[section.name].append(shorten_item(following[0], left, characters))
-            cut = True
-            break
+    if not any(taken.values()):
+        for section in order:
+            if section.items:
+                taken[section.name].append(shorten_item(section.items[0], left, characters))
+                cut = True
+                break
     more = any(section.more or len(taken[section.name]) < len(section.items) for section in sections)
     return Page(taken, tuple(section.offset_after(len(taken[section.name])) for section in sections), more, cut)
 
@@ -169,7 +168,7 @@ def compose(
         result.next_cursor = cursor(page.offsets) if page.more else ""
         result.truncated = page.more or page.cut
         if page.cut and shown[0].id.startswith("t"):
-            result.next_call = f'get_source(ids=["{shown[-1].id}"])'  # the next page begins after what was cut
+            result.next_call = f'get_source(ids=["{shown[0].id}"])'  # the next page begins after what was cut
         tokens, characters = outgoing(result), size(result)[1]
         if tokens <= budget and characters <= CHARACTERS:
             result.tokens = size(result)[0]

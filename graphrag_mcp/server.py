@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 WARM_AFTER = 1.5  # seconds: hosts that never list tools are warmed too
 LAST_MOMENTS = 1.5  # seconds for small jobs to end after the client has gone; hosts kill after 2
 
-_TOOL_NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")  # every tool has an underscore in its name, no word of prose has
-
 log = logging.getLogger(__name__)
 
 
@@ -106,8 +104,11 @@ def _caller(ctx: Any) -> str:
 
 def _instructions(names: set[str]) -> str:
     """When to use which tool, without the lines about tools that this server does not offer."""
+    from graphrag_mcp.tools import TOOLS
+
+    absent = {function.__name__ for function, _, _ in TOOLS} - names
     lines = load_prompt("server_instructions").template.splitlines()
-    return "\n".join(line for line in lines if set(_TOOL_NAME.findall(line)) <= names)
+    return "\n".join(line for line in lines if absent.isdisjoint(re.findall(r"\w+", line)))
 
 
 def main() -> None:

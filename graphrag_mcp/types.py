@@ -240,3 +240,13 @@ class StatusResult(Result):
     pending: dict[str, int] = Field(default_factory=dict, description="what a model still has to answer, by kind")
     jobs: list[dict[str, Any]] = Field(default_factory=list)
     stale: list[str] = Field(default_factory=list)
+
+
+class WorkResult(Result):
+    corpus: str = ""
+    instructions: dict[str, str] = Field(default_factory=dict, description="by kind, once")
+    items: list[dict[str, Any]] = Field(default_factory=list, description="{work_id, kind, text}")
+    accepted: list[str] = Field(default_factory=list)
+    rejected: list[dict[str, str]] = Field(default_factory=list, description="{work_id, reason}")
+    remaining: dict[str, int] = Field(default_factory=dict, description="open questions by kind")
+    lease_seconds: int = 0

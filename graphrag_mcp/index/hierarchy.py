@@ -49,6 +49,7 @@ class Made:
     changes: dict[str, Change]
     counters: dict[str, int]
     degraded: dict[str, str]
+    written: set[str]  # communities whose reports are new
 
 
 def report(
@@ -68,7 +69,8 @@ def report(
     job = _Job(snapshot, tree, wanted, models, texts or {}, take)
     rows, replaced, degraded = _reports(job, kept, numbers)
     changes["reports"] = Change(gone=[*gone, *replaced], rows=to_table("reports", rows))
-    return Made(changes, {"communities": len(tree.communities), "reports": len(tree.communities)}, degraded)
+    counters = {"communities": len(tree.communities), "reports": len(tree.communities)}
+    return Made(changes, counters, degraded, {row["id"] for row in rows})
 
 
 def _communities(tree: Hierarchy, old: Mapping[str, Row], number: dict[str, int]) -> Change:
@@ -174,7 +176,7 @@ def _writing(
 ) -> Writing | None:
     """What a model needs to write the reports; None where none is to."""
     models = job.models
-    if models is None or models.reports is None or not models.asker.may_answer("report"):
+    if models is None or models.reports is None or not (models.agent or models.asker.may_answer("report")):
         return None
     types: dict[str, str] = {}
     told: dict[str, str] = {}

@@ -3,9 +3,9 @@
 Takes the request, the settings and what the index was made with; gives a `Models`: the asker and the parameters of
 every step that a model takes part in. Decides, asks nothing, and knows no row.
 
-Who reads the texts: method "fast" nobody; "llm" the configured model; "auto" the configured model, else whoever has
-read them before (their answers are in the book), else nobody. So an index made with a model stays one when the model
-is switched off, and nothing that was paid for is thrown away.
+Who reads the texts: method "fast" nobody; "llm" the configured model; "agent" the calling agent (index/work.py);
+"auto" the configured model, else whoever has read them before (their answers are in the book), else nobody. So an
+index made with a model stays one when the model is switched off, and nothing that was paid for is thrown away.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Models:
     describe: DescribeParams | None = None
     reports: ReportPrompt | None = None
     embedding: str = ""
+    agent: bool = False  # what nobody answers is left open for an agent
 
     @property
     def reader(self) -> Reader:
@@ -61,7 +62,7 @@ class Models:
             "claims": self.claims.fingerprint if self.claims else "",
             "descriptions": _print(self.describe.template.template, self.describe.language) if self.describe else "",
             "reports": self.reports.fingerprint if self.reports else "",
-            "embedding": self.embedding,
+            "embedding": self.embedding, "agent": self.agent,
         }
 
 
@@ -69,22 +70,25 @@ def choose(method: str, settings: Settings, manifest: Manifest | None, folder: P
     """Raises BadInput for a method that cannot be had."""
     settings = with_tuned(settings, folder)
     before = manifest.parameters if manifest else {}
-    if method == "agent":
-        raise BadInput("method 'agent' is not in this release", "Use method 'auto'")
     if method == "llm" and not asker.model:
         raise BadInput(
             "method 'llm' needs a chat model and none is configured",
             "Set GRAPHRAG_MCP_CHAT_MODEL (and OPENAI_BASE_URL for a local server), or use method 'auto'",
         )
     read_before = before.get("extraction", KEYLESS) != KEYLESS
-    reads = method == "llm" or (method == "auto" and (read_before or asker.may_answer("extract")))
+    reads = method in ("llm", "agent") or (method == "auto" and (read_before or asker.may_answer("extract")))
+    agent = method == "agent" or (method == "auto" and not asker.model and bool(before.get("agent")))
     embedding = asker.embedding_model if method != "fast" else ""
     if not reads:
         return Models(asker, settings, embedding=embedding)
+    if agent:  # an agent is asked once about a text
+        settings = replace(settings, gleanings="0")
+        asker.leave_to_agents()
     return Models(
         asker, settings, extract_params(settings, folder),
         claim_params(settings, folder) if settings.claims_enabled else None,
         DescribeParams(load("describe", folder), settings.output_language), report_prompt(settings, folder), embedding,
+        agent,
     )  # fmt: skip
 
 

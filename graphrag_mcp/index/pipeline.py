@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp import extract
-from graphrag_mcp.ask import Asker, open_asker
+from graphrag_mcp.ask import Asker, key_of, open_asker
 from graphrag_mcp.errors import Busy
 from graphrag_mcp.index import commits, finish, models
 from graphrag_mcp.index import estimate as estimating
@@ -33,6 +33,7 @@ from graphrag_mcp.index.model_units import begin
 from graphrag_mcp.index.models import Models
 from graphrag_mcp.index.plan import Edit, Plan
 from graphrag_mcp.index.vectors import Vectors
+from graphrag_mcp.seams import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.manifest import FORMAT, Manifest, read, writer_lock
@@ -239,11 +240,25 @@ def _open_units(run: Run) -> set[str]:
     """Uris of documents with text units that a model may read now and could not before; fills `run.redo`."""
     if run.manifest is None or "pending" not in run.manifest.tables or not run.models.extract:
         return set()
-    if run.models.asker.on:
-        for row in run.snapshot().rows("pending").to_pylist():
-            if row["kind"] in ("extract", "claims"):
-                run.redo.setdefault(row["uri"], set()).add(row["subject"])
+    rows = run.snapshot().rows("pending").to_pylist()
+    open_ = {row["subject"]: row["uri"] for row in rows if row["kind"] in ("extract", "claims")}
+    if not run.models.asker.on:
+        open_ = {unit: open_[unit] for unit in _answered(run, sorted(open_))}
+    for unit, uri in open_.items():
+        run.redo.setdefault(uri, set()).add(unit)
     return set(run.redo)
+
+
+def _answered(run: Run, units: list[str]) -> Iterator[str]:
+    """Those of the units about which the book holds an answer by now: an agent has read them."""
+    models = run.models
+    if not (models.asker.may_answer("extract") or models.asker.may_answer("claims")):
+        return
+    for start in range(0, len(units), 500):
+        for row in run.snapshot().by_key("text_units", units[start : start + 500], "id", ["id", "text"]).to_pylist():
+            asked = [one.prompt(row["text"]) for one in (models.extract, models.claims) if one is not None]
+            if any(models.asker.answered(key_of((Message("user", prompt),), None)) for prompt in asked):
+                yield row["id"]
 
 
 def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int], rederive: bool) -> None:

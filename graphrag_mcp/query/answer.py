@@ -57,6 +57,7 @@ class Wish:
     general_knowledge: bool = False
     on_text: Callable[[str], None] | None = None
     seconds: float = 0.0
+    history: str = ""  # the block of earlier turns, first in the context
 
     def form(self) -> str:
         """The caller's wishes as lines of the prompt."""
@@ -112,7 +113,7 @@ async def answer(
 ) -> Answered:  # fmt: skip
     """Ask for free text over numbered rows. `names`: the rows' local ids -> the ids to show."""
     text = prompts.load(prompt, folder).substitute(
-        context=data(rows), question=data(query), form=wish.form(), knowledge=wish.knowledge(), words=words
+        context=data("\n\n".join(filter(None, [wish.history, rows]))), question=data(query), form=wish.form(), knowledge=wish.knowledge(), words=words
     )
     ask = Ask(kind, (Message("user", text),), read_answer, lambda: "")
     reply = await asked(asker, ask, streamed(names, wish.on_text) if wish.on_text else None)
@@ -161,7 +162,7 @@ def with_answer(
     """As `pack.compose`, with an answer from what would have been shown. The answer comes first in the budget too."""
     if asker is None or not asker.may_answer("answer"):
         note(result, NO_MODEL)
-        return compose(result, sections, budget, cursor)
+        return compose(result, sections, budget, cursor, intro=wish.history)
     page = fill(sections, max(budget, READ_TOKENS))
     items = [item for section in sections for item in page.taken[section.name]]
     names: dict[str, str] = {}
@@ -173,10 +174,11 @@ def with_answer(
     result.usage = meter.usage()
     if given is None:
         unfinished(result)
-        return compose(result, sections, budget, cursor)
+        return compose(result, sections, budget, cursor, intro=wish.history)
     if not given.by:
+        result.state = "failed"
         note(result, failed(given.reason))
-        return compose(result, sections, budget, cursor)
+        return compose(result, sections, budget, cursor, intro=wish.history)
     return answered(result, given, sections, budget, cursor, snapshot=snapshot, shown=items)
 
 
@@ -301,8 +303,10 @@ def cited_places(snapshot: Snapshot, cited: Iterable[str], shown: Sequence[Item]
     known = {one.id: one for item in shown for one in item.citations()}
     wanted = [alias for alias in cited if alias[0] == "t"]
     numbers = sorted({int(alias[1:].partition(".")[0]) for alias in wanted if alias not in known})
-    for row in context.numbered(snapshot, "passages", numbers):
-        place = citation(row)
+    rows = context.numbered(snapshot, "passages", numbers)
+    documents = context.document_aliases(snapshot, [row["document_id"] for row in rows])
+    for row in rows:
+        place = citation(row, document=documents.get(row["document_id"], ""))
         known.setdefault(place.id, place)
     whole = [int(alias[1:]) for alias in wanted if alias not in known and "." not in alias]
     ids = snapshot.by_key("text_units", whole, "n", ["id"])["id"].to_pylist() if whole else []

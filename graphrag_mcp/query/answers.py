@@ -76,14 +76,19 @@ def references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Ci
     return known, gone
 
 
-def _item(node: Mapping[str, Any], others: Sequence[str], known: Mapping[str, Citation], gone: set[str]) -> Item:
-    """One answer under its question, with ids that are gone marked as such."""
+def marked(answer: str, gone: set[str]) -> str:
+    """The answer with what it cites and the index no longer has marked as gone."""
 
-    def marked(part: re.Match[str]) -> str:
+    def mark(part: re.Match[str]) -> str:
         return _ALIAS.sub(lambda one: one.group() + (" (gone)" if one.group() in gone else ""), part.group())
 
+    return _BRACKETS.sub(mark, answer)
+
+
+def _item(node: Mapping[str, Any], others: Sequence[str], known: Mapping[str, Citation], gone: set[str]) -> Item:
+    """One answer under its question, with ids that are gone marked as such."""
     score = "no score" if node["score"] is None else f"score {node['score']:g}"
-    lines = [f"### {one_line(node['query'], 300)} ({score})", _BRACKETS.sub(marked, node["answer"])]
+    lines = [f"### {one_line(node['query'], 300)} ({score})", marked(node["answer"], gone)]
     aliases = cited_aliases(node["answer"])
     if others:
         lines.append(f"Also answers: {'; '.join(one_line(other, 200) for other in others)}")

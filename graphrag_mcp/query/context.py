@@ -61,16 +61,16 @@ def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
     return {id: held[id] for id in wanted if id in held}
 
 
-def entity_items(found: Sequence[Row], detailed: bool) -> list[Item]:
-    """One line per entity: a bullet, or `id|entity|description|number of relationships`."""
+def entity_items(found: Sequence[Row], detailed: bool, described: bool = True) -> list[Item]:
+    """One line per entity: a bullet, described or not, or `id|entity|description|number of relationships`."""
     items = []
     for row in found:
         alias = f"e{row['n']}"
         if detailed:
             text = columns(alias, row["title"], one_line(row["description"], 600), row["degree"])
         else:
-            said = first_sentence(row["description"], 160)
-            text = f"- [{alias}] {one_line(row['title'], 100)} ({row['type']}): {said}"
+            said = f": {first_sentence(row['description'], 160)}" if described else ""
+            text = f"- [{alias}] {one_line(row['title'], 100)} ({row['type']}){said}"
         items.append(Item(alias, text, None, "Entities"))
     return items
 
@@ -94,6 +94,17 @@ def relationship_items(found: Sequence[Row], titles: Mapping[str, str], links: M
         description = one_line(row["description"], 300)
         text = columns(f"r{row['n']}", *names, description, f"{row['weight']:g}", links.get(row["id"], 0))
         items.append(Item(f"r{row['n']}", text, None, "Relationships"))
+    return items
+
+
+def claim_items(found: Sequence[Row]) -> list[Item]:
+    """`id|entity|object|status|start_date|end_date|description`."""
+    items = []
+    for row in found:
+        dates = row["start_date"], row["end_date"]
+        said = one_line(row["description"], 300)
+        text = columns(f"k{row['n']}", row["subject"], row["object"], row["status"], *dates, said)
+        items.append(Item(f"k{row['n']}", text, None, "Claims"))
     return items
 
 

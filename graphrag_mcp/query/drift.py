@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,6 +33,7 @@ SESSION_TOKENS = 6_000  # of context per node of the budget, over the whole sess
 FOLLOW_UPS = 5  # kept of one answer
 PRIMER_FOLLOW_UPS = 10  # kept of the first, which opens the walk
 ANSWER_CHARACTERS = 20_000
+KEEP_DAYS = 30  # a session that nobody touched for so long is forgotten
 PRIMER_SHARES = {"Reports": 0.6, "Sources": 0.4}
 STEP_SHARES = {"Sources": 0.9, "Reports": 0.1}
 
@@ -66,7 +68,7 @@ class Drift:
             raise BadInput("the query is empty", 'Ask something, e.g. drift_search(query="How did A come to B?")')
         walk = Walk(sessions.read(self.path))
         if walk.header:
-            return walk
+            return self._own(walk)
         limits = {
             "depth": _within(depth, DEPTH), "breadth": _within(breadth, BREADTH),
             "max_nodes": _within(max_nodes, NODES),
@@ -140,7 +142,7 @@ class Drift:
         walk = self.walk()
         result = self.state(walk, DriftResult(session_id=self.id), shown=3)
         result.done = self.over(walk)
-        notes = [note, self._moved(walk)]
+        notes = [note, self.moved(walk)]
         query = walk.header["query"]
         items, gone = answers.ranked_items(self.snapshot, walk)
         if not items:
@@ -165,6 +167,14 @@ class Drift:
         walk = Walk(sessions.read(self.path))
         if not walk.header:
             raise NotFound(f"there is no session {self.id[:60]!r}", 'Start one with drift_search(query="...")')
+        return self._own(walk)
+
+    def _own(self, walk: Walk) -> Walk:
+        """Ids mean nothing in another corpus than the one that a session began in."""
+        began, here = walk.header["corpus"], self.snapshot.manifest.corpus
+        if began != here:
+            what = f"session {self.id[:60]} belongs to corpus {began!r}, not to {here!r}"
+            raise BadInput(what, f"Open it with corpus {began!r}, or start another with drift_search(query=...)")
         return walk
 
     # ---- opening a node --------------------------------------------------------------------------
@@ -214,7 +224,7 @@ class Drift:
         result.citations = found.citations
         result.truncated = found.truncated
         result.next_call = self._call(id)
-        result.hint = " ".join(filter(None, [*notes, self._moved(walk)]))
+        result.hint = " ".join(filter(None, [*notes, self.moved(walk)]))
         if found.state == "not_found":
             nothing = "Nothing was found for this question; prune it or answer that it is not known."
             result.hint = f"{result.hint} {nothing}".strip()
@@ -266,7 +276,7 @@ class Drift:
             ids = walk.frontier() or walk.with_status("open")
             result.text = f"Recorded. {result.answered} answered, {len(walk.frontier())} to open:\n{walk.to_markdown()}"
             result.next_call = f'drift_step(session_id="{self.id}", node_id="{ids[0]}")'
-        result.hint = " ".join(filter(None, [*notes, self._moved(walk)]))
+        result.hint = " ".join(filter(None, [*notes, self.moved(walk)]))
         return finish(result, budget)
 
     def over(self, walk: Walk) -> bool:
@@ -296,7 +306,7 @@ class Drift:
     def _call(self, id: str) -> str:
         return f'drift_step(session_id="{self.id}", node_id="{id}", answer="...", score=0-100, follow_ups=["..."])'
 
-    def _moved(self, walk: Walk) -> str:
+    def moved(self, walk: Walk) -> str:
         then, now = walk.header["generation"], self.snapshot.manifest.generation
         return "" if then == now else f"The index has changed since this session began (generation {then} to {now})."
 
@@ -329,6 +339,15 @@ class Drift:
         return asked and all(walk.graph.nodes[one]["status"] in ("pruned", "answered") for one in pruned)
 
 
+def forget_old(folder: Path) -> int:
+    """Remove the journals of sessions that nobody touched for 30 days; how many went."""
+    old = time.time() - KEEP_DAYS * 86_400
+    gone = [path for path in folder.glob("*.jsonl") if path.stat().st_mtime < old]
+    for path in gone:
+        path.unlink(missing_ok=True)
+    return len(gone)
+
+
 def _within(value: object, limits: tuple[int, int, int]) -> int:
     default, least, most = limits
     try:
@@ -339,10 +358,12 @@ def _within(value: object, limits: tuple[int, int, int]) -> int:
 
 
 def _listed(value: object) -> list[str]:
-    """Ids as a list, from a list, a JSON list or words."""
-    if isinstance(value, str):
+    """Ids as a list, from a list, a JSON list or words, also inside of a list."""
+    if isinstance(value, list | tuple):
+        return [id for one in value for id in _listed(one)]
+    if isinstance(value, str) and value.strip().startswith("["):
         try:
-            value = json.loads(value) if value.strip().startswith("[") else re.split(r"[\s,;]+", value)
+            return _listed(json.loads(value))
         except ValueError:
-            value = re.findall(r"[0-9a-f]{6,12}", str(value))
-    return [str(one) for one in value if str(one).strip()] if isinstance(value, list | tuple) else []
+            return re.findall(r"[0-9a-f]{6,12}", value)
+    return [one for one in re.split(r"[\s,;]+", str(value or "")) if one]

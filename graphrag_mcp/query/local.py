@@ -1,7 +1,7 @@
-"""Local search: the passages that answer a question, with the entities, relationships and reports around them.
+"""Local search: the passages that answer a question, with the entities, relationships, claims and reports around them.
 
 Takes a snapshot, a question and a budget; gives a `SearchResult` whose text is ready for a model to read and
-whose citations stand in the order of the fused ranking. An empty question gives an overview. Knows no model: an
+whose citations stand in the order of the fused ranking. An empty question gives an overview. Knows no chat model: an
 answer, where one is wanted, is added by query/answer.py to what was found.
 """
 
@@ -10,121 +10,189 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.extract import extract
-from graphrag_mcp.pack import Item, Section, clamp_budget, compose, finish, read_cursor, write_cursor
-from graphrag_mcp.query import context, fused
+from graphrag_mcp.pack import Item, Section, clamp_budget, compose, finish, outgoing, read_cursor, write_cursor
+from graphrag_mcp.query import context, fused, modes
 from graphrag_mcp.query.fused import Retrieved
+from graphrag_mcp.query.overview import missing, not_found, overview
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.types import SearchResult
 
 if TYPE_CHECKING:
     from graphrag_mcp.ask import Asker
     from graphrag_mcp.query.answer import Meter
+    from graphrag_mcp.query.filters import Filters
 
 DEFAULT_TOKENS = 6_000
-ENTITIES = 10
 RELATIONSHIPS_PER_ENTITY = 10
 REPORTS = 10
 HUB = 500  # an entity of more relationships adds none from outside the selection
-SMALL, SMALL_SOURCES = 3_000, 0.8  # with so few tokens text counts most
+SMALL, SMALL_SOURCES = 3_000, 0.8  # with so few tokens text counts most; entities are then named, not described
+LISTED = 20  # candidates of one kind that the detailed format lists
+ORDER = ("Sources", "Entities", "Relationships", "Claims", "Reports")  # of offsets in a cursor, and of concise blocks
+DETAILED = ("Reports", "Entities", "Relationships", "Claims", "Sources")
 HEADERS = {
     "Reports": "id|title|occurrence weight|content|rank",
     "Entities": "id|entity|description|number of relationships",
     "Relationships": "id|source|target|description|weight|links",
+    "Claims": "id|entity|object|status|start_date|end_date|description",
 }
 
 
 def local_search(
     snapshot: Snapshot, query: str, *, max_tokens: int = DEFAULT_TOKENS, response_format: str = "concise",
     cursor: str = "", shares: Mapping[str, float] | None = None, keywords: Sequence[str] = (),
-    asker: Asker | None = None, answer: bool = False, response_type: str = "", instructions: str = "",
-    general_knowledge: bool = False, on_text: Callable[[str], None] | None = None, seconds: float = 0.0,
+    filters: Sequence[str] = (), min_rating: float = 0.0, history: Sequence[str] = (), explain: bool = False,
+    mode: str = "local", asker: Asker | None = None, answer: bool = False, response_type: str = "",
+    instructions: str = "", general_knowledge: bool = False, on_text: Callable[[str], None] | None = None,
+    seconds: float = 0.0,
 ) -> SearchResult:  # fmt: skip
     """Cited context for a question, and with `answer` what a model makes of it.
 
     `shares` of the budget by section replace the usual ones (at most 1 in all). `keywords` are looked for beside the
-    question. `seconds`: how long to wait for the model, 0 for as long as it takes; a later page has no answer.
+    question. `asker` embeds the question where it can, and is asked for no words without `answer`. `mode`: local and
+    fused are the whole, hybrid leaves out plain text, basic is ten passages. `seconds`: how long to wait for the
+    model, 0 for as long as it takes; a later page has no answer.
     """
     began = time.monotonic()
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
-    nothing = context.empty_corpus(snapshot, "local")
+    if mode not in modes.MODES:
+        raise BadInput(f"there is no search mode {mode[:40]!r}", f"Use one of {', '.join(modes.MODES)}")
+    nothing = context.empty_corpus(snapshot, mode)
     if nothing is not None:
         return finish(nothing, budget)
     query = query.strip()
     meter = None
+    turns, keywords = _with_history(history, query, keywords)
     if answer and query and asker is not None and not keywords:
         meter, keywords = _model_keywords(asker, snapshot, query, seconds)
-    asked = f"local|{response_format}|{sorted((shares or {}).items())}|{query}" + "".join(f"|{one}" for one in keywords)
-    generation = snapshot.manifest.generation
-    offsets = read_cursor(cursor, generation, asked, 4)
+    settings = (response_format, mode, explain, sorted((shares or {}).items()), [*filters, min_rating], [*keywords])
+    asked, generation = f"{mode}|{query}|{settings}|{turns}", snapshot.manifest.generation
+    offsets = read_cursor(cursor, generation, asked, len(ORDER))
     if offsets is None:
-        return finish(context.stale(snapshot, "local"), budget)
-    if not query:
+        return finish(context.stale(snapshot, mode), budget)
+    kept, snapshot = narrowed(snapshot, filters, min_rating)
+    if not query and not (kept and kept.first):
         return overview(snapshot, budget, note)
-    found = fused.retrieve(snapshot, query, keywords=keywords)
+    vector, unembedded = modes.vector_of(asker, snapshot, query)
+    found = modes.find(snapshot, query, mode=mode, keywords=keywords, filters=kept, vector=vector)
     if not found.passages:
-        return not_found(snapshot, query, found, budget, note)
-    result = SearchResult(mode="local", corpus=snapshot.manifest.corpus, coverage=dict(found.considered))
+        return not_found(snapshot, query, found, budget, note, kept)
+    result = SearchResult(mode=mode, corpus=snapshot.manifest.corpus, coverage=dict(found.considered))
     long = context.query_length_note(query, fused.QUERY_CHARACTERS)
-    result.hint = " ".join(filter(None, [note, long, missing(found)]))
+    result.hint = " ".join(filter(None, [note, long, unembedded, missing(found)]))
     detailed = response_format == "detailed"
-    sections = sections_of(snapshot, found, budget, detailed, offsets, shares)
+    sections = sections_of(
+        snapshot, found, budget, detailed, offsets, shares, filters=kept, explain=explain, mode=mode
+    )
+    before = _block(turns, budget) if not cursor.strip() else ""
 
     def page(after: tuple[int, ...]) -> str:
-        return write_cursor(generation, asked, after if detailed else after[::-1])
+        reached = {section.name: offset for section, offset in zip(sections, after, strict=True)}
+        return write_cursor(generation, asked, [reached.get(name, 0) for name in ORDER])
 
-    if not answer or cursor.strip():
-        return compose(result, sections, budget, page)
+    if not answer or not query or cursor.strip():
+        if detailed and mode != "basic":
+            return _with_candidates(result, sections, budget, page, before, snapshot, found, kept)
+        return compose(result, sections, budget, page, intro=before)
     from graphrag_mcp.query.answer import Wish, with_answer
 
     left = max(seconds - (time.monotonic() - began), 0.05) if seconds else 0.0
-    wish = Wish(response_type, instructions, general_knowledge, on_text, left)
+    wish = Wish(response_type, instructions, general_knowledge, on_text, left, before)
     return with_answer(
         result, sections, budget, page, snapshot=snapshot, query=query, asker=asker, wish=wish, meter=meter
     )
 
 
+def narrowed(snapshot: Snapshot, filters: Sequence[str], min_rating: float = 0.0) -> tuple[Filters | None, Snapshot]:
+    """The filters as read, and the snapshot that proposes only what passes."""
+    if not filters and min_rating <= 0:
+        return None, snapshot
+    from graphrag_mcp.query.filters import Narrowed, read
+
+    kept = read(snapshot, filters, min_rating)
+    return kept, Narrowed(snapshot, kept) if kept is not None else snapshot
+
+
+def _with_history(
+    history: Sequence[str], query: str, keywords: Sequence[str]
+) -> tuple[list[str], Sequence[str]]:
+    """The user turns, and the keywords with the names that earlier turns add."""
+    if not history:
+        return [], keywords
+    from graphrag_mcp.query import history as earlier
+
+    turns = earlier.user_turns(history)
+    return turns, [*keywords, *earlier.keywords(turns, query)] if query else keywords
+
+
+def _block(turns: Sequence[str], budget: int) -> str:
+    if not turns:
+        return ""
+    from graphrag_mcp.query import history as earlier
+
+    return earlier.block(turns, budget)
+
+
+# ---- sections ----------------------------------------------------------------------------------
+
+
 def sections_of(
-    snapshot: Snapshot, found: Retrieved, budget: int, detailed: bool = False, offsets: Sequence[int] = (0, 0, 0, 0),
-    shares: Mapping[str, float] | None = None,
+    snapshot: Snapshot, found: Retrieved, budget: int, detailed: bool = False,
+    offsets: Sequence[int] = (0,) * len(ORDER), shares: Mapping[str, float] | None = None, *,
+    filters: Filters | None = None, explain: bool = False, mode: str = "local",
 ) -> list[Section]:  # fmt: skip
-    """Reports, Entities, Relationships, Sources, in the order of reading; concise begins with the sources."""
+    """Sources, entities, relationships, claims and reports in the order of reading; concise begins with the sources."""
     share = dict(shares) if shares else _shares(budget, detailed)
-    start = offsets[3]
-    stop = start + max(8, budget // 130)  # a citation alone costs nearly as much
-    wanted = [(one.id, one.score) for one in found.passages[start:stop]]
-    sources, places = context.passage_items(snapshot, wanted)
-    chosen = [found.rows[one.id] for one in fused.entities(snapshot, found)[:ENTITIES]]
-    reports = _reports(snapshot, chosen) if share.get("Reports") else []
-    relationships = _relationships(snapshot, chosen) if detailed else []
-    entities = context.entity_items(chosen, detailed)
-    parts = [  # offsets in a cursor stand in this order
-        Section("Reports", reports[offsets[0] :], share.get("Reports", 0.0), offsets[0], HEADERS["Reports"]),
-        Section(
-            "Entities", entities[offsets[1] :], share.get("Entities", 0.0), offsets[1],
-            HEADERS["Entities"] if detailed else "", greedy=detailed,
-        ),
-        Section(
-            "Relationships", relationships[offsets[2] :], share.get("Relationships", 0.0), offsets[2],
-            HEADERS["Relationships"],
-        ),
-        Section(
-            "Sources", sources, share.get("Sources", 0.0), start, places=[start + place for place in places],
-            more=stop < len(found.passages),
-        ),
-    ]  # fmt: skip
-    return parts if detailed else parts[::-1]
+    parts = {"Sources": _sources(snapshot, found, offsets[0], budget, share.get("Sources", 0.0), explain)}
+    if mode != "basic":
+        chosen = modes.chosen(snapshot, found, filters)[: modes.ENTITIES]
+        claims = _claims(snapshot, chosen) if "claims" in snapshot.manifest.tables else []
+        listed = {
+            "Entities": context.entity_items(chosen, detailed, budget > SMALL),
+            "Relationships": _relationships(snapshot, chosen, filters) if detailed else [],
+            "Claims": claims,
+            "Reports": _reports(snapshot, chosen) if share.get("Reports") else [],
+        }
+        if explain:
+            listed = _explained(snapshot, found, listed, chosen, filters)
+        for at, name in enumerate(ORDER[1:], 1):
+            header = HEADERS[name] if detailed or name != "Entities" else ""
+            items = listed[name][offsets[at] :]
+            greedy = detailed or name not in ("Entities", "Claims")
+            parts[name] = Section(name, items, share.get(name, 0.0), offsets[at], header, greedy=greedy)
+    return [parts[name] for name in (DETAILED if detailed else ORDER) if name in parts]
 
 
 def _shares(budget: int, detailed: bool) -> dict[str, float]:
-    """Reports 0.15, text 0.5, the rest for entities and relationships; what one does not use goes to the text."""
+    """Reports 0.15, text 0.5, the rest for entities, relationships and claims; what one does not use goes to the
+    text."""
     if budget <= SMALL:
-        small = {"Sources": SMALL_SOURCES, "Entities": 0.1, "Relationships": 0.05}
+        small = {"Sources": SMALL_SOURCES, "Entities": 0.05, "Relationships": 0.05, "Claims": 0.05}
         return small | {"Reports": 0.05} if detailed else small
-    usual = {"Sources": 0.5, "Entities": 0.15, "Relationships": 0.2}
+    usual = {"Sources": 0.5, "Entities": 0.15, "Relationships": 0.15, "Claims": 0.05}
     return usual | {"Reports": 0.15} if detailed else usual
+
+
+def _sources(
+    snapshot: Snapshot, found: Retrieved, start: int, budget: int, share: float, explain: bool
+) -> Section:
+    """The passages of the ranking from `start` on, as many as could fit."""
+    stop = start + max(8, budget // 90)  # a citation alone costs nearly as much
+    window = found.passages[start:stop]
+    items, places = context.passage_items(snapshot, [(one.id, one.score) for one in window])
+    if explain:
+        from graphrag_mcp.query import why
+
+        said = why.of_passages(snapshot, found, [one.id for one in window])
+        items = [why.explained(item, said[window[at].id]) for item, at in zip(items, places, strict=True)]
+    return Section(
+        "Sources", items, share, start, places=[start + place for place in places], more=stop < len(found.passages)
+    )
 
 
 def _reports(snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]]) -> list[Item]:
@@ -138,10 +206,13 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]]) -> list[It
     most = max((row["n_text_units"] for row in light), default=0) or 1
     occurrence = {row["id"]: row["n_text_units"] / most for row in light}
     found = context.rows(snapshot, "reports", [row["id"] for row in light[:REPORTS]])
-    return context.report_items(snapshot, found, occurrence)
+    items = context.report_items(snapshot, found, occurrence)
+    return [replace(item, score=held[row["id"]]) for item, row in zip(items, found, strict=True)]
 
 
-def _relationships(snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]]) -> list[Item]:
+def _relationships(
+    snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]], filters: Filters | None = None
+) -> list[Item]:
     """All relationships between chosen entities; then outward ones, by how many chosen ones they link, by weight."""
     inside = {row["id"] for row in chosen}
     names = ["id", "source_id", "target_id", "weight"]
@@ -151,6 +222,8 @@ def _relationships(snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]]) -> l
     if open_ids:
         where += f" OR source_id IN ({some}) OR target_id IN ({some})"
     light = snapshot.rows("relationships", where, names).to_pylist() if chosen else []
+    if filters is not None and filters.without:
+        light = [row for row in light if filters.without.isdisjoint((row["source_id"], row["target_id"]))]
     links: Counter[str] = Counter()
     for row in light:
         links.update(end for end in (row["source_id"], row["target_id"]) if end not in inside)
@@ -167,6 +240,65 @@ def _relationships(snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]]) -> l
     return context.relationship_items(found, named, linked)
 
 
+def _claims(snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]]) -> list[Item]:
+    """What is claimed about the chosen entities, in their order; then what names them as its object."""
+    ids = [row["id"] for row in chosen]
+    listed: dict[str, None] = {}
+    for column in ("subject_id", "object_id"):
+        listed |= dict.fromkeys(snapshot.by_key("claims", ids, column, ["id", column])["id"].to_pylist())
+    return context.claim_items(context.rows(snapshot, "claims", list(listed)))
+
+
+def _explained(
+    snapshot: Snapshot, found: Retrieved, listed: Mapping[str, list[Item]], chosen: Sequence[Mapping[str, Any]],
+    filters: Filters | None,
+) -> dict[str, list[Item]]:  # fmt: skip
+    """Every item with why it is there; sources have theirs already."""
+    from graphrag_mcp.query import why
+
+    first = [row["id"] for row in filters.first] if filters else []
+    scored = fused.entities(snapshot, found, modes.ENTITIES * modes.OVERSAMPLED) if found.terms else []
+    said = why.of_entities(scored, first)
+    entities = [
+        why.explained(item, said.get(row["id"], "refilled after others were left out"))
+        for item, row in zip(listed["Entities"], chosen, strict=True)
+    ]
+    relationships = [
+        why.explained(item, f"outside, linked to {links} chosen entities" if links else "joins two chosen entities")
+        for item in listed["Relationships"] for links in [int(item.text.rpartition("|")[2])]
+    ]  # fmt: skip
+    reports = [why.explained(item, f"holds {item.score:g} of the chosen entities") for item in listed["Reports"]]
+    claims = [why.explained(item, "about a chosen entity") for item in listed["Claims"]]
+    return {"Entities": entities, "Relationships": relationships, "Claims": claims, "Reports": reports}
+
+
+def _with_candidates(
+    result: SearchResult, sections: Sequence[Section], budget: int, page: Callable[[tuple[int, ...]], str],
+    before: str, snapshot: Snapshot, found: Retrieved, filters: Filters | None,
+) -> SearchResult:  # fmt: skip
+    """As `pack.compose`, with the list of what was considered, each marked as in the context or not."""
+    entities = [f"e{row['n']}" for row in modes.chosen(snapshot, found, filters)]
+    window = [(one.id, one.score) for one in found.passages[:LISTED]]
+    sources = [item.id for item in context.passage_items(snapshot, window)[0]]
+    wanted = [*entities[:LISTED], *sources] if budget > SMALL else []
+    room = 12 * len(wanted) + 30 * bool(wanted)
+    result = compose(result, sections, budget - room, page, intro=before)
+    shown = {item.id for section in sections for item in section.items if _stands(item.id, result.text)}
+    result.candidates = [{"id": id, "in_context": id in shown} for id in wanted]
+    block = [", ".join(id for id in wanted if (id in shown) is inside) or "none" for inside in (True, False)]
+    text = result.text
+    if wanted:
+        result.text = f"{text}\n\n## Candidates\nin context: {block[0]}\nnot in context: {block[1]}"
+    if outgoing(result) > budget:
+        result.text, result.candidates = text, []
+    return finish(result, budget)
+
+
+def _stands(id: str, text: str) -> bool:
+    """Does the item with this id stand in the text, at the head of its line?"""
+    return any(mark in text for mark in (f"\n{id}|", f"\n[{id}] ", f"\n- [{id}] "))
+
+
 def _listed(ids: Sequence[str]) -> str:
     return ", ".join(f"'{id}'" for id in ids)
 
@@ -178,60 +310,3 @@ def _model_keywords(asker: Asker, snapshot: Snapshot, query: str, seconds: float
     meter = Meter(asker)
     named = any(mention.strong for mention in extract(query[: fused.NAME_CHARACTERS]))
     return meter, () if named else keywords_of(asker, query, snapshot.folder, seconds)
-
-
-# ---- nothing to rank ---------------------------------------------------------------------------
-
-
-def missing(found: Retrieved) -> str:
-    """Names of the question none of whose words occur anywhere: an agent should know before it trusts the context."""
-    if not found.unknown:
-        return ""
-    absent = [mention.form for mention in found.names if mention.strong and _absent(mention.form, found)]
-    if not absent:
-        return ""
-    return f"Nowhere in this corpus: {', '.join(repr(form) for form in dict.fromkeys(absent[:5]))}."
-
-
-def _absent(form: str, found: Retrieved) -> bool:
-    words = fused.query_terms(form)
-    return bool(words) and not any(word in found.terms for word in words)
-
-
-def not_found(snapshot: Snapshot, query: str, found: Retrieved, budget: int, note: str) -> SearchResult:
-    """An honest nothing: what was searched, the nearest names, another tool."""
-    counters = snapshot.manifest.counters
-    result = SearchResult(state="not_found", mode="local", corpus=snapshot.manifest.corpus, coverage={"passages": 0})
-    searched = f"{counters.get('passages', 0)} passages and {counters.get('entities', 0)} entities"
-    near: dict[str, Mapping[str, Any]] = {}
-    wanted = dict.fromkeys([*(mention.form for mention in found.names), query[:100], *query[:200].split()])
-    for name in [name for name in wanted if len(name) > 1][:8]:
-        near.update((row["id"], row) for row in context.nearest_names(snapshot, name, 3))
-    result.text = f"No word of this question occurs in the {searched} of corpus {snapshot.manifest.corpus}."
-    if near:
-        result.text += f"\nNearest names: {context.named_list(list(near.values())[:5])}."
-    advice = "Try a name from above with get_entity." if near else "Try global_search for what the corpus is about."
-    result.hint = " ".join(filter(None, [note, advice]))
-    return finish(result, budget)
-
-
-def overview(snapshot: Snapshot, budget: int, note: str) -> SearchResult:
-    """What the corpus is about: its most connected entities and its highest ranked reports."""
-    entities = snapshot.rows("entities", "", ["id", "degree"]).to_pylist()
-    entities.sort(key=lambda row: (-row["degree"], row["id"]))
-    reports = snapshot.rows("reports", "", ["id", "rank", "level", "n_text_units"]).to_pylist()
-    reports.sort(key=lambda row: (row["level"], -row["rank"], -row["n_text_units"], row["id"]))
-    most = max((row["n_text_units"] for row in reports), default=0) or 1
-    found = context.rows(snapshot, "reports", [row["id"] for row in reports[:REPORTS]])
-    items = context.report_items(snapshot, found, {row["id"]: row["n_text_units"] / most for row in reports})
-    central = context.entity_items(context.rows(snapshot, "entities", [row["id"] for row in entities[:20]]), False)
-    counters = snapshot.manifest.counters
-    counted = {name: counters.get(name, 0) for name in ("documents", "passages", "entities", "relationships")}
-    coverage = {**counted, "reports": len(reports)}
-    result = SearchResult(mode="overview", corpus=snapshot.manifest.corpus, coverage=coverage)
-    result.hint = " ".join(filter(None, [note, "The question was empty; this is an overview. Ask with query=..."]))
-    sections = [Section("Entities", central, 0.4), Section("Reports", items, 0.6, header=HEADERS["Reports"])]
-    said = ", ".join(f"{value} {name}" for name, value in counted.items())
-    result = compose(result, sections, budget, lambda _: "", intro=f"Corpus {result.corpus}: {said}.", first="Reports")
-    result.communities = [item.id for item in items if f"\n{item.id}|" in result.text]
-    return finish(result, budget)

@@ -17,12 +17,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from graphrag_mcp.lexicon import LANGUAGES
 from graphrag_mcp.names import language
 from graphrag_mcp.pack import one_line
 from graphrag_mcp.query.answers import cited_aliases
 from graphrag_mcp.query.walk import Walk
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import is_cjk, normalise_name, stop_word, terms
+from graphrag_mcp.text import is_cjk, normalise_name
 
 Row = dict[str, Any]
 QUESTIONS = 5
@@ -30,6 +31,7 @@ FROM_ONE = 2  # questions that begin at the same entity
 HUB = 500  # an entity of more relationships proposes nothing: everything is its neighbour
 STARTS, LOOKED_AT = 12, 60  # entities that proposals begin at, neighbours that are read
 SHOWN, MENTIONED = 0.7, 0.3  # how new a neighbour is that stands in cited text, or in an answer
+FOREIGN = 0.5  # what a name in another script than the question's is worth: often the translation of a known one
 # {there}: the neighbour, {here}: what the answer was about, {topic}: what their relationship is about.
 FORMS: dict[str, dict[str, str]] = {
     "en": {
@@ -43,7 +45,7 @@ FORMS: dict[str, dict[str, str]] = {
         "and": " and ",
     },
     "zh": {
-        "person": "{there}与{here}有什么关系，做了什么{topic}？",
+        "person": "{there}为{here}做了什么{topic}？",
         "organization": "{there}对{here}起了什么作用{topic}？",
         "location": "在{there}发生了哪些与{here}有关的事{topic}？",
         "event": "{there}给{here}带来了什么变化{topic}？",
@@ -59,7 +61,8 @@ KINDS = {
     "geo": "location", "city": "location", "country": "location", "people": "person", "time": "date", "year": "date",
     "accident": "event", "meeting": "event", "war": "event",
 }  # fmt: skip
-_WORD = re.compile(r"[^\W\d_]{4,40}")
+GRAMMAR = LANGUAGES["en"] | frozenset("since while until during within between about after before".split())
+_WORD = re.compile(r"[^\W\d_]{5,40}")
 
 
 def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
@@ -71,15 +74,18 @@ def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
     rows = snapshot.by_key("entities", sorted(held), "id", ["id", "title", "key", "degree"]).to_pylist()
     rows.sort(key=lambda row: (-held[row["id"]] / (1 + math.log(1 + row["degree"])), row["id"]))
     start = {row["id"]: row for row in rows[:STARTS] if 0 < row["degree"] <= HUB}
-    best = _neighbours(snapshot, start)
+    best = {id: one for id, one in _neighbours(snapshot, start).items() if one["here"] in start}
     names = ["id", "title", "key", "type", "degree"]
     there = {row["id"]: row for row in snapshot.by_key("entities", list(best), "id", names).to_pylist()}
     asked = " | ".join(normalise_name(node["query"]) for _, node in walk.graph.nodes(data=True))
     said = " | ".join(normalise_name(text) for text in (answer, *(n["answer"] for _, n in walk.graph.nodes(data=True))))
     worth: dict[str, float] = {}
     for one, row in there.items():
-        if not _names(asked, row["key"]):
+        here = start[best[one]["here"]]
+        one_name = _names(row["key"], here["key"]) or _names(here["key"], row["key"])
+        if not one_name and not _names(asked, row["key"]):
             new = MENTIONED if _names(said, row["key"]) else SHOWN if one in held else 1.0
+            new *= 1.0 if _foreign(row["title"]) == _foreign(walk.header["query"]) else FOREIGN
             worth[one] = new * best[one]["weight"] / (1 + math.log(max(row["degree"], 1)))
     spread: Counter[str] = Counter()
     chosen: list[str] = []
@@ -119,7 +125,7 @@ def _held(snapshot: Snapshot, answer: str, context: Sequence[str]) -> dict[str, 
 
 
 def _neighbours(snapshot: Snapshot, start: Mapping[str, Row]) -> dict[str, Row]:
-    """The strongest neighbours: id -> its best relationship {id, weight, here}; of a pair, the weaker is asked about."""
+    """The strongest neighbours: id -> its best relationship {id, weight, here}, from the more cited of a pair."""
     if not start:
         return {}
     listed = ", ".join(f"'{id}'" for id in start)
@@ -139,6 +145,10 @@ def _names(text: str, key: str) -> bool:
     if not key.isascii():
         return key in text
     return re.search(rf"(?<![a-z0-9]){re.escape(key)}(?![a-z0-9])", text) is not None
+
+
+def _foreign(text: str) -> bool:
+    return any(is_cjk(ch) for ch in text)
 
 
 # ---- words ---------------------------------------------------------------------------------------
@@ -162,6 +172,6 @@ def _topic(link: Row, *titles: str) -> list[str]:
         found = Counter(word for word in _WORD.findall(text) if word.islower() and word.isascii())
         kept = [
             word for word, count in found.most_common(8)
-            if count > 1 and word not in names and (bare := terms(word)) and not stop_word(bare[0])
+            if count > 1 and word not in names and word not in GRAMMAR
         ]  # fmt: skip
     return kept[:2]

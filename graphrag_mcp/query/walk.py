@@ -256,8 +256,17 @@ def read_score(value: object) -> tuple[float | None, str]:
 
 
 def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:
-    """At most `most` questions, and a sentence when more were sent. Lists, lines of text and {query: ...} all do."""
-    value = value.splitlines() if isinstance(value, str) else value
+    """At most `most` questions, and a sentence when more were sent.
+
+    Lists, JSON, lines of text, {query: ...} and one list under any name all do.
+    """
+    if isinstance(value, str):
+        try:
+            value = json.loads(value) if value.lstrip()[:1] in ("[", "{") else value.splitlines()
+        except ValueError:
+            value = value.splitlines()
+    if isinstance(value, Mapping):
+        value = next((one for one in value.values() if isinstance(one, list)), [value])
     found: Iterable[object] = value if isinstance(value, list | tuple) else ()
     queries: list[str] = []
     for one in found:

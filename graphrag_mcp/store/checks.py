@@ -123,7 +123,7 @@ def record(
     A known file is never hashed again, so a bit that flips later is not taken for right.
     """
     known, broken = recorded(folder, entries) if now else ({}, [])
-    merge = len(entries) >= RECORDS and not broken
+    merge = not broken and (len(entries) >= RECORDS or not before.keys() <= now.keys())
     fresh: dict[str, Files] = {}
     for name in sorted(now):
         old = known.get(name, {}) if name in before else {}
@@ -215,12 +215,18 @@ def _record(path: str, sha256: str) -> dict[str, Any]:
 
 def _paths(root: Path, known: Files) -> Iterator[str]:
     """The files of a table. An index's folder is written before its version is, so a known one holds nothing new."""
-    indexes = {path.split("/", 2)[1] for path in known if path.startswith("_indices/")}
-    for folder in ("_deletions", "_indices", "_transactions", "_versions", "data"):
-        for at, folders, names in os.walk(root / folder):
-            folders[:] = sorted(name for name in folders if name not in indexes)
-            inside = Path(at).relative_to(root).as_posix()
-            yield from (f"{inside}/{name}" for name in sorted(names) if name != HINT)
+    indexes = {path[: path.index("/", 9)] for path in known if path.startswith("_indices/")}
+    flat = ["_deletions", "_transactions", "_versions", "data"]
+    for folder in [*flat, *(f"_indices/{name}" for name in _names(root / "_indices"))]:
+        if folder not in indexes:
+            yield from (f"{folder}/{name}" for name in _names(root / folder) if name != HINT)
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
 
 
 def _measured(path: str, folder: Path, table: str) -> tuple[int, str]:

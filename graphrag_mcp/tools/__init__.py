@@ -13,7 +13,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.tools import drift, explore, index, lookup, search
+from graphrag_mcp.tools import drift, explore, index, lookup, search, work
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 # A synchronised folder's vanished files leave the index: it destroys, and a second call changes nothing more.
@@ -35,6 +35,8 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
     (explore.explore_graph, "Explore the graph", READS),
     (index.graph_status, "Graph status", READS),
     (index.cancel_job, "Cancel a job", RECORDS),
+    (work.claim_work, "Claim work", STARTS),
+    (work.submit_work, "Submit work", RECORDS),
 )
 
 

@@ -54,9 +54,7 @@ def _values(app: App, target: str, name: str, value: str, said: Mapping[str, str
         if name == "session_id":
             return _matching(_sessions(app), value)
         kind = "entity" if name == "entity" else next((kind for kind in LETTER if f"/{kind}/" in target), "")
-        if not kind:
-            return []
-        return _ids(app, said.get("corpus", ""), kind, value.strip())
+        return _ids(app, said.get("corpus", ""), kind, value.strip()) if kind and name in ("id", "entity") else []
     except (GraphRAGError, OSError):
         return []
 

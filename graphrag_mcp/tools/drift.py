@@ -74,6 +74,11 @@ Auto = Annotated[Flag, Field(
 Reduce = Annotated[Flag, Field(
     description="true: the server's model joins the answers", validation_alias=names("reduce", "join"),
 )]
+Form = Annotated[
+    Literal["answers", "tree", "json", "mermaid"], BeforeValidator(lambda value: as_word(value) or "answers"),
+    WithJsonSchema({"type": "string", "enum": ["answers", "tree", "json", "mermaid"]}),
+    Field(description="or the whole graph of questions", validation_alias=names("format", "form", "view", "as")),
+]
 OpenNext = Annotated[Text, Field(
     description='Node to open next; empty: the best; "none": none',
     validation_alias=names("open_next", "next", "next_node"),
@@ -95,8 +100,9 @@ async def drift_search(
     name = f"drift-{secrets.token_hex(6)}"
 
     def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.drift import Drift
+        from graphrag_mcp.query.drift import Drift, forget_old
 
+        forget_old(app.drift_path(name).parent)
         if mode == "auto":
             from graphrag_mcp.query import drift_auto
             from graphrag_mcp.query.answer import Wish
@@ -137,7 +143,7 @@ async def drift_step(
 
 
 async def drift_finish(
-    session_id: SessionId, ctx: Ctx, reduce: Reduce = False, max_tokens: Budget6000 = 6000
+    session_id: SessionId, ctx: Ctx, reduce: Reduce = False, format: Form = "answers", max_tokens: Budget6000 = 6000,
 ) -> Annotated[CallToolResult, DriftResult]:
     """The answers of a DRIFT session, ranked and cited, to write the final answer from. The session stays open."""
     inner, whole = budgets(max_tokens, 6000)
@@ -145,6 +151,10 @@ async def drift_finish(
 
     def work(app: App) -> Result:
         session, corpus = _session(app, session_id)
+        if format != "answers":
+            from graphrag_mcp.query.drift_export import view
+
+            return view(session, format, max_tokens=inner)
         if reduce:
             from graphrag_mcp.query import drift_auto
 

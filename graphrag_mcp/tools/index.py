@@ -35,9 +35,10 @@ Paths = Annotated[Strings, Field(
     description="Folders or files, absolute or relative to the project",
     validation_alias=names("paths", "path", "folder", "folders", "files", "file", "directory", "dir"),
 )]
-Method = Annotated[Literal["auto", "fast", "llm"], BeforeValidator(lambda value: as_word(value) or "auto"), Field(
-    description="auto: with the server's model if it has one; fast: without",
-)]
+Method = Annotated[
+    Literal["auto", "fast", "llm", "agent"], BeforeValidator(lambda value: as_word(value) or "auto"),
+    Field(description="auto: with the server's model if it has one; fast: without; agent: you read them (claim_work)"),
+]
 RemoveMissing = Annotated[Flag, Field(
     description="Allow one call to remove over half of the corpus because its files are gone",
     validation_alias=names("remove_missing", "delete_missing", "prune"),

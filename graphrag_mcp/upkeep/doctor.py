@@ -1,15 +1,17 @@
 """Doctor: looks at everything on disk and says what is wrong, and what would repair it.
 
-Takes a corpus folder; gives findings, none for a sound index. First the files (manifest, truth segments, tables at
-their versions), then, where all tables open, what their rows promise each other (upkeep/consistency.py). Repairs
-by itself only what loses nothing: the manifest from its kept copy, files that no generation names. Tables are
+Takes a corpus folder; gives findings, none for a sound index. First every file against what is known of it (manifest,
+truth segments, the tables' files, the answer book), then, where all tables open, what their rows promise each other
+(upkeep/consistency.py). Repairs by itself only what loses nothing: the manifest from its kept copy, files that no
+generation names, older generations that cannot be read, the answer book without its damaged entries. Tables are
 derived, so they are repaired by deriving them again; that needs the index workshop, which is handed in.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,24 +19,30 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import Damaged, GraphRAGError, NewerFormat, NotFound
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store import truth
+from graphrag_mcp.store import checks, tables, truth
+from graphrag_mcp.store.answers import AnswerBook, salvage
 from graphrag_mcp.store.checks import check_values
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import TABLES
-from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.upkeep.consistency import inconsistencies
 
 LOCK_SECONDS = 30.0
 SHOWN = 10  # findings of one kind and place; the rest is counted
 DERIVE = "Run graphrag-mcp doctor --repair: the tables are derived again from the stored originals"
 RESTORE = "Restore the file from a backup, or index the folders anew into a new corpus"
+REMOVE = "Run graphrag-mcp doctor --repair: it is removed"
+FORGET = "Run graphrag-mcp doctor --repair: the older generations that need it are forgotten"
+SALVAGE = "Run graphrag-mcp doctor --repair while no server runs: what can be read of the book is kept"
+# Communities depend on those before them: where these are sound, what is derived again begins with them.
+HISTORY = ("communities", "memberships", "reports")
 
 
 @dataclass(frozen=True)
 class Finding:
     """One thing that is wrong. `repair` is the next move; `repaired` says that it has been done."""
 
-    kind: str  # manifest, truth, orphan, table, row, or the name of a broken promise between rows
+    kind: str  # manifest, truth, generation, answers, orphan, file, table, row, or a broken promise between rows
     where: str
     what: str
     repair: str
@@ -53,16 +61,16 @@ def doctor(folder: Path, repair: bool = False, rebuild: Callable[[Path], object]
         return _examined(folder)
     with manifests.writer_lock(folder, LOCK_SECONDS):
         before = _examined(folder)
-        _repair_files(folder)
+        _repair_files(folder, before)
         left = _examined(folder)
         derivable = [finding for finding in left if finding.repair == DERIVE]
         whole = not any(finding.kind == "truth" for finding in left)
         if derivable and whole and rebuild is not None:
-            _forget_tables(folder)
+            _forget_tables(folder, {finding.where.removeprefix("tables/") for finding in derivable})
     if derivable and whole and rebuild is not None:
         rebuild(folder)
         with manifests.writer_lock(folder, LOCK_SECONDS):
-            _repair_files(folder)  # what the forgotten generation had
+            _repair_files(folder, [])  # what the forgotten generation had
             left = _examined(folder)
     still = {(finding.kind, finding.where, finding.what) for finding in left}
     done = [replace(found, repaired=True) for found in before if (found.kind, found.where, found.what) not in still]
@@ -76,8 +84,10 @@ def _examined(folder: Path) -> list[Finding]:
         return [Finding("manifest", "manifest.json", error.what, RESTORE)]
     if manifest is None:
         raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
-    found = [*_manifest(folder), *_truth(folder, manifest), *_orphans(folder)]
-    snapshot = open_snapshot(folder, manifest)
+    tables.disconnect(folder)  # what this process remembers of a file is not what is on disk
+    found = [*_manifest(folder), *_truth(folder, manifest), *_answers(folder), *_orphans(folder)]
+    found += _files(folder, manifest)
+    snapshot = Snapshot(folder, manifest, hold={}, examine=True)
     broken = list(_tables(snapshot))
     found += broken
     if not any(finding.kind == "table" for finding in broken):
@@ -92,7 +102,9 @@ def _manifest(folder: Path) -> Iterator[Finding]:
     advice = "Run graphrag-mcp doctor --repair: it is written again from the newest whole generation"
     for path in [folder / "manifest.json", *sorted((folder / "generations").glob("*.json"))]:
         try:
-            manifests.parse(path.read_bytes(), path.name)
+            generation = manifests.parse(path.read_bytes(), path.name).generation
+            if path.stem.isdigit() and int(path.stem) != generation:
+                yield Finding("manifest", path.name, f"it holds generation {generation}", advice)
         except FileNotFoundError:
             yield Finding("manifest", path.name, f"{path.name} is missing", advice)
         except (Damaged, NewerFormat) as error:
@@ -103,24 +115,45 @@ def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
     for problem in truth.verify(folder, manifest):
         where, _, what = problem.partition(": ")
         yield Finding("truth", where, what, RESTORE)
+    current = {segment["file"] for segment in manifest.segments}
+    older = {segment["file"]: segment for kept in manifests.generations(folder) for segment in kept.segments}
+    others = [segment for name, segment in sorted(older.items()) if name not in current]
+    for problem in truth.verify(folder, replace(manifest, segments=others)):
+        where, _, what = problem.partition(": ")
+        yield Finding("generation", where, what, FORGET)
+
+
+def _answers(folder: Path) -> Iterator[Finding]:
+    book = AnswerBook(folder)
+    try:
+        for problem in book.verify():
+            where, _, what = problem.partition(": ")
+            yield Finding("answers", where, what, SALVAGE)
+    finally:
+        book.close()
+
+
+def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
+    """Every file of the tables that a commit has recorded, those of older generations and of indexes included."""
+    for where, what in checks.verify(folder, manifest.files, manifest.tables):
+        yield Finding("file", where, what, REMOVE if where.endswith(checks.HINT) else DERIVE)
 
 
 def _orphans(folder: Path) -> Iterator[Finding]:
     for path, what in _orphaned(folder):
         where = path.relative_to(folder).as_posix()
-        yield Finding("orphan", where, what, "Run graphrag-mcp doctor --repair: it is removed")
+        yield Finding("orphan", where, what, REMOVE)
 
 
 def _orphaned(folder: Path) -> list[tuple[Path, str]]:
     """Files that no kept generation names: left by a crash, or by generations that have been forgotten."""
     current = manifests.read(folder)
     kept = [*([current] if current else []), *manifests.generations(folder)]
-    segments = {segment["file"] for manifest in kept for segment in manifest.segments}
     named = {f"{name}.lance" for manifest in kept for name in manifest.tables}
     found = [
-        (path, "a truth segment that no generation names" if path.suffix == ".parquet" else "left by a crash")
-        for path in sorted((folder / "truth").glob("*"))
-        if path.name not in segments
+        (path, f"a {what} that no generation names" if path.suffix != ".tmp" else "left by a crash")
+        for path in manifests.unnamed(folder)
+        for what in ["truth segment" if path.parent.name == "truth" else "record"]
     ]
     temporary = sorted([*folder.glob(".*.tmp"), *folder.glob("generations/.*.tmp")])
     found += [(path, "left by a crash") for path in temporary]
@@ -150,15 +183,23 @@ def _tables(snapshot: Snapshot) -> Iterator[Finding]:
             yield Finding("count", name, f"{count} rows, the manifest counts {wanted}", DERIVE)
 
 
-def _repair_files(folder: Path) -> None:
+def _repair_files(folder: Path, found: list[Finding]) -> None:
     """What loses nothing: manifest and copies made equal, copies that cannot be read and orphans removed."""
+    if any(finding.kind == "answers" for finding in found):
+        salvage(folder)
+    lost = {finding.where for finding in found if finding.kind == "generation"}
+    for finding in found:
+        if finding.kind == "file" and finding.repair == REMOVE:
+            (folder / finding.where).unlink(missing_ok=True)
     try:
         manifest = manifests.read(folder)
     except Damaged:
         return
     for path in (folder / "generations").glob("*.json"):
         try:
-            manifests.parse(path.read_bytes(), path.name)
+            kept = manifests.parse(path.read_bytes(), path.name)
+            if kept.generation != int(path.stem) or lost & {segment["file"] for segment in kept.segments}:
+                path.unlink()
         except Damaged:
             path.unlink()
     if manifest is not None:
@@ -170,14 +211,38 @@ def _repair_files(folder: Path) -> None:
             path.unlink()
 
 
-def _forget_tables(folder: Path) -> None:
-    """A generation without tables: whoever indexes next derives everything from the truth. Numbers are not reused."""
+def _forget_tables(folder: Path, damaged: Set[str]) -> None:
+    """A generation without tables: whoever indexes next derives everything from the truth. Numbers are not reused.
+
+    Older generations are forgotten, as their tables go. The new ones come into a folder of their own, since processes
+    that have the old one open remember parts of it. Killed anywhere here, the next repair begins again.
+    """
     manifest = manifests.read(folder)
     assert manifest is not None
+    kept = {name: manifest.tables[name] for name in HISTORY if name in manifest.tables}
+    if any(where.startswith((*HISTORY, "indexes", "files")) for where in damaged):
+        kept = {}
     # Deriving replaces each document of the log, so these count as there; all other counters start again.
     counters = {"documents": truth.live_documents(folder, manifest).num_rows}
-    empty = replace(manifest, generation=manifest.generation + 1, tables={}, counters=counters, parameters={}, stale=[])
+    counters |= {name: manifest.counters[name] for name in kept if name in manifest.counters}
+    # Who has read the texts stays known: then what they answered is looked up, and not thrown away.
+    parameters = {name: value for name, value in manifest.parameters.items() if name == "extraction"}
+    empty = replace(
+        manifest, generation=manifest.generation + 1, tables=kept, counters=counters, parameters=parameters,
+        stale=["communities"] if kept else [],
+    )  # fmt: skip
     manifests.commit(folder, empty)
+    for path in (folder / "generations").glob("*.json"):
+        if int(path.stem) != empty.generation:
+            path.unlink()
+    tables.disconnect(folder)
+    old, new = (folder / f".tables-{which}-{os.getpid()}.tmp" for which in ("old", "new"))
+    new.mkdir()
+    for name in kept:
+        os.replace(folder / "tables" / f"{name}.lance", new / f"{name}.lance")
+    os.replace(folder / "tables", old)
+    os.replace(new, folder / "tables")
+    shutil.rmtree(old)
 
 
 def _shortened(findings: list[Finding]) -> list[Finding]:

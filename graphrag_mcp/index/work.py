@@ -1,0 +1,241 @@
+"""The agent as the model: what is still to be answered as work items, and answers handed in as a model's would be.
+
+Takes a corpus folder and settings; gives items to read (texts, descriptions to merge, communities to report) and puts
+what an agent submits into the answer book, through the same parsers that read a model's replies. The next indexing
+finds it there. An item is a question that the straight-line code of indexing asks and nobody answers: it is run with
+an asker that only listens, so there is no second list of what to ask. Knows no tool and writes no table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from graphrag_mcp.ask import Answer, Ask, Asker, BadReply, key_of
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.index import descriptions, hierarchy
+from graphrag_mcp.index.claims import claims_of_unit
+from graphrag_mcp.index.communities import Community, Hierarchy
+from graphrag_mcp.index.extract_llm import extract_unit
+from graphrag_mcp.index.models import Models, choose
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import leases
+from graphrag_mcp.store.answers import AnswerBook, Stored
+from graphrag_mcp.store.leases import Lease
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.text import count_tokens
+
+Row = dict[str, Any]
+# What an agent asks for -> kinds of the table `pending`, in the order in which the work makes sense.
+KINDS = {"extract": ("extract", "claims"), "describe": ("entity", "relationship"), "report": ("report",)}
+MOST_ITEMS = 20
+LOOKED_AT = 200  # pending rows that one claim looks at
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One question. `ask_kind` says what is wanted: extract, claims, describe or report; `prompt` is all of it."""
+
+    work_id: str
+    ask_kind: str
+    prompt: str
+    tokens: int
+
+
+@dataclass
+class Claimed:
+    """`remaining` rows of `pending` by kind, the claimed ones included."""
+
+    items: list[Item] = field(default_factory=list)
+    remaining: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Submitted:
+    """`rejected` as {work_id, reason}; a rejected item stays claimed and may be submitted again."""
+
+    accepted: list[str] = field(default_factory=list)
+    rejected: list[dict[str, str]] = field(default_factory=list)
+
+
+class _Listener(Asker):
+    """Answers from the book alone, and keeps what it could not answer."""
+
+    def __init__(self, book: AnswerBook) -> None:
+        super().__init__(book, None, None)
+        self.open: dict[str, Ask[Any]] = {}
+
+    async def ask(self, ask: Ask[Any], *, on_text: Callable[[str], None] | None = None) -> Answer[Any]:
+        answer = await super().ask(ask)
+        if not answer.by:
+            self.open[key_of(ask.messages, ask.schema)] = ask
+        return answer
+
+
+def claim(
+    folder: Path, settings: Settings, who: str, *, kind: str = "any", max_items: int = 5, max_tokens: int = 6000
+) -> Claimed:
+    """The next open questions that nobody else works on, at least one however long it is."""
+    if kind != "any" and kind not in KINDS:
+        raise BadInput(f"kind {kind[:40]!r} is unknown", f"Use any, {', '.join(KINDS)}")
+    snapshot = open_snapshot(folder)
+    claimed, spent = Claimed(), 0
+    rows = _pending(snapshot)
+    for row in rows:
+        claimed.remaining[row["kind"]] = claimed.remaining.get(row["kind"], 0) + 1
+    wanted = [name for one in ([kind] if kind != "any" else KINDS) for name in KINDS[one]]
+    mine = [row for row in rows if row["kind"] in wanted]
+    order = sorted(mine, key=lambda row: (wanted.index(row["kind"]), row["id"]))
+    taken = leases.taken(folder, who)
+    held: list[Lease] = []
+    for row, found in _questions(folder, settings, snapshot, order[:LOOKED_AT]):
+        for key, ask in found.items():
+            text = _prompt(ask)
+            tokens = count_tokens(text)
+            full = len(held) >= min(max_items, MOST_ITEMS) or (held and spent + tokens > max_tokens)
+            if key in taken or full:
+                continue
+            held.append(Lease(leases.work_id(key), key, row["kind"], row["subject"], who))
+            claimed.items.append(Item(leases.work_id(key), ask.kind, text, tokens))
+            spent += tokens
+        if len(held) >= min(max_items, MOST_ITEMS) or spent >= max_tokens:
+            break
+    leases.take(folder, held)
+    return claimed
+
+
+def submit(folder: Path, settings: Settings, who: str, results: Sequence[Any]) -> Submitted:
+    """Check every result by itself; the good ones are durable in the answer book when this returns.
+
+    A result is {"work_id", "entities", "relationships"} or {"work_id", "text"}. The same one twice changes nothing.
+    """
+    done = Submitted()
+    book = AnswerBook(folder)
+    given = {str(one.get("work_id", "")).strip(): one for one in results if isinstance(one, dict)}
+    known = leases.find(folder, list(given)) if given else {}
+    done.rejected += [_refused(id or "(none)", _unknown(id)) for id in given if id not in known]
+    if len(given) < len(results):
+        done.rejected.append(_refused("(none)", "a result must be an object with a work_id, each work_id once"))
+    rows = [{"kind": lease.kind, "subject": lease.subject, "uri": ""} for lease in known.values()]
+    asks = {key: ask for _, found in _questions(folder, settings, open_snapshot(folder), rows)
+            for key, ask in found.items()}  # fmt: skip
+    answers = []
+    for id, lease in known.items():
+        text = _reply(given[id])
+        stored = book.get(lease.key)
+        if any(one.answerer == f"agent:{who}" and one.text == text for one in stored):
+            done.accepted.append(id)  # handed in before
+            continue
+        ask = asks.get(lease.key)
+        if ask is None:
+            why = "it has been answered already" if stored else "its text has changed since; claim again"
+            done.rejected.append(_refused(id, why))
+            continue
+        try:
+            ask.parse(text)
+        except BadReply as error:
+            done.rejected.append(_refused(id, f"{error}; correct it and submit it again"))
+            continue
+        answers.append(Stored(lease.key, f"agent:{who}", ask.kind, text))
+        done.accepted.append(id)
+    book.put(answers)
+    book.close()
+    leases.give_back(folder, done.accepted)
+    return done
+
+
+def _refused(id: str, reason: str) -> dict[str, str]:
+    return {"work_id": id[:40], "reason": reason}
+
+
+def _unknown(id: str) -> str:
+    return "no work_id is given" if not id else "there is no such work_id; take it from claim_work"
+
+
+def _reply(result: Row) -> str:
+    """What a model would have said: the text handed in, or the records as JSON."""
+    text = result.get("text")
+    if isinstance(text, str) and text.strip():
+        return text.strip()
+    if isinstance(text, dict | list):  # a report handed in as an object
+        return json.dumps(text, ensure_ascii=False)
+    records = {name: result.get(name) or [] for name in ("entities", "relationships")}
+    return json.dumps(records, ensure_ascii=False)
+
+
+def _prompt(ask: Ask[Any]) -> str:
+    """The words of a question; of a second pass also what the first reply was."""
+    return "\n\n".join(
+        message.content if message.role == "user" else f"Your first reply was:\n{message.content}"
+        for message in ask.messages
+    )
+
+
+# ---- what is open ------------------------------------------------------------------------------------
+
+
+def _pending(snapshot: Snapshot) -> list[Row]:
+    return snapshot.rows("pending").to_pylist() if "pending" in snapshot.manifest.tables else []
+
+
+def _questions(
+    folder: Path, settings: Settings, snapshot: Snapshot, rows: Sequence[Row]
+) -> Iterator[tuple[Row, dict[str, Ask[Any]]]]:
+    """Each row with the questions that it stands for and nobody has answered, by key."""
+    if not rows:
+        return
+    listener = _Listener(AnswerBook(folder))
+    models = choose("agent", settings, snapshot.manifest, folder, listener)
+    try:
+        if any(row["kind"] == "report" for row in rows):
+            tree = _tree(snapshot)
+        for row in rows:
+            listener.open = {}
+            if row["kind"] in KINDS["extract"]:
+                _read_unit(models, snapshot, row)
+            elif row["kind"] in descriptions.OF_TABLE:
+                started = descriptions.begin(snapshot, [row], models)
+                for future in started.futures.values():
+                    future.result()
+            elif row["subject"] in tree.communities:
+                numbers = dict(snapshot.manifest.next)
+                hierarchy.report(snapshot, tree, set(), numbers, models=models, retry={row["subject"]})
+            yield row, dict(listener.open)
+    finally:
+        listener.close()
+
+
+def _read_unit(models: Models, snapshot: Snapshot, row: Row) -> None:
+    units = snapshot.by_key("text_units", [row["subject"]], "id", ["id", "text"]).to_pylist()
+    if not units or models.extract is None:
+        return
+    text = units[0]["text"]
+    if row["kind"] == "claims":
+        if models.claims is not None:
+            models.asker.wait(claims_of_unit(models.asker, text, models.claims))
+        return
+    names = snapshot.by_key("mentions", [row["subject"]], "text_unit_id", ["form", "strong", "by"]).to_pylist()
+    known = [one["form"] for one in names if one["strong"] and not one["by"]]
+    models.asker.wait(extract_unit(models.asker, text, known, models.extract))
+
+
+def _tree(snapshot: Snapshot) -> Hierarchy:
+    """The stored hierarchy."""
+    rows = snapshot.rows("communities").to_pylist()
+    communities = {
+        row["id"]: Community(row["id"], row["level"], row["parent"], tuple(row["children"]), tuple(row["entity_ids"]))
+        for row in rows
+    }
+    paths = snapshot.rows("memberships").to_pylist()
+    return Hierarchy(communities, {row["entity_id"]: tuple(row["path"]) for row in paths}, 0.0)
+
+
+def waits(folder: Path) -> int:
+    """How many pending rows there are. NotFound when nothing was ever indexed there."""
+    try:
+        return len(_pending(open_snapshot(folder)))
+    except NotFound:
+        return 0

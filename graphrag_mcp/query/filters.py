@@ -1,0 +1,289 @@
+"""Filters: conditions on documents, entities and reports that a search keeps to.
+
+Takes strings such as `uri=notes/*`, `date>=2024`, `entity!=Ada`; gives a `Filters` and, by it, a `Narrowed` snapshot
+that proposes only what passes, so that a list refills instead of running short. Knows no ranking.
+
+`entity=` asks that this entity comes first, `entity!=` that nothing named so comes at all. Conditions `=` on one field
+are alternatives; everything else must hold together.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.pack import one_line
+from graphrag_mcp.query import context
+from graphrag_mcp.query.names import resolve
+from graphrag_mcp.store.tables import Snapshot
+
+FIELDS = ("document", "uri", "entity", "type", "date", "rating")
+GUESSES = {"min_rating": "rating", "doc": "document", "path": "uri", "file": "uri", "name": "entity", "rank": "rating"}
+MOST = 20  # filters of one call
+SHOWN = 12  # metadata keys that an error lists
+FIRST_PROBE = 800  # candidates read when 200 unfiltered ones do not suffice; four times as many each time after
+DATES = ("date", "created", "published", "updated", "time", "timestamp")  # metadata keys that date a document
+FORM = "Write filters as field=value, field!=value, field>=value or field<=value"
+
+_FORM = re.compile(r"\s*([^\s!<>=][^!<>=]{0,100}?)\s*(!=|>=|<=|==?)\s*(.{0,1000}?)\s*\Z", re.DOTALL)
+_facts: WeakKeyDictionary[Snapshot, dict[str, dict[str, Any]]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One filter as written: `op` is =, !=, >= or <=."""
+
+    field: str
+    op: str
+    value: str
+
+
+@dataclass(slots=True)
+class Filters:
+    """What may be shown. `documents`: content ids, None for all; `first`: rows of entities that come first."""
+
+    conditions: tuple[Condition, ...] = ()
+    documents: frozenset[str] | None = None
+    first: list[dict[str, Any]] = field(default_factory=list)
+    without: frozenset[str] = frozenset()
+
+    def of(self, name: str) -> list[Condition]:
+        return [one for one in self.conditions if one.field == name]
+
+    def passage(self, document_id: str, entity_ids: Iterable[str]) -> bool:
+        allowed = self.documents is None or document_id in self.documents
+        return allowed and (not self.without or self.without.isdisjoint(entity_ids))
+
+    def entity(self, row: Mapping[str, Any]) -> bool:
+        return row["id"] not in self.without and _all(self.of("type"), [row.get("type", "")])
+
+    def report(self, rank: float) -> bool:
+        return _all(self.of("rating"), [rank])
+
+
+def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> Filters | None:
+    """The filters of a call; None when there are none. BadInput says what cannot be read, and the known fields."""
+    conditions = [_condition(snapshot, one) for one in list(wanted)[:MOST] if one.strip()]
+    if min_rating > 0:
+        conditions.append(Condition("rating", ">=", f"{min_rating:g}"))
+    if not conditions:
+        return None
+    made = Filters(tuple(conditions))
+    without: set[str] = set()
+    for one in made.of("entity"):
+        row = _entity(snapshot, one.value)
+        if one.op == "!=":
+            without.add(row["id"])
+        elif row["id"] not in [held["id"] for held in made.first]:
+            made.first.append(row)
+    made.without = frozenset(without)
+    about = [one for one in conditions if one.field not in ("entity", "type", "rating")]
+    if about:
+        facts = documents(snapshot)
+        made.documents = frozenset(id for id, fact in facts.items() if _holds(fact, about))
+    return made
+
+
+def described(filters: Filters) -> str:
+    return ", ".join(one_line(f"{one.field}{one.op}{one.value}", 80) for one in filters.conditions)
+
+
+def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+    """What filters ask of every document, read once a generation: alias, uri, title, date, metadata."""
+    if snapshot not in _facts:
+        rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata", "created"]).to_pylist()
+        _facts[snapshot] = {row["id"]: _fact(row) for row in rows}
+    return _facts[snapshot]
+
+
+def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        metadata = json.loads(row["metadata"] or "{}")
+    except ValueError:
+        metadata = {}
+    held = {str(name).casefold(): value for name, value in metadata.items()} if isinstance(metadata, dict) else {}
+    date = next((str(held[name]) for name in DATES if held.get(name)), row["created"])
+    names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
+    return {"document": names, "uri": row["uri"], "date": date, "metadata": held}
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+def _condition(snapshot: Snapshot, written: str) -> Condition:
+    match = _FORM.match(written)
+    if match is None or not match[3]:
+        raise BadInput(f"filter {one_line(written, 80)!r} cannot be read", f'{FORM}, e.g. "uri=notes/*"')
+    name, op, value = match[1].strip().casefold(), match[2].replace("==", "="), match[3].strip("\"'“”")
+    name = name.removeprefix("metadata.")
+    known = set(FIELDS) | {key for fact in documents(snapshot).values() for key in fact["metadata"]}
+    if name not in known:
+        keys = sorted(known - set(FIELDS))
+        near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6) or [GUESSES.get(name, "")]
+        listed = ", ".join([*FIELDS, *keys[:SHOWN]]) + (f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else "")
+        guess = f"Did you mean {near[0]!r}? " if near[0] else ""
+        raise BadInput(f"there is no field {one_line(name, 40)!r} to filter by", f"{guess}Known are {listed}")
+    if op in (">=", "<=") and name in ("document", "uri", "entity", "type"):
+        raise BadInput(f"{name} has no order, so {name}{op} says nothing", f"Use {name}= or {name}!=")
+    if name == "rating" and _number(value) is None:
+        raise BadInput(f"rating must be a number, not {one_line(value, 40)!r}", "Ratings of reports go from 0 to 10")
+    return Condition(name, op, value)
+
+
+def _entity(snapshot: Snapshot, value: str) -> dict[str, Any]:
+    row, near = resolve(snapshot, value)
+    if row is not None:
+        return row
+    listed = f"Nearest: {context.named_list(near[:5])}" if near else "search_text finds words that are no entity"
+    raise BadInput(f"a filter names the entity {one_line(value, 60)!r}, which is not there", listed)
+
+
+# ---- testing -----------------------------------------------------------------------------------
+
+
+def _holds(fact: Mapping[str, Any], conditions: Sequence[Condition]) -> bool:
+    for name in dict.fromkeys(one.field for one in conditions):
+        some = [one for one in conditions if one.field == name]
+        value = fact[name] if name in ("document", "uri", "date") else fact["metadata"].get(name)
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        if not _all(some, values):
+            return False
+    return True
+
+
+def _all(conditions: Sequence[Condition], values: Sequence[Any]) -> bool:
+    """One of the `=`, and every other condition, holds; `!=` holds where no value is equal."""
+    same = [one for one in conditions if one.op == "="]
+    if same and not any(_compare(value, one) for one in same for value in values):
+        return False
+    for one in conditions:
+        if one.op == "!=" and any(_compare(value, Condition(one.field, "=", one.value)) for value in values):
+            return False
+        if one.op in (">=", "<=") and not any(_compare(value, one) for value in values):
+            return False
+    return True
+
+
+def _compare(value: Any, one: Condition) -> bool:
+    held = str(value).casefold().strip() if not isinstance(value, bool) else str(value).lower()
+    wanted = one.value.casefold()
+    if one.op == "=":
+        if one.field == "uri":
+            return fnmatchcase(held, wanted) or held == wanted or held.endswith("/" + wanted)
+        if one.field == "date":
+            return held.startswith(wanted)
+        left, right = _number(held), _number(wanted)
+        return held == wanted if left is None or right is None else left == right
+    left, right = _number(held), _number(wanted)
+    if one.field != "date" and left is not None and right is not None:
+        return left >= right if one.op == ">=" else left <= right
+    held = held[: len(wanted)]  # 2024-05-03 is within <=2024-05, and within <=2024
+    return bool(held) and (held >= wanted if one.op == ">=" else held <= wanted)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+# ---- before the cut ----------------------------------------------------------------------------
+
+
+class Narrowed(Snapshot):
+    """A snapshot whose full text and reports hold only what passes; all else is read through the one it is made of.
+
+    It counts as the same key where something is remembered by snapshot.
+    """
+
+    def __init__(self, inner: Snapshot, filters: Filters) -> None:
+        self.__dict__["inner"], self.__dict__["filters"] = inner, filters
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["inner"], name)
+
+    def __hash__(self) -> int:
+        return hash(self.inner)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self.inner
+
+    def full_text(
+        self, table: str, terms: Sequence[str], limit: int = 200, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """As ever, from as many candidates as it takes to find `limit` that pass."""
+        passes = {"passages": self._passes, "reports": self._allowed}.get(table)
+        if passes is None:
+            return super().full_text(table, terms, limit, columns)
+        probe, total = max(limit, FIRST_PROBE), self.count(table)
+        while True:
+            found = super().full_text(table, terms, min(probe, total), None)
+            kept = found.filter(passes(found))
+            if kept.num_rows >= limit or probe >= total or found.num_rows < probe:
+                return kept.slice(0, limit).select([*(columns or self._columns(kept)), "_score"])
+            probe *= 4
+
+    def rows(
+        self, table: str, where: str = "", columns: Sequence[str] | None = None, limit: int | None = None
+    ) -> pa.Table:
+        if table != "reports":
+            return super().rows(table, where, columns, limit)
+        found = super().rows(table, where, None, limit)
+        return found.filter(self._allowed(found)).select(columns or found.column_names)
+
+    def by_key(
+        self, table: str, values: Sequence[str] | Sequence[int], key: str | None = None,
+        columns: Sequence[str] | None = None, hold: bool = False,
+    ) -> pa.Table:  # fmt: skip
+        if table != "reports":
+            return super().by_key(table, values, key, columns, hold)
+        found = super().by_key(table, values, key, None, hold)
+        return found.filter(self._allowed(found)).select(columns or found.column_names)
+
+    def _columns(self, found: pa.Table) -> list[str]:
+        return [name for name in found.column_names if name != "_score"]
+
+    def _passes(self, found: pa.Table) -> pa.Array:
+        pairs = zip(found["document_id"].to_pylist(), found["entity_ids"].to_pylist(), strict=True)
+        return pa.array([self.filters.passage(document, ids) for document, ids in pairs], pa.bool_())
+
+    def _allowed(self, found: pa.Table) -> pa.Array:
+        """Reports of enough rating, on text of a document that passes, on communities without excluded entities."""
+        kept = pa.array([self.filters.report(rank) for rank in found["rank"].to_pylist()], pa.bool_())
+        if self.filters.documents is not None:
+            units = self._units()
+            held = [not units.isdisjoint(ids) for ids in found["text_unit_ids"].to_pylist()]
+            kept = pc.and_(kept, pa.array(held, pa.bool_()))
+        if self.filters.without:
+            free = [self.filters.without.isdisjoint(ids) for ids in found["entity_ids"].to_pylist()]
+            kept = pc.and_(kept, pa.array(free, pa.bool_()))
+        wanted = self.filters.of("type")
+        if wanted:
+            typed = self._typed()
+            kept = pc.and_(kept, pa.array([not typed.isdisjoint(ids) for ids in found["entity_ids"].to_pylist()]))
+        return kept
+
+    def _units(self) -> set[str]:
+        return self._once("units", lambda: super(Narrowed, self).by_key(
+            "text_units", sorted(self.filters.documents or ()), "document_id", ["id"]
+        )["id"].to_pylist())  # fmt: skip
+
+    def _typed(self) -> set[str]:
+        rows = super().rows("entities", "", ["id", "type"])
+        return self._once("typed", lambda: [row["id"] for row in rows.to_pylist() if self.filters.entity(row)])
+
+    def _once(self, name: str, make: Callable[[], list[str]]) -> set[str]:
+        if name not in self.__dict__:
+            self.__dict__[name] = set(make())
+        return self.__dict__[name]

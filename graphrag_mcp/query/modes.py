@@ -1,0 +1,165 @@
+"""What a local search looks at, by its mode and its filters: fused retrieval, plain text, or the graph alone.
+
+Takes a snapshot and a question; gives the fused `Retrieved`, narrowed and reordered. `local` and `fused` are the fused
+retrieval as it is; `basic` has no graph in it and ends after ten passages; `hybrid` has no plain text in it: passages
+count by the entities and relationships that they hold. Knows no budget.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from graphrag_mcp.query import context, fused
+from graphrag_mcp.query.fused import Retrieved, Scored
+from graphrag_mcp.store.tables import Snapshot
+
+if TYPE_CHECKING:
+    from graphrag_mcp.ask import Asker
+    from graphrag_mcp.query.filters import Filters
+
+MODES = ("local", "fused", "hybrid", "basic")
+BASIC = 10  # passages of the mode `basic`
+ENTITIES, OVERSAMPLED = 10, 2  # entities that are chosen, from how many times as many
+UNITS = 20  # text units of one entity whose passages are looked at
+INCLUDED = 10  # passages that an `entity=` filter brings in beside the ranked ones
+PAIR = 0.5  # worth of two chosen entities in one passage, beside their own
+EMBED_SECONDS = 5.0
+FACTS = ["id", "document_id", "entity_ids"]
+
+
+def find(
+    snapshot: Snapshot, query: str, *, mode: str = "local", keywords: Sequence[str] = (),
+    filters: Filters | None = None, vector: bytes | None = None,
+) -> Retrieved:  # fmt: skip
+    """Passages best first, as the mode sees them, of those that pass the filters."""
+    found = Retrieved()
+    if query:
+        weights = fused.Weights()
+        if mode == "basic":
+            weights = replace(weights, named=0.0, holds=0.0, link=0.0, shared=0.0, quiet=0.0)
+        found = fused.retrieve(snapshot, query, weights=weights, keywords=keywords, vector=vector or b"")
+    if filters is not None:
+        _narrow(snapshot, found, filters)
+    if mode == "hybrid" and found.passages:
+        _by_graph(snapshot, found, filters)
+    if filters is not None and filters.first:
+        _included_first(snapshot, found, filters, bool(query))
+    if mode == "basic":
+        found.passages = found.passages[:BASIC]
+    return found
+
+
+def chosen(snapshot: Snapshot, found: Retrieved, filters: Filters | None = None) -> list[dict[str, Any]]:
+    """Candidates among the entities, best first, twice as many as are used; included ones first, others refilled."""
+    most = ENTITIES * OVERSAMPLED
+    if filters is None:
+        return [found.rows[one.id] for one in fused.entities(snapshot, found, most)]
+    scored = fused.entities(snapshot, found, most * 5) if found.terms else []
+    rows = {row["id"]: dict(row) for row in filters.first}
+    found.rows |= rows
+    for one in scored:
+        if filters.entity(found.rows[one.id]):
+            rows.setdefault(one.id, found.rows[one.id])
+    return list(rows.values())[:most]
+
+
+def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[bytes | None, str]:
+    """The question's vector, where this index has vectors and a model embeds; and a sentence when that failed."""
+    if asker is None or not query or not asker.embeds or not snapshot.count("passages_vectors"):
+        return None, ""
+    future = asker.start(asker.embed([query[:8_000]]))
+    try:
+        (vector,) = future.result(EMBED_SECONDS)
+    except Exception:  # a model that is late or fails in any way must not cost the search
+        vector = None
+    said = "" if vector else "The question could not be embedded, so its words alone decided."
+    return vector, said
+
+
+# ---- filters -----------------------------------------------------------------------------------
+
+
+def _facts(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, tuple[str, list[str]]]:
+    rows = snapshot.by_key("passages", list(ids), "id", FACTS, hold=True)
+    columns = (rows[name].to_pylist() for name in FACTS)
+    return {id: (document, entities) for id, document, entities in zip(*columns, strict=True)}
+
+
+def _narrow(snapshot: Snapshot, found: Retrieved, filters: Filters) -> None:
+    """Drop what links and vectors brought in from outside; the scale begins at the best that is left."""
+    facts = _facts(snapshot, [one.id for one in found.passages])
+    kept = [one for one in found.passages if one.id in facts and filters.passage(*facts[one.id])]
+    found.passages = _scaled(kept, lambda one: one.score)
+    found.considered["filtered"] = len(kept)
+    found.held = {}
+    for place, one in enumerate(found.passages[:8], 1):
+        for id in facts[one.id][1]:
+            found.held[id] = found.held.get(id, 0.0) + one.score / place
+    for id in filters.without:
+        found.held.pop(id, None)
+        found.named.pop(id, None)
+
+
+def _scaled(some: Sequence[Scored], score: Callable[[Scored], float]) -> list[Scored]:
+    top = max(map(score, some), default=0.0) or 1.0
+    return [replace(one, score=score(one) / top) for one in some]
+
+
+def _included_first(snapshot: Snapshot, found: Retrieved, filters: Filters, asked: bool) -> None:
+    """Passages that name an included entity before all others, with some of its own that no word brought in."""
+    wanted = {row["id"] for row in filters.first}
+    facts = _facts(snapshot, [one.id for one in found.passages])
+    held = [one for one in found.passages if not wanted.isdisjoint(facts[one.id][1])]
+    rest = [one for one in found.passages if wanted.isdisjoint(facts[one.id][1])]
+    more = [id for row in filters.first for id in _own_passages(snapshot, row, filters) if id not in facts]
+    more = list(dict.fromkeys(more))[: INCLUDED if asked else None]
+    found.passages = [replace(one, score=0.5 + one.score / 2, why={**one.why, "included": 1.0}) for one in held]
+    found.passages += [Scored(id, 0.5, 0.0, {"included": 1.0}) for id in more]
+    found.passages += [replace(one, score=min(one.score, 0.99) / 2) for one in rest]
+    if found.passages and not held:
+        found.passages = _scaled(found.passages, lambda one: one.score)
+
+
+def _own_passages(snapshot: Snapshot, entity: Mapping[str, Any], filters: Filters | None = None) -> list[str]:
+    """Passages that name the entity, in the order of its text units."""
+    row = entity if "text_unit_ids" in entity else next(iter(context.rows(snapshot, "entities", [entity["id"]])), None)
+    if row is None:
+        return []
+    units = snapshot.by_key("text_units", row["text_unit_ids"][:UNITS], "id", ["n"])["n"].to_pylist()
+    found = snapshot.by_key("passages", units, "n", FACTS, hold=True).to_pylist()
+    return [
+        one["id"] for one in found
+        if row["id"] in one["entity_ids"]
+        and (filters is None or filters.passage(one["document_id"], one["entity_ids"]))
+    ]  # fmt: skip
+
+
+# ---- the graph alone ---------------------------------------------------------------------------
+
+
+def _by_graph(snapshot: Snapshot, found: Retrieved, filters: Filters | None) -> None:
+    """Passages by the chosen entities that they hold, rare ones counting more, and by the pairs of them."""
+    scored = [one for one in fused.entities(snapshot, found, ENTITIES * OVERSAMPLED)][: ENTITIES * OVERSAMPLED]
+    if filters is not None:
+        scored = [one for one in scored if filters.entity(found.rows[one.id])]
+    worth = {
+        one.id: one.score / (1 + math.log(max(found.rows[one.id]["frequency"], 1))) for one in scored[:ENTITIES]
+    }
+    place = {one.id: number for number, one in enumerate(found.passages)}
+    raw = {one.id: one.raw for one in found.passages}
+    known = dict.fromkeys(place)
+    for id in worth:
+        known |= dict.fromkeys(_own_passages(snapshot, found.rows[id], filters))
+    ranked = []
+    for id, (_, entities) in _facts(snapshot, known).items():
+        values = sorted((worth[one] for one in worth.keys() & set(entities)), reverse=True)
+        pairs = PAIR * sum(values[1:])
+        if values:
+            parts = {"entities": sum(values), "relationships": pairs}
+            ranked.append(Scored(id, sum(values) + pairs, raw.get(id, 0.0), parts))
+    ranked.sort(key=lambda one: (-round(one.score, 9), place.get(one.id, len(place)), one.id))
+    found.passages = _scaled(ranked[: fused.CANDIDATES], lambda one: one.score)
+    found.considered = {"passages": len(ranked), "entities": len(worth)}

@@ -1,0 +1,49 @@
+"""Which entity a caller means: by alias, full id, name, other name, then by words.
+
+Takes a snapshot and what was asked for; gives the entity's row, or the candidates. Knows neither results nor budgets.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from graphrag_mcp.query import context
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import normalise_name, terms
+from graphrag_mcp.types import content_id
+
+Row = dict[str, Any]
+
+
+def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
+    """The entity that is meant and others that hold its name; or None and the candidates."""
+    if match := re.fullmatch(r"e(\d{1,12})", asked, re.IGNORECASE):
+        if found := context.numbered(snapshot, "entities", [int(match[1])]):
+            return found[0], []
+    if re.fullmatch(r"[0-9a-f]{32}", asked) and (found := context.rows(snapshot, "entities", [asked])):
+        return found[0], []
+    key = normalise_name(asked[:300])
+    bare = normalise_name(re.sub(r"\s*[(（][^()（）]*[)）]\s*$", "", asked[:300]))  # "Harbour Tide Authority (HTA)"
+    if found := context.rows(snapshot, "entities", [content_id("entity", one) for one in (key, bare) if one]):
+        return found[0], _namesakes(snapshot, found[0]["key"])
+    words = terms(asked[:300])[:16]
+    near = snapshot.verified("entities", snapshot.full_text("entities", words, 60)).to_pylist()
+    near.sort(key=lambda row: (-row["degree"], row["id"]))
+    named = [row for row in near if key in row["names"]]
+    if len(named) == 1:
+        return named[0], []
+    whole = [row for row in near if f" {key} " in f" {row['key']} "] if not named else named
+    if len(whole) == 1:
+        return whole[0], []
+    nearest = context.rows(snapshot, "entities", [row["id"] for row in context.nearest_names(snapshot, asked, 8)])
+    return None, list({row["id"]: row for row in [*whole[:8], *nearest]}.values())[:8]
+
+
+def _namesakes(snapshot: Snapshot, key: str) -> list[Row]:
+    """Entities whose longer name holds this one word: a surname alone may mean any of them."""
+    if " " in key or not key.isascii():
+        return []
+    near = snapshot.full_text("entities", [key], 20).to_pylist()
+    held = [row for row in near if f" {key} " in f" {row['key']} " and row["key"] != key]
+    return sorted(held, key=lambda row: (-row["degree"], row["id"]))[:5]

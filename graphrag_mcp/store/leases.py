@@ -1,0 +1,78 @@
+"""Who is at work on what: leases of work items, so that several agents share a queue and none waits for a lost one.
+
+Takes the keys of questions; gives short ids (`w1a2b3c4d5e6`) that stay the same for the same question, and says which
+of them somebody else has claimed and not yet given back. One small SQLite file beside the index, `work.db`; losing it
+loses nothing but the leases. Knows no text and no answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SECONDS = 900.0  # until a claimed item is free again: an agent reads a few texts in that time
+KEPT_DAYS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A claimed question. `kind` and `subject` are those of the row in the table `pending`."""
+
+    work_id: str
+    key: str
+    kind: str
+    subject: str
+    who: str = ""
+
+
+def work_id(key: str) -> str:
+    """The short id of a question: 48 bits of its key."""
+    return f"w{key[:12]}"
+
+
+def taken(folder: Path, who: str) -> set[str]:
+    """Keys of what others have claimed and hold."""
+    with _open(folder) as db:
+        rows = db.execute("SELECT key FROM leases WHERE until > ? AND who <> ?", (time.time(), who))
+        return {key for (key,) in rows}
+
+
+def take(folder: Path, leases: Iterable[Lease], seconds: float = SECONDS) -> None:
+    """Claim items, or claim them for longer."""
+    now = time.time()
+    with _open(folder) as db:
+        db.execute("DELETE FROM leases WHERE until < ?", (now - KEPT_DAYS * 86_400,))
+        db.executemany(
+            "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?)",
+            [(one.work_id, one.key, one.kind, one.subject, one.who, now + seconds) for one in leases],
+        )
+
+
+def find(folder: Path, ids: Sequence[str]) -> dict[str, Lease]:
+    """Claimed items by work id, also those whose lease has run out."""
+    marks = ", ".join("?" * len(ids))
+    with _open(folder) as db:
+        rows = db.execute(f"SELECT work_id, key, kind, subject, who FROM leases WHERE work_id IN ({marks})", ids)
+        return {row[0]: Lease(*row) for row in rows}
+
+
+def give_back(folder: Path, ids: Iterable[str]) -> None:
+    """These are done, or nobody works on them any more; they can still be found."""
+    now = time.time()
+    with _open(folder) as db:
+        db.executemany("UPDATE leases SET until = ? WHERE work_id = ?", [(now, one) for one in ids])
+
+
+@contextlib.contextmanager
+def _open(folder: Path) -> Iterator[sqlite3.Connection]:
+    with contextlib.closing(sqlite3.connect(folder / "work.db", timeout=30)) as db:
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS leases (work_id TEXT PRIMARY KEY, key TEXT, kind TEXT, subject TEXT, who TEXT,"
+            " until REAL) WITHOUT ROWID"
+        )
+        with db:
+            yield db

@@ -1,0 +1,156 @@
+"""The agent as the model: claim_work gives texts to read, submit_work takes what was found in them.
+
+Takes kinds, budgets and results; gives items of index/work.py, their instructions once. What is accepted is durable
+at once and merged into the graph a moment later, coalesced, by an indexing job. Nothing is computed here.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Annotated, Any, Literal
+
+from mcp.types import CallToolResult
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from graphrag_mcp import jobs
+from graphrag_mcp.app import App
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.tools.arguments import Budget6000, Corpus, as_int, as_list, as_word, names
+from graphrag_mcp.tools.results import Ctx, budgets, clamp, serve
+from graphrag_mcp.types import IndexRequest, Result, WorkResult
+
+QUIET_SECONDS = 2.0  # after the last submission, what was handed in is merged
+MERGED_AT = 200  # accepted items that are merged without waiting for a pause
+_PAYLOAD = re.compile(r"<(text|context|descriptions)>")
+_HOW = {
+    "extract": 'Hand in {"work_id", "entities": [{"name", "type", "description"}], "relationships": [{"source", '
+    '"target", "description", "keywords", "strength"}]}, or the list in the form above as "text".',
+    "other": 'Hand in {"work_id", "text"}.',
+}
+_RESULT = {
+    "type": "object",
+    "properties": {
+        "work_id": {"type": "string"}, "entities": {"type": "array", "items": {"type": "object"}},
+        "relationships": {"type": "array", "items": {"type": "object"}}, "text": {"type": "string"},
+    },
+    "required": ["work_id"],
+}
+
+Kind = Annotated[
+    Literal["any", "extract", "describe", "report"], BeforeValidator(lambda value: as_word(value) or "any"),
+    Field(description="What to work on"),
+]
+MaxItems = Annotated[int, BeforeValidator(as_int(5)), Field(
+    description="1 to 20", validation_alias=names("max_items", "limit", "count", "n"),
+)]
+Results = Annotated[
+    list[Any], BeforeValidator(as_list), WithJsonSchema({"type": "array", "items": _RESULT}),
+    Field(description="One per work_id", validation_alias=names("results", "items", "result", "work")),
+]
+
+
+async def claim_work(
+    ctx: Ctx, corpus: Corpus = "", kind: Kind = "any", max_items: MaxItems = 5, max_tokens: Budget6000 = 6000
+) -> Annotated[CallToolResult, WorkResult]:
+    """Be the model of an index that was made with method="agent": get texts to read, descriptions to merge or
+    communities to report, with instructions. Then submit_work."""
+    who = _who(ctx)
+    count = clamp("max_items", max_items, 1, 20)
+    inner, whole = budgets(max_tokens, 6000)
+
+    def work(app: App) -> Result:
+        from graphrag_mcp.index.work import claim
+
+        name = app.corpus_for_reading(corpus.strip())
+        found = claim(app.folder(name), app.settings, who, kind=kind, max_items=count, max_tokens=inner // 2)
+        return _claimed(name, found)
+
+    late = WorkResult(text="claim_work was not finished in time.", hint="Try again.", next_call="claim_work()")
+    return await serve(ctx, "claim_work", work, late, whole)
+
+
+async def submit_work(ctx: Ctx, results: Results, corpus: Corpus = "") -> Annotated[CallToolResult, WorkResult]:
+    """Hand in what you found for items of claim_work, several at once. Good ones are kept, bad ones come back with the
+    reason."""
+    who = _who(ctx)
+
+    def work(app: App) -> Result:
+        from graphrag_mcp.index.work import submit
+
+        if not results:
+            raise BadInput("there is nothing to submit", 'Give results=[{"work_id": "...", "entities": [...]}]')
+        name = app.corpus_for_reading(corpus.strip())
+        done = submit(app.folder(name), app.settings, who, results)
+        if done.accepted:
+            _merge_later(app, name, len(done.accepted))
+        result = WorkResult(corpus=name, accepted=done.accepted, rejected=done.rejected)
+        lines = [f"Accepted {len(done.accepted)}, rejected {len(done.rejected)}. Accepted work is merged in a moment."]
+        lines += [f"- {one['work_id']}: {one['reason']}" for one in done.rejected]
+        result.text, result.next_call = "\n".join(lines), f'claim_work(corpus="{name}")'
+        return result
+
+    late = WorkResult(text="submit_work was not finished in time.", hint="Submit the same again: nothing counts twice.")
+    return await serve(ctx, "submit_work", work, late)
+
+
+def _claimed(corpus: str, found: Any) -> WorkResult:
+    result = WorkResult(corpus=corpus, remaining=found.remaining, lease_seconds=int(_lease()))
+    blocks = []
+    for item in found.items:
+        at = _PAYLOAD.search(item.prompt)
+        split = at.start() if at and item.ask_kind in ("extract", "claims", "describe", "report") else 0
+        if split and item.ask_kind not in result.instructions:
+            how = _HOW["extract"] if item.ask_kind == "extract" else _HOW["other"]
+            result.instructions[item.ask_kind] = f"{item.prompt[:split].strip()}\n\n{how}"
+            blocks.append(f"## How to {item.ask_kind}\n{result.instructions[item.ask_kind]}")
+        body = item.prompt[split:]
+        result.items.append({"work_id": item.work_id, "kind": item.ask_kind, "text": body})
+        blocks.append(f"## {item.work_id} ({item.ask_kind})\n{body}")
+    if found.items:
+        result.next_call = f'submit_work(corpus="{corpus}", results=[{{"work_id": "{found.items[0].work_id}", ...}}])'
+    else:
+        left = sum(found.remaining.values())
+        said = f"{left} open questions are with other agents." if left else "Every question is answered."
+        blocks.append(f"{said} New texts: index_documents(paths=[...], method=\"agent\").")
+    result.text = "\n\n".join(blocks)
+    return result
+
+
+def _lease() -> float:
+    from graphrag_mcp.store.leases import SECONDS
+
+    return SECONDS
+
+
+def _who(ctx: Ctx) -> str:
+    """The client's name for itself, as provenance."""
+    params = getattr(ctx.session, "client_params", None)
+    name = getattr(getattr(params, "client_info", None), "name", "") or "unknown"
+    return re.sub(r"[^\w.@-]+", "-", name)[:60]
+
+
+# ---- merging, coalesced ------------------------------------------------------------------------------
+
+_waiting: dict[str, tuple[threading.Timer, int]] = {}
+_lock = threading.Lock()
+
+
+def _merge_later(app: App, corpus: str, accepted: int) -> None:
+    """Index once nothing has been handed in for a moment, or at once when much has. Should this process end before,
+    the next call of index_documents merges."""
+    with _lock:
+        timer, count = _waiting.pop(corpus, (None, 0))
+        if timer is not None:
+            timer.cancel()
+        count += accepted
+        timer = threading.Timer(0.0 if count >= MERGED_AT else QUIET_SECONDS, _merge, (app, corpus))
+        timer.daemon = True
+        _waiting[corpus] = (timer, count)
+        timer.start()
+
+
+def _merge(app: App, corpus: str) -> None:
+    with _lock:
+        _waiting.pop(corpus, None)
+    jobs.start(app.settings, corpus, IndexRequest(method="agent"))

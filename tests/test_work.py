@@ -1,0 +1,176 @@
+"""The agent as the model: work claimed over a real client, answers handed in, merged, kept with who gave them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_mcp.app import App
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.index.work import Claimed, claim, submit
+from graphrag_mcp.server import build_server
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import leases
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+from tests.serving import Caller, connected
+
+TEXTS = {
+    "a": "Mira Okafor built the tide mill at Sable Point in 1904. Her brother Jonas Okafor kept its books.",
+    "b": "The tide mill at Sable Point burned in 1931. Jonas Okafor rebuilt it with the Sable Cooperative.",
+    "c": "潮汐磨坊由米拉·奥卡福于1904年建造。萨布尔合作社后来重建了它。",
+}
+MIRA = {
+    "entities": [
+        {"name": "Mira Okafor", "type": "person", "description": "Mira Okafor built the tide mill at Sable Point."},
+        {"name": "tide mill", "type": "artifact", "description": "The tide mill stood at Sable Point."},
+    ],
+    "relationships": [
+        {"source": "Mira Okafor", "target": "tide mill", "description": "Mira Okafor built the tide mill.",
+         "keywords": ["building"], "strength": 9},
+    ],
+}  # fmt: skip
+
+
+def indexed(folder: Path, method: str = "agent", **texts: str) -> Any:
+    inline = tuple(InlineText(text, id) for id, text in (texts or TEXTS).items())
+    return index_documents(folder, IndexRequest(texts=inline, method=method), Settings(home=folder.parent.parent))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "corpora" / "kb"
+    result = indexed(folder)
+    assert result.pending["extract"] == 3 and "agent" in result.degraded[0]["reason"]
+    return folder
+
+
+def item_of(claimed: Claimed, words: str) -> str:
+    return next(item.work_id for item in claimed.items if words in item.prompt)
+
+
+def entities(folder: Path) -> dict[str, dict[str, Any]]:
+    return {row["title"]: row for row in open_snapshot(folder).rows("entities").to_pylist()}
+
+
+def settings(folder: Path) -> Settings:
+    return Settings(home=folder.parent.parent)
+
+
+def test_what_an_agent_hands_in_becomes_the_graph_with_who_gave_it(folder: Path) -> None:
+    work = item_of(claim(folder, settings(folder), "ada"), "built the tide mill at Sable Point in 1904. Her")
+    assert submit(folder, settings(folder), "ada", [{"work_id": work, **MIRA}]).accepted == [work]
+    result = index_documents(folder, IndexRequest(method="agent"), settings(folder))
+    assert result.pending["extract"] == 2
+    mira = entities(folder)["Mira Okafor"]
+    assert (mira["type"], mira["description"]) == ("person", "Mira Okafor built the tide mill at Sable Point.")
+    snapshot = open_snapshot(folder)
+    said = [row for row in snapshot.rows("mentions").to_pylist() if row["by"]]
+    assert {row["by"] for row in said} == {"agent:ada"} and {row["form"] for row in said} == {"Mira Okafor", "tide mill"}
+    link = next(row for row in snapshot.rows("relationships").to_pylist() if row["keywords"] == "building")
+    assert (link["weight"], link["description"]) == (9.0, "Mira Okafor built the tide mill.")
+
+
+def test_a_fresh_index_with_the_same_answers_is_the_same(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    from graphrag_mcp.upkeep.digest import digest
+
+    work = item_of(claim(folder, settings(folder), "ada"), "built the tide mill at Sable Point in 1904. Her")
+    submit(folder, settings(folder), "ada", [{"work_id": work, **MIRA}])
+    index_documents(folder, IndexRequest(method="agent"), settings(folder))
+    other = tmp_path / "corpora" / "other"
+    other.mkdir()
+    shutil.copy(folder / "answers.db", other)
+    indexed(other)
+    assert digest(open_snapshot(other))["content"] == digest(open_snapshot(folder))["content"]
+
+
+def test_two_agents_share_the_queue_and_a_lost_one_gives_its_items_back(folder: Path) -> None:
+    first = claim(folder, settings(folder), "ada", max_items=2)
+    second = claim(folder, settings(folder), "bob", max_items=5)
+    assert len(first.items) == 2 and len(second.items) == 1
+    assert not {item.work_id for item in first.items} & {item.work_id for item in second.items}
+    assert [item.work_id for item in claim(folder, settings(folder), "ada", max_items=2).items] == [
+        item.work_id for item in first.items
+    ]
+    held = [leases.find(folder, [item.work_id])[item.work_id] for item in first.items]
+    leases.take(folder, held, seconds=-1.0)  # ada never came back
+    assert len(claim(folder, settings(folder), "bob", max_items=5).items) == 3
+
+
+def test_nonsense_is_refused_with_a_reason_and_the_good_rest_is_kept(folder: Path) -> None:
+    claimed = claim(folder, settings(folder), "ada")
+    good, bad, worse = (item.work_id for item in claimed.items)
+    done = submit(folder, settings(folder), "ada", [
+        {"work_id": good, **MIRA}, {"work_id": bad, "text": "I am afraid I cannot help with that."},
+        {"work_id": worse, "entities": "many"}, {"work_id": "w000000000000", **MIRA}, "hello", {},
+    ])  # fmt: skip
+    assert done.accepted == [good]
+    reasons = {one["work_id"]: one["reason"] for one in done.rejected}
+    assert set(reasons) == {bad, worse, "w000000000000", "(none)"} and all(reasons.values())
+    assert "claim_work" in reasons["w000000000000"]
+
+
+def test_the_same_answer_twice_changes_nothing_and_another_one_is_refused(folder: Path) -> None:
+    work = claim(folder, settings(folder), "ada").items[0].work_id
+    for _ in range(2):
+        assert submit(folder, settings(folder), "ada", [{"work_id": work, **MIRA}]).accepted == [work]
+    again = submit(folder, settings(folder), "bob", [{"work_id": work, "entities": MIRA["entities"][:1]}])
+    assert again.accepted == [] and "answered already" in again.rejected[0]["reason"]
+
+
+def test_an_answer_about_a_text_that_has_changed_since_is_refused(folder: Path) -> None:
+    work = item_of(claim(folder, settings(folder), "ada"), "burned in 1931")
+    indexed(folder, b="The tide mill was never rebuilt. Sable Point is bare.")
+    done = submit(folder, settings(folder), "ada", [{"work_id": work, **MIRA}])
+    assert done.accepted == [] and "changed" in done.rejected[0]["reason"]
+
+
+@pytest.fixture
+def caller(folder: Path) -> Iterator[Caller]:
+    with connected(build_server(App(settings(folder)))) as caller:
+        yield caller
+
+
+def test_over_a_client_work_is_claimed_submitted_and_merged_by_itself(folder: Path, caller: Caller) -> None:
+    claimed = caller.good("claim_work", kind="extract", corpus="kb")
+    assert len(claimed["items"]) == 3 and list(claimed["instructions"]) == ["extract"]
+    assert claimed["text"].count("How to extract") == 1
+    results = [{"work_id": item["work_id"], **MIRA} for item in claimed["items"] if "Mira" in item["text"]]
+    done = caller.good("submit_work", results=results, corpus="kb")
+    assert done["accepted"] == [one["work_id"] for one in results]
+    deadline = time.monotonic() + 30
+    while entities(folder).get("tide mill", {}).get("type") != "artifact":
+        assert time.monotonic() < deadline, "the merge did not come"
+        time.sleep(0.1)
+    status = caller.good("graph_status", corpus="kb")
+    assert status["pending"]["extract"] == 2
+
+
+def test_wrong_calls_are_taught(caller: Caller) -> None:
+    assert "kind must be" in caller.bad("claim_work", kind="poems")
+    assert "nothing to submit" in caller.bad("submit_work", results=[])
+
+
+def test_reports_are_handed_in_as_text_and_keep_their_references(tmp_path: Path) -> None:
+    names = [f"Keeper {chr(65 + n)}{chr(97 + n)}vik" for n in range(6)]
+    texts = {
+        str(n): f"{names[n]} met {names[(n + 1) % 6]} and {names[(n + 2) % 6]} at the Sable Point mill." for n in range(6)
+    }
+    folder = tmp_path / "corpora" / "kb"
+    assert indexed(folder, **texts).pending["report"] >= 1
+    claimed = claim(folder, settings(folder), "ada", kind="report")
+    body = (
+        '{"title": "Keepers", "summary": "The keepers met. [Data: Entities (1, 2)]", "rating": 6, "rating_explanation":'
+        ' "Few.", "findings": [{"summary": "Meetings", "explanation": "They met at the mill. [Data: Relationships (1)]"}]}'
+    )
+    work = claimed.items[0].work_id
+    assert submit(folder, settings(folder), "ada", [{"work_id": work, "text": body}]).accepted == [work]
+    index_documents(folder, IndexRequest(method="agent"), settings(folder))
+    reports = [row for row in open_snapshot(folder).rows("reports").to_pylist() if row["title"] == "Keepers"]
+    assert len(reports) == 1 and reports[0]["rank"] == 6.0 and "Sources (" in reports[0]["findings"]
