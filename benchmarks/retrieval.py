@@ -1,23 +1,29 @@
-"""Retrieval quality through the real tools: recall@5, recall@20 and evidence within 2,000 tokens.
+"""Retrieval quality: the ranking by itself, and through the real tools, where budget and packing count as well.
 
-    python benchmarks/retrieval.py [SET ...] [--tool local_search] [--keep DIR]
+    python benchmarks/retrieval.py [SET ...] [--tool local_search] [--keep DIR] [--data DIR] [--no-graph] [--no-tool]
 
-Each set is written out as files, indexed by the command line and asked through a real MCP client over stdio.
-recall@k: share of the gold documents among the first k distinct documents of `citations`, mean over questions.
-ev@2k: share of the evidence strings (NFKC, lower case, letters and digits only) in the text of a call with
-max_tokens 2000, mean over questions.
+Each set is written out as files, indexed by the command line and asked twice: in this process, where `rank` is the
+order of the passages, and through a MCP client over stdio, where `tool` is what a caller gets. With GRAPHRAG_MCP_
+EMBEDDING_MODEL set there are vectors, and questions have theirs; `--no-graph` adds the ranking by words and vectors
+alone.
+recall@k: share of the gold documents among the first k distinct documents, mean over questions.
+ev@2k: share of the evidence strings (NFKC, lower case, letters and digits only) in the whole passages that fit into
+2,000 tokens (rank), in the text of a call with max_tokens 2000 (tool); mean over questions.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 from mcp import Client
@@ -26,13 +32,17 @@ from mcp.client.stdio import StdioServerParameters
 sys.path.insert(0, str(Path(__file__).parent))
 import corpora
 
+COLUMNS = (("recall@5", 9), ("recall@20", 9), ("ev@2k", 6), ("ms/call", 8))
+PASSED_ON = ("GRAPHRAG_MCP_", "OPENAI_", "HF_", "PATH", "HOME")  # of the environment, to the server
+BUDGET = 2000
+
 
 def plain(text: str) -> str:
     return "".join(ch for ch in unicodedata.normalize("NFKC", text).lower() if ch.isalnum())
 
 
-def index(name: str, work: Path) -> tuple[Path, dict]:
-    folder = corpora.write_out(name, work / "files")
+def index(name: str, work: Path, data: Path = corpora.DATA) -> tuple[Path, dict]:
+    folder = corpora.write_out(name, work / "files", data)
     home = work / f"home-{name}"
     command = [sys.executable, "-m", "graphrag_mcp", "index", str(folder), "--home", str(home), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -41,33 +51,91 @@ def index(name: str, work: Path) -> tuple[Path, dict]:
     return home, json.loads(done.stdout.strip().splitlines()[-1])
 
 
+class Tally:
+    """Sums over questions."""
+
+    def __init__(self) -> None:
+        self.recall5 = self.recall20 = self.evidence = self.seconds = 0.0
+        self.asked = self.evident = 0
+
+    def add(self, question: dict, documents: Sequence[str], context: str, seconds: float) -> None:
+        ranked, gold = list(dict.fromkeys(documents)), set(question["gold"])
+        self.recall5 += len(gold & set(ranked[:5])) / len(gold)
+        self.recall20 += len(gold & set(ranked[:20])) / len(gold)
+        self.seconds += seconds
+        self.asked += 1
+        if question["evidence"]:
+            text = plain(context)
+            self.evidence += sum(plain(one) in text for one in question["evidence"]) / len(question["evidence"])
+            self.evident += 1
+
+    def figures(self) -> dict[str, float]:
+        count = self.asked or 1
+        return {
+            "recall@5": 100 * self.recall5 / count, "recall@20": 100 * self.recall20 / count,
+            "ev@2k": 100 * self.evidence / self.evident if self.evident else float("nan"),
+            "ms/call": 1000 * self.seconds / count,
+        }  # fmt: skip
+
+
+def rank(home: Path, questions: list[dict], graph: bool = True) -> dict[str, float]:
+    """The order of the passages, asked of the engine itself; time without making the question's vector."""
+    from graphrag_mcp.ask import open_asker
+    from graphrag_mcp.query import fused
+    from graphrag_mcp.settings import load
+    from graphrag_mcp.store.tables import open_snapshot
+    from graphrag_mcp.text import count_tokens
+
+    snapshot = open_snapshot(next(home.rglob("tables")).parent)
+    asker = open_asker(snapshot.folder, load(home=home), limited=False)
+    weights = fused.Weights() if graph else fused.Weights(named=0, holds=0, link=0, shared=0, quiet=0)
+    vectors: list[bytes | None] = asker.wait(question_vectors(asker, [one["question"] for one in questions]))
+    listed = snapshot.rows("passages", "", ["id", "uri", "text"])
+    rows = {row["id"]: (Path(row["uri"]).stem, row["text"], count_tokens(row["text"])) for row in listed.to_pylist()}
+    tally = Tally()
+    fused.retrieve(snapshot, "warm up", vector=vectors[0])
+    for question, vector in zip(questions, vectors, strict=True):
+        began = time.perf_counter()
+        found = fused.retrieve(snapshot, question["question"], weights, vector=vector)
+        took = time.perf_counter() - began
+        chosen, left = [], BUDGET
+        for one in found.passages:
+            left -= rows[one.id][2]
+            if left < 0:
+                break
+            chosen.append(rows[one.id][1])
+        tally.add(question, [rows[one.id][0] for one in found.passages], "".join(chosen), took)
+    asker.close()
+    return tally.figures()
+
+
+async def question_vectors(asker: Any, questions: Sequence[str]) -> list[bytes | None]:
+    return await asker.embed(questions, query=True) if asker.embeds else [None] * len(questions)
+
+
 async def ask(home: Path, folder: Path, tool: str, questions: list[dict]) -> dict[str, float]:
-    server = StdioServerParameters(
-        command=sys.executable, args=["-m", "graphrag_mcp", "serve", "--home", str(home), "--root", str(folder)]
-    )
-    recall5 = recall20 = evidence = 0.0
-    asked = times = 0
-    async with Client(server) as client:
-        await client.call_tool(tool, {"query": "warm up"})
+    """The same through a tool of the real server."""
+    environment = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
+    command = ["-m", "graphrag_mcp", "serve", "--home", str(home), "--root", str(folder)]
+    tally = Tally()
+    async with Client(StdioServerParameters(command=sys.executable, args=command, env=environment)) as client:
+        for _ in range(2):  # a local model is loaded meanwhile
+            await client.call_tool(tool, {"query": "warm up"})
+            if os.environ.get("GRAPHRAG_MCP_EMBEDDING_MODEL"):
+                await anyio.sleep(20)
         for question in questions:
             asking = {"query": question["question"]}
             wide = (await client.call_tool(tool, asking | {"max_tokens": 20000})).structured_content
             began = time.perf_counter()
-            narrow = (await client.call_tool(tool, asking | {"max_tokens": 2000})).structured_content
-            times += time.perf_counter() - began
-            ranked = list(dict.fromkeys(Path(item["uri"]).stem for item in wide["citations"]))
-            gold = set(question["gold"])
-            recall5 += len(gold & set(ranked[:5])) / len(gold)
-            recall20 += len(gold & set(ranked[:20])) / len(gold)
-            if question["evidence"]:
-                text = plain(narrow["text"])
-                evidence += sum(plain(e) in text for e in question["evidence"]) / len(question["evidence"])
-                asked += 1
-    count = len(questions)
-    return {
-        "recall@5": 100 * recall5 / count, "recall@20": 100 * recall20 / count,
-        "ev@2k": 100 * evidence / asked if asked else float("nan"), "ms/call": 1000 * times / count,
-    }  # fmt: skip
+            narrow = (await client.call_tool(tool, asking | {"max_tokens": BUDGET})).structured_content
+            took = time.perf_counter() - began
+            tally.add(question, [Path(one["uri"]).stem for one in wide["citations"]], narrow["text"], took)
+    return tally.figures()
+
+
+def line(name: str, way: str, documents: int, found: dict[str, float], after: str = "") -> str:
+    figures = " ".join(f"{found[key]:{width}.1f}" for key, width in COLUMNS)
+    return f"{name:16} {documents:5} {way:8} {figures}  {after}".rstrip()
 
 
 def main() -> None:
@@ -75,17 +143,23 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", default=[])
     parser.add_argument("--tool", default="local_search")
     parser.add_argument("--keep", type=Path, help="keep files and indexes here and use them again")
+    parser.add_argument("--data", type=Path, default=corpora.DATA, help="a folder of other sets in the same form")
+    parser.add_argument("--no-graph", action="store_true", help="also rank by words and vectors alone")
+    parser.add_argument("--no-tool", action="store_true", help="only the ranking: a tenth of the time")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         work = args.keep or Path(scratch)
-        print(f"{'set':16} {'docs':>5} {'recall@5':>9} {'recall@20':>9} {'ev@2k':>6} {'ms/call':>8}  index CPU s")
-        for name in args.sets or corpora.sets():
-            home, result = index(name, work)
-            found = anyio.run(ask, home, work / "files" / name, args.tool, corpora.questions(name))
-            figures = " ".join(f"{found[key]:{width}.1f}" for key, width in
-                               (("recall@5", 9), ("recall@20", 9), ("ev@2k", 6), ("ms/call", 8)))  # fmt: skip
+        print(f"{'set':16} {'docs':>5} {'way':8} " + " ".join(f"{key:>{width}}" for key, width in COLUMNS))
+        for name in args.sets or corpora.sets(args.data):
+            home, result = index(name, work, args.data)
+            questions = corpora.questions(name, args.data)
             documents, seconds = result["counts"].get("documents_total", 0), sum(result["seconds"].values())
-            print(f"{name:16} {documents:5} {figures}  {seconds:.1f}")
+            print(line(name, "rank", documents, rank(home, questions), f"indexed in {seconds:.1f} s CPU"), flush=True)
+            if args.no_graph:
+                print(line(name, "no graph", documents, rank(home, questions, graph=False)), flush=True)
+            if not args.no_tool:
+                found = anyio.run(ask, home, work / "files" / name, args.tool, questions)
+                print(line(name, "tool", documents, found), flush=True)
 
 
 if __name__ == "__main__":

@@ -24,12 +24,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from graphrag_mcp.ask_limits import Budget, Gate, Spent, batches
+from graphrag_mcp.ask_writer import Vectors, Writer
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.seams import ChatModel, EmbeddingModel, Message, Usage
 
 if TYPE_CHECKING:
     from graphrag_mcp.settings import Settings
-    from graphrag_mcp.store.answers import AnswerBook, Stored
+    from graphrag_mcp.store.answers import AnswerBook
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -88,8 +89,7 @@ class Asker:
         self._off = "" if chat else NO_MODEL
         self._embed_off = "" if embedder else NO_MODEL
         self._flying: dict[str, asyncio.Future[None]] = {}
-        self._waiting: list[tuple[Stored | _Vectors, asyncio.Future[None]]] = []
-        self._writer: asyncio.Task[None] | None = None
+        self._writer = Writer(book)
         self._asked: set[str] = set()  # keys asked anew in this run, when refreshing
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
@@ -121,6 +121,11 @@ class Asker:
     def why_off(self) -> str:
         """Why no chat model answers: "no model", or what it said when it refused for good."""
         return self._off
+
+    @property
+    def why_no_vectors(self) -> str:
+        """Why the last texts that were to be embedded have no vector."""
+        return self._embed_off or (BUDGET if self.exhausted else next(iter(self.broken[-1:]), ""))
 
     @property
     def exhausted(self) -> bool:
@@ -174,7 +179,7 @@ class Asker:
     def _cancel_all(self) -> None:
         """Every task but the one that writes down what has been answered."""
         for task in asyncio.all_tasks():
-            if task is not self._writer:
+            if task is not self._writer.task:
                 task.cancel()
 
     def close(self) -> None:
@@ -191,8 +196,8 @@ class Asker:
             self._book.close()
 
     async def _closing(self) -> None:
-        if self._writer is not None:
-            await self._writer
+        if self._writer.task is not None:
+            await self._writer.task
         for model in (self._chat, self._embedder):
             if model is not None:
                 await model.close()
@@ -254,7 +259,7 @@ class Asker:
                 reason = "the reply was cut off" if reply.finish == "length" else str(error) or "unusable reply"
                 continue
             by = f"llm:{self.model}"
-            await self._write(Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens))
+            await self._writer.write(Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens))
             self._asked.add(key)
             return Answer(value, by, fresh=True, raw=text)
         self.broken.append(reason)
@@ -313,52 +318,8 @@ class Asker:
                 return {}
         self._count(counts, made.usage, self._budget.price_embedding)
         vectors = dict(zip(batch, made.vectors, strict=True))
-        await self._write(_Vectors(self._space, vectors, made.usage.prompt_tokens))
+        await self._writer.write(Vectors(self._space, vectors, made.usage.prompt_tokens))
         return vectors
-
-    # ---- the book -------------------------------------------------------------------------------
-
-    async def _write(self, entry: Stored | _Vectors) -> None:
-        """Durable when this returns. Answers that arrive together are written together: one flush for all of them."""
-        if self._book is None:
-            return
-        loop = asyncio.get_running_loop()
-        written: asyncio.Future[None] = loop.create_future()
-        self._waiting.append((entry, written))
-        if self._writer is None:
-            self._writer = loop.create_task(self._flush())
-        await asyncio.shield(written)
-
-    async def _flush(self) -> None:
-        try:
-            while self._waiting:
-                batch, self._waiting = self._waiting, []
-                try:
-                    await asyncio.to_thread(self._put, [entry for entry, _ in batch])
-                except Exception as error:  # whatever it is, whoever waits for it must hear of it
-                    for _, written in batch:
-                        written.set_exception(error)
-                    continue
-                for _, written in batch:
-                    written.set_result(None)
-        finally:
-            self._writer = None
-
-    def _put(self, entries: Sequence[Stored | _Vectors]) -> None:
-        assert self._book is not None
-        answers = [entry for entry in entries if not isinstance(entry, _Vectors)]
-        if answers:
-            self._book.put(answers)
-        for entry in entries:
-            if isinstance(entry, _Vectors):
-                self._book.put_vectors(entry.model, entry.vectors, entry.tokens)
-
-
-@dataclass(frozen=True, slots=True)
-class _Vectors:
-    model: str
-    vectors: Mapping[str, bytes]
-    tokens: int
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

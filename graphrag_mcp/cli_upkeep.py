@@ -54,7 +54,12 @@ def export(options: argparse.Namespace) -> int:
     """Write the index as Parquet files with GraphRAG's column names."""
     from graphrag_mcp.upkeep.export import export as write
 
-    rows = write(snapshot_of(options), Path(options.folder).expanduser().absolute())
+    snapshot, folder = snapshot_of(options), Path(options.folder).expanduser().absolute()
+    rows = write(snapshot, folder)
+    if options.graphml:
+        from graphrag_mcp.upkeep.export_graph import graphml
+
+        graphml(snapshot, folder / "graph.graphml")
     if options.json:
         print_json(rows)
     else:

@@ -8,6 +8,7 @@ it may open. Tokens are kept as hashes in memory only. Knows no tool.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import ipaddress
@@ -34,6 +35,8 @@ SHORTEST = 16  # characters of a token: what people make up by themselves is gue
 GRACE = 8.0  # seconds for calls to finish after SIGTERM; containers are killed after 10
 SESSIONS = 1_000
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+_STOPPING = "the server is stopping. Try again later."
 
 Scope = MutableMapping[str, Any]
 log = logging.getLogger(__name__)
@@ -65,7 +68,7 @@ def serve(
         server = build_server(app, tools, read_only, compat, warm=True)
         who = f"{len(tokens)} tokens" if tokens else "no token, this machine only"
         log.info("listening on %s (%s)", address_of(listener), who)
-        asyncio.run(_serve(http_app(server, names, tokens), listener))
+        asyncio.run(run(http_app(server, names, tokens), listener))
     except KeyboardInterrupt:
         status = 130
     except Exception as error:
@@ -76,22 +79,28 @@ def serve(
     os._exit(status)
 
 
-async def _serve(door: Door, listener: socket.socket) -> None:
+async def run(door: Door, listener: socket.socket) -> None:
+    """Serve on a socket until SIGTERM or Ctrl-C; then calls get GRACE seconds to finish, streams end at once."""
     import uvicorn
 
     class Server(uvicorn.Server):
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            door.end_streams()  # they would never end by themselves; calls may finish
-            await super().shutdown(sockets)
+        def capture_signals(self) -> Any:  # its own handler ends the event streams in which calls answer
+            return contextlib.nullcontext()
 
-    # uvicorn raises the signal again when it is done, which must not end the process before its last moments.
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
     config = uvicorn.Config(
         door, log_config=None, access_log=False, lifespan="on", ws="none", server_header=False,
-        timeout_graceful_shutdown=int(GRACE), h11_max_incomplete_event_size=64_000,
+        timeout_graceful_shutdown=1,
     )  # fmt: skip
-    await Server(config).serve(sockets=[listener])
+    server = Server(config)
+    serving, stopping = asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(stop.wait())
+    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    await door.drain(GRACE)
+    server.should_exit = True
+    await serving
 
 
 def http_app(server: MCPServer[Any], names: Iterable[str] = LOOPBACK, tokens: Sequence[Token] = ()) -> Door:
@@ -124,6 +133,7 @@ class Door:
     def __init__(self, app: Any, names: Iterable[str], tokens: Sequence[Token] = ()) -> None:
         self.app, self.names, self.tokens = app, frozenset(names), tuple(tokens)
         self.streams: set[Any] = set()
+        self.calls, self.stopping = 0, False
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -135,10 +145,16 @@ class Door:
         refused = self.refusal(scope, headers)
         if refused is not None:
             await _refuse(send, *refused)
+        elif self.stopping:
+            await _refuse(send, 503, _STOPPING)
         elif scope["method"] == "GET" or headers.get("mcp-method") == ["subscriptions/listen"]:
             await self._stream(scope, receive, send)
         else:
-            await self.app(scope, receive, send)
+            self.calls += 1
+            try:
+                await self.app(scope, receive, send)
+            finally:
+                self.calls -= 1
 
     def refusal(self, scope: Scope, headers: Mapping[str, list[str]]) -> tuple[int, str, str] | None:
         """(status, what is wrong, WWW-Authenticate) for a request that may not come in; names the caller of others."""
@@ -168,7 +184,7 @@ class Door:
         return found if scheme.lower() == "bearer" else ""
 
     async def _stream(self, scope: Scope, receive: Any, send: Any) -> None:
-        """A response that goes on until one side leaves; `end_streams` ends it in good order."""
+        """A response that goes on until one side leaves; `drain` ends it in good order."""
         import anyio
 
         started = ended = False
@@ -187,13 +203,18 @@ class Door:
                 self.streams.discard(cancel)
         if cancel.cancelled_caught and not ended:
             if not started:
-                await _refuse(send, 503, "the server is stopping. Try again later.")
+                await _refuse(send, 503, _STOPPING)
             else:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def end_streams(self) -> None:
+    async def drain(self, seconds: float) -> None:
+        """Let nobody in, end the streams, which never end by themselves, and wait for the calls."""
+        self.stopping = True
         for cancel in list(self.streams):
             cancel.cancel()
+        end = asyncio.get_running_loop().time() + seconds
+        while self.calls and asyncio.get_running_loop().time() < end:
+            await asyncio.sleep(0.05)
 
 
 async def _refuse(send: Callable[..., Any], status: int, text: str, challenge: str = "") -> None:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from graphrag_mcp.pack_ids import (
     PER_GROUP,
+    adjoin,
+    columns,
+    joined,
+    one_line,
     passage_alias,
     read_cursor,
     referenced_ids,
@@ -28,6 +31,7 @@ from graphrag_mcp.types import Citation, Result, SearchResult
 LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
 CHARACTERS = 48_000  # some hosts cut at 25,000 tokens: this many characters stay below in any script
 LEAST_TEXT = 8  # tokens of text below which a citation is not worth its place
+SPARE = 40  # tokens left over from which another filling is tried
 SMALL = 400  # tokens of a result below which accounts (coverage) go before words
 
 __all__ = [
@@ -56,6 +60,7 @@ class Item:
     score: float = 0.0
     tokens: int = 0
     also: tuple[Citation, ...] = ()
+    span: tuple[int, int] = (0, 0)  # of the text below its first line, in the document; for passages that are whole
     data: Mapping[str, Any] | None = None
 
     def citations(self) -> tuple[Citation, ...]:
@@ -114,6 +119,16 @@ def cost(item: Item) -> int:
     return tokens + escaped + 4 + (count_tokens(json.dumps(fields, ensure_ascii=False)) if fields else 0)
 
 
+def saved(item: Item, taken: Sequence[Item]) -> int:
+    """Tokens that the item costs less because it is joined to one that stands there: its head, and what both hold."""
+    beside = [other for other in taken if adjoin(item, other)] if item.span[1] else []
+    if not beside:
+        return 0
+    shared = max(min(item.span[1], other.span[1]) - max(item.span[0], other.span[0]) for other in beside)
+    share = max(shared, 0) / max(item.span[1] - item.span[0], 1)
+    return count_tokens(item.text.partition("\n")[0]) - 6 + int(0.9 * share * item.tokens)
+
+
 def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Page:
     """Whole items in order; each section up to its share, then what is left over, the section `first` before others.
 
@@ -127,7 +142,7 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
         for section in order:
             room = min(left, int(section.share * budget)) if shares else left * section.greedy
             for item in section.items[len(taken[section.name]) :]:
-                price, size = cost(item), int(len(item.text) * 1.05) + 400
+                price, size = cost(item) - saved(item, taken[section.name]), int(len(item.text) * 1.05) + 400
                 if price > room or size > characters:
                     break
                 taken[section.name].append(item)
@@ -155,10 +170,12 @@ def compose(
     result.text, result.tokens = intro, budget
     if budget < SMALL:
         lighten(result)
+    call = result.next_call
     result.next_cursor = cursor(tuple(section.offset for section in sections))  # as long as the real one will be
     room = budget - outgoing(result) - 4 * sum(bool(section.items) for section in sections) - 2
-    for _ in range(8):
-        page = fill(sections, room, first)
+
+    def show(page: Page) -> bool:
+        """Put the page into the result; does that fit?"""
         shown = [item for section in sections for item in page.taken[section.name]]
         result.text = "\n\n".join(part for part in (intro, markdown(sections, page)) if part)
         if "citations" in type(result).model_fields:
@@ -166,15 +183,30 @@ def compose(
         for name, target in (into or {}).items():
             setattr(result, target, [dict(item.data) for item in page.taken.get(name, []) if item.data is not None])
         result.next_cursor = cursor(page.offsets) if page.more else ""
-        result.truncated = page.more or page.cut
+        result.truncated, result.next_call, result.tokens = page.more or page.cut, call, budget
         if page.cut and shown[0].id.startswith("t"):
             result.next_call = f'get_source(ids=["{shown[0].id}"])'  # the next page begins after what was cut
-        tokens, characters = outgoing(result), size(result)[1]
-        if tokens <= budget and characters <= CHARACTERS:
-            result.tokens = size(result)[0]
-            return result
-        room -= max(tokens - budget, 6)
-        result.tokens = budget
+        result.tokens = min(size(result)[0], budget)
+        return outgoing(result) <= budget and size(result)[1] <= CHARACTERS
+
+    fitting: Page | None = None
+    for _ in range(8):
+        page = fill(sections, room, first)
+        if page.offsets == (fitting.offsets if fitting else None):
+            break
+        if show(page):
+            fitting = page
+            spare = budget - outgoing(result)
+            if page.cut or not page.more or spare < SPARE:
+                return result
+            room += spare  # prices are estimates on the safe side: one more may fit
+        elif fitting is not None:
+            break
+        else:
+            room -= max(outgoing(result) - budget, 6)
+    if fitting is not None:
+        show(fitting)
+        return result
     return finish(result, budget)
 
 
@@ -186,7 +218,7 @@ def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
     head, _, body = item.text.partition("\n")
     if not body:
         head, body = "", item.text
-    item = replace(item, tokens=0)
+    item = replace(item, tokens=0, span=(0, 0))
     fixed = cost(replace(item, text=head or " ")) + 6
     if budget - fixed < LEAST_TEXT:
         item = replace(item, citation=None, also=(), data=None)
@@ -241,16 +273,11 @@ def markdown(sections: Sequence[Section], page: Page) -> str:
         items = page.taken.get(section.name, [])
         if not items:
             continue
-        gap = "\n\n" if any("\n" in item.text for item in items) else "\n"
+        texts = joined(items) if any(item.span[1] for item in items) else [item.text for item in items]
+        gap = "\n\n" if any("\n" in text for text in texts) else "\n"
         lines = f"## {section.name}\n" + (f"{section.header}\n" if section.header else "")
-        blocks.append(lines + gap.join(item.text for item in items))
+        blocks.append(lines + gap.join(texts))
     return "\n\n".join(blocks)
-
-
-def columns(*values: object) -> str:
-    """One row of a block with columns: `|` between values, escaped inside them, no line breaks."""
-    flat = (re.sub(r"\s+", " ", str(value)).strip() for value in values)
-    return "|".join(value.replace("\\", "\\\\").replace("|", "\\|") for value in flat)
 
 
 # ---- the wall ----------------------------------------------------------------------------------
@@ -368,10 +395,6 @@ def source_item(row: Mapping[str, Any], score: float = 0.0, document: str = "", 
     cited = citation(row, score, document, lines)
     head = f"[{cited.id}] {one_line(cited.title, 120)} ({cited.uri}:{row['line_start']}-{row['line_end']})"
     tokens = row["n_tokens"] + count_tokens(head) + 2
-    return Item(cited.id, f"{head}\n{row['text'].strip()}", cited, "Sources", score, tokens)
-
-
-def one_line(text: str, characters: int) -> str:
-    """The text without line breaks, at most so many characters."""
-    flat = re.sub(r"\s+", " ", text).strip()
-    return flat if len(flat) <= characters else flat[: characters - 1].rstrip() + "…"
+    body, text = row["text"].strip(), row["text"]
+    start = row["char_start"] + len(text) - len(text.lstrip())
+    return Item(cited.id, f"{head}\n{body}", cited, "Sources", score, tokens, (), (start, start + len(body)))

@@ -1,22 +1,87 @@
-"""Short forms of where things stand: cursors, aliases of passages, references with aliases for content ids.
+"""Short forms of what is packed: lines, joined passages, cursors, aliases, references with aliases for content ids.
 
-Takes offsets, rows and texts; gives strings for an agent to hand back, and reads them again. Part of packing, by which
-these are used; knows no budget and no table.
+Takes offsets, rows and texts; gives strings for an agent to read and to hand back. Part of packing, by which these are
+used; knows no budget and no table.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.types import content_id
+
+if TYPE_CHECKING:
+    from graphrag_mcp.pack import Item
 
 PER_GROUP = 5  # references of one kind in one bracket, then "+more"
 
 _REFERENCES = re.compile(r"\[Data: ([^\[\]\n]{1,4000})\]")
 _GROUP = re.compile(r"(Reports|Entities|Relationships|Sources) \(([^()\n]{0,4000})\)")
 _HEX = re.compile(r"\b[0-9a-f]{32}\b")
+_HEAD = re.compile(r"(\[[^\[\]]+\]) (.*:)(\d+)-(\d+)\)\Z")
+NEAR = 3  # characters between two passages that are read as one: the white space where a text was cut
+
+
+# ---- lines ------------------------------------------------------------------------------------
+
+
+def one_line(text: str, characters: int) -> str:
+    """The text without line breaks, at most so many characters."""
+    flat = re.sub(r"\s+", " ", text).strip()
+    return flat if len(flat) <= characters else flat[: characters - 1].rstrip() + "…"
+
+
+def columns(*values: object) -> str:
+    """One row of a block with columns: `|` between values, escaped inside them, no line breaks."""
+    flat = (re.sub(r"\s+", " ", str(value)).strip() for value in values)
+    return "|".join(value.replace("\\", "\\\\").replace("|", "\\|") for value in flat)
+
+
+def joined(items: Sequence[Item]) -> list[str]:
+    """Passages as blocks: those that follow each other in one document are one, in its order, where the best stood.
+
+    Text units overlap, and what they share is shown once. Every id stands at the head of its block.
+    """
+    blocks: list[list[Item]] = []
+    for item in items:
+        met = [block for block in blocks if any(adjoin(item, other) for other in block)] if item.span[1] else []
+        if not met:
+            blocks.append([item])
+            continue
+        met[0].append(item)
+        for other in met[1:]:  # it joins two that stood apart
+            met[0].extend(other)
+            blocks.remove(other)
+    return [_block(sorted(block, key=lambda item: item.span)) for block in blocks]
+
+
+def adjoin(one: Item, other: Item) -> bool:
+    """Are these two passages of one document that follow each other, or overlap?"""
+    if not other.span[1] or one.citation is None or other.citation is None:
+        return False
+    near = one.span[0] <= other.span[1] + NEAR and other.span[0] <= one.span[1] + NEAR
+    return near and one.citation.document_id == other.citation.document_id
+
+
+def _block(items: Sequence[Item]) -> str:
+    head, _, text = items[0].text.partition("\n")
+    found = [_HEAD.match(item.text.partition("\n")[0]) for item in items]
+    if len(items) == 1 or None in found:
+        return "\n\n".join(item.text for item in items)
+    end = items[0].span[1]
+    for item in items[1:]:
+        body = item.text.partition("\n")[2]
+        if item.span[0] > end:
+            text += "\n" + body
+        elif item.span[1] > end:
+            text += body[end - item.span[0] :]
+        end = max(end, item.span[1])
+    heads = [match for match in found if match is not None]
+    ids = " ".join(match[1] for match in heads)
+    last = max(int(match[4]) for match in heads)
+    return f"{ids} {heads[0][2]}{heads[0][3]}-{last})\n{text}"
 
 
 # ---- cursors ------------------------------------------------------------------------------------

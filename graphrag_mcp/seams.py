@@ -69,3 +69,13 @@ class EmbeddingModel(Protocol):
     async def embed(self, texts: Sequence[str]) -> Embedded: ...
 
     async def close(self) -> None: ...
+
+
+class Reranker(Protocol):
+    """Reads a question together with each text; gives one score per text, higher is better. Raises ModelError."""
+
+    name: str
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> tuple[float, ...]: ...
+
+    async def close(self) -> None: ...

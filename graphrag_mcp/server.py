@@ -15,14 +15,15 @@ import re
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp import __version__
 from graphrag_mcp.prompts import load as load_prompt
 from graphrag_mcp.settings import Settings, load
-from graphrag_mcp.subject import SUBJECT
+from graphrag_mcp.subject import SUBJECT, unsealed
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 WARM_AFTER = 1.5  # seconds: hosts that never list tools are warmed too
 LAST_MOMENTS = 1.5  # seconds for small jobs to end after the client has gone; hosts kill after 2
+
+_NO_PAGE = "0.00000000.0"  # a cursor of no generation: searches say that they do not know it
 
 log = logging.getLogger(__name__)
 
@@ -50,15 +53,15 @@ def build_server(
         import anyio
         from mcp.server import MCPServer
 
-        from graphrag_mcp.tools import completion, offered, prompts, resources
+        from graphrag_mcp.tools import completion, offered, prompts, resources, teach
         from graphrag_mcp.tools.results import THREADS, Desk
-        from graphrag_mcp.tools.teach import teach
         from graphrag_mcp.tools.updates import Updates
 
         warmer = _Once(app.warm) if warm else None
         given = [*offered(tools, read_only, compat), *more]
         updates = Updates(app)
-        lessons = teach({tool.name: tool for tool in given})
+        known = {tool.name: tool for tool in given}
+        lessons = teach.teach(known)
 
         @contextlib.asynccontextmanager
         async def lifespan(_: Any) -> AsyncIterator[Desk]:
@@ -72,7 +75,7 @@ def build_server(
             token = SUBJECT.set(_caller(ctx))
             try:
                 if ctx.method == "tools/call":
-                    return await lessons(ctx, call_next)
+                    return await lessons(_with_own_cursor(ctx, known) if SUBJECT.get() else ctx, call_next)
                 if ctx.method == "subscriptions/listen":
                     return await updates.listen(ctx, call_next)
                 if ctx.method == "prompts/get":
@@ -84,13 +87,12 @@ def build_server(
             finally:
                 SUBJECT.reset(token)
 
-        names = {tool.name for tool in given}
         server: MCPServer[Any] = MCPServer(
-            "graphrag-mcp", title="GraphRAG", version=__version__, tools=given, instructions=_instructions(names),
+            "graphrag-mcp", title="GraphRAG", version=__version__, tools=given, instructions=_instructions(set(known)),
             lifespan=lifespan, middleware=[door], subscriptions=updates.bus, log_level="WARNING",
         )
         resources.register(server, app)
-        prompts.register(server, app, names)
+        prompts.register(server, app, set(known))
         completion.register(server, app)
         updates.attach(server)
         return server
@@ -100,6 +102,20 @@ def _caller(ctx: Any) -> str:
     """The name of the token that the request came with (http.py has verified it); "" without tokens."""
     user = getattr(ctx.request, "scope", {}).get("user")
     return str(getattr(user, "display_name", "")) if getattr(user, "is_authenticated", False) else ""
+
+
+def _with_own_cursor(ctx: Any, tools: Mapping[str, Tool]) -> Any:
+    """The call with its cursor as the engine wrote it. Another's cursor names no page at all."""
+    from graphrag_mcp.tools.teach import accepted
+
+    params = ctx.params if isinstance(ctx.params, Mapping) else {}
+    tool, given = tools.get(str(params.get("name"))), params.get("arguments")
+    if tool is None or not isinstance(given, Mapping):
+        return ctx
+    names = accepted(tool)
+    cursors = {name: value for name, value in given.items() if names.get(name) == "cursor" and isinstance(value, str)}
+    opened = {name: _NO_PAGE if (plain := unsealed(value)) is None else plain for name, value in cursors.items()}
+    return replace(ctx, params={**params, "arguments": {**given, **opened}}) if opened else ctx
 
 
 def _instructions(names: set[str]) -> str:

@@ -99,6 +99,16 @@ def test_several_quotes_in_one_field_are_told_apart() -> None:
     assert claim.quotes == ("is suspected of bribery.", "Nobody was hurt.")
 
 
+def test_a_shortened_quote_counts_only_when_most_of_it_is_the_texts() -> None:
+    true = "The Harbour Council fined ... on 10 January 2022."
+    [claim] = parse_claims(f"({FINE.rpartition('<|>')[0]}<|>{true})\n<|COMPLETE|>", TEXT)
+    assert claim.quotes == ("The Harbour Council fined", "on 10 January 2022.")
+    made_up = "The council of the harbour punished a dishonest carrier of grain ... on 10 January 2022."
+    lost: Counter[str] = Counter()
+    claims = parse_claims(f"({FINE.rpartition('<|>')[0]}<|>{made_up})\n##\n({BRIBE})\n<|COMPLETE|>", TEXT, lost)
+    assert claims == [BRIBED] and lost["invented quote"] == 1
+
+
 def test_a_claim_that_quotes_nothing_of_the_text_is_dropped_and_counted() -> None:
     dropped: Counter[str] = Counter()
     invented = "Jon Berg<|>NONE<|>MURDER<|>TRUE<|>NONE<|>NONE<|>Jon Berg killed.<|>Jon Berg killed somebody in town."

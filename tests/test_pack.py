@@ -91,7 +91,7 @@ def test_no_result_passes_its_budget_and_pages_show_every_item_once(texts: list[
     for _ in range(len(texts) + 1):
         section = Section("Sources", all_items[offset:], 1.0, offset)
         result = compose(SearchResult(), [section], budget, lambda after: write_cursor(1, "q", after))
-        data = json.dumps(result.model_dump(), ensure_ascii=False)
+        data = json.dumps(pack.wire(result), ensure_ascii=False)
         assert max(count_tokens(data), count_tokens(result.text)) <= result.tokens + 1 and result.tokens <= budget
         shown += re.findall(r"^\[(t\d+)\] x", result.text, re.MULTILINE)
         if not result.next_cursor:
@@ -126,8 +126,9 @@ def test_a_result_within_its_budget_is_left_as_it_is() -> None:
 def test_a_cursor_of_another_generation_or_question_is_refused() -> None:
     cursor = write_cursor(7, "who?", (3, 0))
     assert read_cursor(cursor, 7, "who?", 2) == (3, 0)
-    assert read_cursor("", 7, "who?", 2) == (0, 0)
-    wrong = [(cursor, 8, "who?", 2), (cursor, 7, "what?", 2), (cursor, 7, "who?", 3), ("junk", 7, "who?", 2)]
+    assert read_cursor("", 7, "who?", 2) == (0, 0) and read_cursor(cursor, 7, "who?", 1) == (3,)
+    assert read_cursor(write_cursor(7, "who?", (3, 1)), 7, "who?", 1) is None
+    wrong = [(cursor, 8, "who?", 2), (cursor, 7, "what?", 2), ("7.123456.1-2-3", 7, "who?", 3), ("junk", 7, "who?", 2)]
     assert [read_cursor(*one) for one in wrong] == [None] * 4
 
 

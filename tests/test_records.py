@@ -300,3 +300,29 @@ def test_the_order_of_the_records_is_kept() -> None:
     records = [f'("entity"<|>{name}<|>person<|>{name} is here.)' for name in ("Cem", "Ada", "Bob")]
     for order in permutations(records):
         assert [entity.name for entity in parse("##".join(order) + "<|COMPLETE|>", TYPES).entities] == [one[12:15] for one in order]
+
+
+@pytest.mark.parametrize(
+    "said, name",
+    [
+        ("World Health Organization (WHO)", "World Health Organization"),
+        ("WHO (World Health Organization)", "World Health Organization"),
+        ("回流（back-run）", "回流"),
+        ("托拜厄斯·芬恩 (Tobias Fenn)", "托拜厄斯·芬恩"),
+        ("Москва (Moscow)", "Москва"),
+        ("Back-run (回流)", "Back-run"),
+        ("Mercury (planet)", "Mercury (planet)"),
+        ("Lovelace (1843)", "Lovelace (1843)"),
+        ("Tide Board (XQ)", "Tide Board (XQ)"),
+        ("北京（首都）", "北京（首都）"),
+        ("计划（II）", "计划（II）"),
+        ("f(x)", "f(x)"),
+    ],
+)
+def test_a_bracket_that_repeats_a_name_in_short_or_in_another_script_is_no_part_of_it(said: str, name: str) -> None:
+    reply = f'("entity"<|>{said}<|>concept<|>Something is said of it.)\n##\n' + (
+        f'("relationship"<|>{said}<|>Ada<|>They belong together.<|>kinship<|>4)\n<|COMPLETE|>'
+    )
+    records = parse(reply)
+    assert [one.name for one in records.entities] == [name]
+    assert [one.source for one in records.relations] == [name]

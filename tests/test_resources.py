@@ -11,7 +11,15 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client, MCPError
-from mcp.types import PromptReference, ResourceTemplateReference
+from mcp.types import (
+    EmptyResult,
+    PromptReference,
+    ResourceTemplateReference,
+    SubscribeRequest,
+    SubscribeRequestParams,
+    UnsubscribeRequest,
+    UnsubscribeRequestParams,
+)
 
 from graphrag_mcp import prompts
 from graphrag_mcp.app import App
@@ -239,7 +247,7 @@ async def told(mode: str, home: Path) -> None:
         async with anyio.create_task_group() as group:
             if mode == "legacy":
                 for uri in uris:
-                    await client.session.subscribe_resource(uri)
+                    await client.session.send_request(SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult)
             else:
                 await group.start(listening, client, [*uris, "graphrag://jobs/job-000000000000"], found)
             await anyio.sleep(0.2)
@@ -253,7 +261,7 @@ async def told(mode: str, home: Path) -> None:
             await waiting_for(found, uris[0])
             await waiting_for(found, uris[1])
             if mode == "legacy":
-                await client.session.unsubscribe_resource(uris[2])
+                await client.session.send_request(UnsubscribeRequest(params=UnsubscribeRequestParams(uri=uris[2])), EmptyResult)
                 before = len(found)
                 await client.call_tool("drift_step", {**arguments, "answer": "John Smeaton."})
                 await anyio.sleep(1.3)

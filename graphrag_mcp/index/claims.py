@@ -136,7 +136,8 @@ _BETWEEN = re.compile(r"[)）\]]?[ \t]{0,8}##|[)）\]][ \t,]{0,8}\n\s{0,9}(?=[(�
 _LINES = re.compile(r"\n\s{0,9}(?=[^\n]{1,300}?" + FULL + ")")
 _DELIMITER = re.compile(FULL)
 _NO_CLAIMS = re.compile(r"\[\s{0,9}\]|\{\s{0,99}\"claims?\"\s{0,9}:\s{0,9}\[\s{0,9}\]", re.IGNORECASE)
-_QUOTE_ENDS = re.compile(r"[\"”]\s{0,9}[,;]?\s{0,9}[\"“]|\n| \| |\.\.\.|…")
+_QUOTE_ENDS = re.compile(r"[\"”]\s{0,9}[,;]?\s{0,9}[\"“]|\n| \| ")
+_LEFT_OUT = re.compile(r"\.\.\.|…")
 _NOTHING = frozenset(("", "none", "unknown", "n/a", "na", "null", "nil", "-", "not specified", "无", "未知"))
 _FIELDS = {
     "subject": "subject subjectid subjectentity subjectname entity source".split(),
@@ -292,11 +293,21 @@ def quoted(text: str, quotes: list[str]) -> list[tuple[int, int]]:
     spans: dict[tuple[int, int], None] = {}
     for quote in quotes[:MOST_QUOTES]:
         whole = _place(text, folded, starts, quote)
-        parts = [] if whole else _QUOTE_ENDS.split(quote[:20_000])[:MOST_QUOTES]  # several in one field, or shortened
-        for span in [whole] if whole else [_place(text, folded, starts, part) for part in parts]:
-            if span:
-                spans[span] = None
+        several = [quote] if whole else _QUOTE_ENDS.split(quote[:20_000])[:MOST_QUOTES]  # in one field
+        for part in several:
+            spans.update(dict.fromkeys(_shortened(text, folded, starts, part)))
     return list(spans)[:MOST_QUOTES]
+
+
+def _shortened(text: str, folded: str, starts: Any, quote: str) -> list[tuple[int, int]]:
+    """Places of one quote, or of its parts when something was left out; none where less than half of it is there:
+    a sentence made up around a few true words supports nothing."""
+    if span := _place(text, folded, starts, quote):
+        return [span]
+    parts = _LEFT_OUT.split(quote)[:MOST_QUOTES]
+    found = [(part, span) for part in parts if (span := _place(text, folded, starts, part))]
+    enough = 2 * sum(len(part) for part, _ in found) >= sum(map(len, parts))
+    return [span for _, span in found] if enough else []
 
 
 def _place(text: str, folded: str, starts: Any, quote: str) -> tuple[int, int] | None:

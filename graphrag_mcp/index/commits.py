@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphrag_mcp.index.graph import merge, to_table
 from graphrag_mcp.index.mentions import UnitNames
 from graphrag_mcp.index.model_units import Reading, pending, settle
 from graphrag_mcp.index.models import Models
-from graphrag_mcp.index.vectors import Vectors
+from graphrag_mcp.index.vectors import Vectors, forgotten
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.manifest import Manifest, commit
@@ -132,6 +133,7 @@ def documents(run: Run, sources: Mapping[str, Any], batch: Batch, numbers: dict[
         for id, kind in sorted(merged.long.items()):
             read["pending"].append(pending(kind, id, "", "not yet asked"))
         changes = {**merged.changes, **_side_tables(run, gone_units | batch.fresh.keys(), read)}
+        changes |= forgotten(changes, versions)
     moved.update(
         documents=len(batch.documents) - len(batch.gone), text_units=len(batch.units) - len(old_units),
         passages=len(batch.passages) - len(old_passages), entities=merged.entities, relationships=merged.relationships,
@@ -143,7 +145,9 @@ def documents(run: Run, sources: Mapping[str, Any], batch: Batch, numbers: dict[
         swap(run, sources, versions, segments, numbers, moved)
     if run.vectors is not None:
         for table in ("entities", "relationships"):
-            run.vectors.want(table, changes[table].rows, changes[table].gone, run.snapshot())
+            rows = changes[table].rows
+            short = rows.filter(pc.invert(pc.is_in(rows["id"], pa.array(list(merged.long), pa.string()))))
+            run.vectors.want(table, short, changes[table].gone, run.snapshot())  # long descriptions are made one first
 
 
 def _read(

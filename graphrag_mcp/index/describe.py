@@ -35,6 +35,10 @@ _INTRO = re.compile(
     re.IGNORECASE,
 )
 _HTML = re.compile(r"\s*<(?:\?xml|!doctype|html|head|body|script|div)\b", re.IGNORECASE)
+# Records of another task, cut JSON, XML, a program's last words, nothing.
+_NO_PROSE = re.compile(
+    r"<\|.{0,9}\|?>|\A[\[{(]\s*[\"'{\[(]|\A<\w+[\s>/]|\A(?:null|none|undefined|nan)\W*\Z|\ATraceback \(", re.IGNORECASE
+)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
@@ -162,8 +166,10 @@ def parse_description(reply: str) -> str:
         text = _from_json(text)
     if _HTML.match(text):
         raise BadReply("the reply was a web page")
-    if re.search(r"</?descriptions>", text):
+    if re.search(r"</?descriptions>|\$(?:names|descriptions|language)\b", text):
         raise BadReply("the reply was the prompt again")
+    if _NO_PROSE.search(text):
+        raise BadReply("the reply was no description")
     text = _INTRO.sub("", _INTRO.sub("", text))
     if refused(text):
         raise BadReply("the model refused")

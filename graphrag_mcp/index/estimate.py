@@ -10,7 +10,7 @@ runs with such a model (docs/benchmarks.md); one that says twice as much costs m
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,11 @@ GLEANED = 0.1  # share of units that are read a second time
 REPORT_WORDS = 1_000  # tokens of a report
 SUMMARY_WORDS = 250  # tokens of a description made of many
 ROW = 30  # tokens of a row of a report's prompt beside its description
+# What a row that was left open usually costs: prompt and output.
+LEFT = {
+    "entity": ("describe", 900, SUMMARY_WORDS), "relationship": ("describe", 900, SUMMARY_WORDS),
+    "report": ("report", 2_100, REPORT_WORDS),
+}  # fmt: skip
 
 
 @dataclass
@@ -71,11 +76,13 @@ def tokens_of(text: str) -> float:
 
 def estimate(
     units: Sequence[UnitNames], passages: Iterable[Row], models: Models, settings: Settings,
-    known: Callable[[str], bool],
+    known: Callable[[str], bool], waiting: Mapping[str, int],
 ) -> Estimate:  # fmt: skip
-    """`known`: is there an answer to this key in the book?"""
+    """`known`: is there an answer to this key in the book? `waiting`: rows that an earlier run left open, by kind."""
     found = Estimate()
     if models.extract is not None:
+        for kind, (name, size, output) in LEFT.items():
+            found.add(name, size * waiting.get(kind, 0), output * waiting.get(kind, 0), waiting.get(kind, 0))
         _texts(found, units, models, known)
         graph = _imitated(units)
         _descriptions(found, graph, settings)

@@ -31,7 +31,8 @@ def communities(run: Run, recluster: bool) -> None:
         return
     waiting = _waiting(run)
     anew = models is not None and manifest.parameters.get("reports", "") != models.parameters()["reports"]
-    if not (manifest.stale or recluster or anew or waiting or _vectors_missing(run)):
+    over = not (models and models.describe) and run.snapshot().count("pending") > 0
+    if not (manifest.stale or recluster or anew or waiting or over or _vectors_missing(run)):
         return
     numbers = dict(manifest.next)
     # Without a complete list of what earlier calls touched (one was killed), every report is compared.
@@ -55,12 +56,13 @@ def communities(run: Run, recluster: bool) -> None:
         answered = described.done if described else []
         failed = [*described.failed] if described else []
         failed += [pending("report", id, "", why) for id, why in made.degraded.items()]
-        done = {*answered, *_over(run, tree.communities, made.written), *(row["id"] for row in failed)}
+        done = {*answered, *_over(run, tree.communities, made.written, writes), *(row["id"] for row in failed)}
         if done:
             changes["pending"] = Change(sorted(done), to_table("pending", failed))
         if run.vectors is not None:
             changes |= _vectors(run, changes)
         parameters = {**run.parameters, **(models.parameters() if models else {})}
+        parameters["embedding"] = parameters.get("embedding") or manifest.parameters.get("embedding", "")
         _commit(run, changes, numbers, made.counters, parameters)
     with run.stage("compact"):
         versions = tables.compact(run.folder, run.manifest)
@@ -100,12 +102,15 @@ def _waiting(run: Run) -> list[Row]:
     return sorted((row for row in rows if row["kind"] in kinds), key=lambda row: row["id"])
 
 
-def _over(run: Run, communities: Container[str], written: Container[str]) -> list[str]:
-    """Pending rows of communities that have been reported now, and of what is no longer there."""
+def _over(run: Run, communities: Container[str], written: Container[str], writes: bool) -> list[str]:
+    """Pending rows of communities that have been reported now, and of what is no longer there; all, when nobody is to
+    be asked any more."""
     if "pending" not in run.manifest.tables:
         return []
     snapshot = run.snapshot()
     rows = snapshot.rows("pending").to_pylist()
+    if not writes:
+        return [row["id"] for row in rows]
     over = [row for row in rows if row["kind"] == "report"
             and (row["subject"] in written or row["subject"] not in communities)]  # fmt: skip
     for kind, table in descriptions.OF_TABLE.items():

@@ -23,7 +23,7 @@ from typing import Any
 from graphrag_mcp import extract
 from graphrag_mcp.ask import Asker, key_of, open_asker
 from graphrag_mcp.errors import Busy
-from graphrag_mcp.index import commits, finish, models
+from graphrag_mcp.index import commits, finish, models, outcome
 from graphrag_mcp.index import estimate as estimating
 from graphrag_mcp.index import plan as planning
 from graphrag_mcp.index import rows as building
@@ -47,7 +47,6 @@ BATCH_PASSAGES = 2000
 # How long a call waits for another writer, looking every second whether it was cancelled meanwhile.
 LOCK_SECONDS = 3600
 M_TRIM_THRESHOLD, M_ARENA_MAX = -1, -8  # <malloc.h>
-DEGRADED = 1_000  # rows of the list of what a model could not answer
 # Bump when the meaning of stored rows changes: everything is then derived again from the truth.
 DERIVATION = 1
 
@@ -73,7 +72,7 @@ def index_documents(
     """
     _thrifty()
     ours = asker is None
-    asker = asker or open_asker(folder, settings, refresh=request.refresh_answers)
+    asker = asker or open_asker(folder, settings, refresh=request.refresh_answers, mend=not request.dry_run)
     try:
         if request.dry_run:
             return _estimate(folder, request, settings, asker)
@@ -92,6 +91,7 @@ def _index(
         run = Run(folder, settings, manifest, progress, cancelled)
         run.first_generation = manifest.generation if manifest else 0
         run.models = models.choose(request.method, settings, manifest, folder, asker)
+        run.manifest = manifest = _without_other_vectors(manifest, run.models.embedding)
         if run.models.embedding or (manifest and VECTORS.values() & manifest.tables.keys()):
             run.vectors = Vectors(asker if request.method != "fast" else Asker(None, None, None))
         progress("reading", 0, 0)
@@ -110,7 +110,7 @@ def _index(
         except Cancelled:
             status = "cancelled"
             asker.stop()
-        return _result(run, plan, status)
+        return outcome.result(run, plan, status)
 
 
 @contextmanager
@@ -169,6 +169,14 @@ def _of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None
     return replace(manifest, format=FORMAT, tables={}, counters=counters, parameters={}, stale=[])
 
 
+def _without_other_vectors(manifest: Manifest | None, embedding: str) -> Manifest | None:
+    """Vectors of another model, or of another length, cannot be compared with what comes now: all are made anew."""
+    if manifest is None or not embedding or manifest.parameters.get("embedding", "") == embedding:
+        return manifest
+    kept = {name: version for name, version in manifest.tables.items() if name not in VECTORS.values()}
+    return replace(manifest, tables=kept)
+
+
 def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
     """What the derived rows depend on besides the documents; another value here means deriving everything again."""
     named = chosen.parameters()
@@ -189,6 +197,7 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     wanted = parameters(run.settings, run.models)
     before = run.manifest.parameters if run.manifest else {}
     rederive = run.manifest is not None and any(before.get(name) != value for name, value in wanted.items())
+    rederive |= run.manifest is not None and request.refresh_answers and run.models.extract is not None
     run.parameters = before if rederive else {**before, **wanted}
     numbers = dict(run.manifest.next) if run.manifest else dict(Manifest(corpus="").next)
     # With a model the next batch is read and its questions are on their way while one is written.
@@ -328,54 +337,20 @@ def _before(run: Run, known: Mapping[str, Any], rederive: bool) -> building.Befo
     return before
 
 
-def _pending(run: Run) -> tuple[dict[str, int], list[dict[str, str]]]:
-    """What a model has still to answer: how many by kind, and the first of them with the reason."""
-    if run.manifest is None or "pending" not in run.manifest.tables:
-        return {}, []
-    snapshot = run.snapshot()
-    rows = sorted(snapshot.rows("pending").to_pylist(), key=lambda row: row["id"])
-    shown = rows[:DEGRADED]
-    tables_of = {"entity": "entities", "relationship": "relationships", "report": "reports"}
-    alias = {"entity": "e", "relationship": "r", "report": "c"}
-    numbers: dict[str, str] = {}
-    for kind in ("extract", "entity", "relationship", "report"):
-        ids = [row["subject"] for row in shown if row["kind"] == kind or (kind, row["kind"]) == ("extract", "claims")]
-        found = snapshot.by_key(tables_of.get(kind, "text_units"), ids, "id", ["id", "n"])
-        letter = alias.get(kind, "t")
-        numbers |= {row["id"]: f"{letter}{row['n']}" for row in found.to_pylist()}
-    listed = [
-        {"kind": row["kind"], "id": numbers.get(row["subject"], row["subject"]), "document": row["uri"],
-         "reason": row["reason"]}
-        for row in shown
-    ]  # fmt: skip
-    return dict(sorted(Counter(row["kind"] for row in rows).items())), listed
-
-
-def _result(run: Run, plan: Plan, status: str) -> IndexResult:
-    pending, degraded = _pending(run)
-    counters = run.manifest.counters if run.manifest else {}
-    done = sum(run.counts[name] for name in ("added", "changed")) + plan.unchanged
-    counts = {name: run.counts[name] for name in ("added", "changed", "removed")} | {"unchanged": plan.unchanged}
-    kinds = ("documents", "text_units", "passages", "entities", "relationships", "communities")
-    return IndexResult(
-        status=status, corpus=run.folder.name, done=done, total=done + len(plan.errors), errors=plan.errors,
-        counts=counts | {f"{kind}_total" if kind == "documents" else kind: counters.get(kind, 0) for kind in kinds},
-        skipped=dict(sorted(plan.found.skipped.items())),
-        usage=run.models.asker.spent().record(), pending=pending, degraded=degraded,
-        seconds={name: round(value, 3) for name, value in run.seconds.items()},
-    )  # fmt: skip
-
-
 def _estimate(folder: Path, request: IndexRequest, settings: Settings, asker: Asker) -> IndexResult:
     """What a call would read and ask, without a lock, a write or a call."""
     manifest = _of_this_release(folder, read(folder))
     plan = planning.make(folder, manifest, request, settings)
     chosen = models.choose(request.method, settings, manifest, folder, asker)
-    again = set()
+    again, waiting = set(), Counter[str]()
     if manifest is not None and any(
         manifest.parameters.get(name) != value for name, value in parameters(settings, chosen).items()
     ):
         again = set(plan.live)
+    elif manifest is not None and asker.on and "pending" in manifest.tables:
+        rows = tables.open_snapshot(folder, manifest).rows("pending", columns=["kind", "uri"]).to_pylist()
+        again = {row["uri"] for row in rows if row["uri"]}
+        waiting.update(row["kind"] for row in rows)
     units, passages, counts = [], [], Counter[str]()
     if chosen.extract is not None or chosen.embedding:
         numbers = dict(Manifest(corpus="").next)
@@ -385,7 +360,7 @@ def _estimate(folder: Path, request: IndexRequest, settings: Settings, asker: As
                 units += rows.fresh.values()
                 passages += rows.passages
         counts.update(text_units=len(units), passages=len(passages))
-    guess = estimating.estimate(units, passages, chosen, settings, asker.answered)
+    guess = estimating.estimate(units, passages, chosen, settings, asker.answered, waiting)
     size = sum(Path(file.path).stat().st_size for file in plan.to_read)
     return IndexResult(
         status="estimate", corpus=folder.name, total=len(plan.to_read) + len(request.texts), errors=plan.errors,

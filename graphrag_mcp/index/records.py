@@ -320,7 +320,7 @@ class _Found:
             self.relations.append(RelationRecord(source, target, description, keywords_of(keywords), strength))
 
     def _name(self, value: str) -> str:
-        name = clean_name(value)
+        name = without_gloss(clean_name(value))
         low = name.casefold().strip("<>{}[]$")
         if not name:
             self.dropped["no name"] += 1
@@ -345,6 +345,30 @@ class _Found:
             return False
         self.known.add(identity)
         return True
+
+
+_GLOSS = re.compile(r"([^()（）]{2,150}?)\s{0,4}[(（]([^()（）]{2,150})[)）]")
+_WORD, _NUMERAL = re.compile(r"[^\W\d_a-zA-Z]{2}|[^\W\d_]{3}"), re.compile(r"[IVXLC]+")
+
+
+def without_gloss(name: str) -> str:
+    """`World Health Organization (WHO)` and `回流（back-run）` without what repeats the name in short or in another
+    script: with it the name would be another one than without, and stand nearly nowhere. `Mercury (planet)` stays."""
+    match = _GLOSS.fullmatch(name)
+    if match is None:
+        return name
+    head, gloss = match[1].strip(), match[2].strip()
+    for short, long in ((gloss, head), (head, gloss)):
+        if " " in long and short.isupper() and short.isascii() and short.isalnum() and len(short) <= 10:
+            initials = iter(re.sub(r"\B\w|[\W_]", "", long).upper())
+            if all(letter in initials for letter in short if letter.isalpha()):
+                return long
+    translated = _latin(head) != _latin(gloss) and _WORD.search(gloss) and not _NUMERAL.fullmatch(gloss)
+    return head if translated else name
+
+
+def _latin(name: str) -> bool:
+    return all(ord(ch) < 0x250 for ch in name if ch.isalpha())
 
 
 def _first(values: Mapping[str, Any], names: Sequence[str]) -> str:

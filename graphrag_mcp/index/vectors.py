@@ -44,6 +44,7 @@ class Vectors:
     gone: dict[str, set[str]] = field(default_factory=dict)
     wanted: dict[str, list[_Wanted]] = field(default_factory=dict)
     failed: int = 0
+    latest: dict[str, dict[str, str]] = field(default_factory=dict)  # by table and id, the text that counts now
 
     def want(
         self, table: str, rows: pa.Table | None, gone: Sequence[str] | Mapping[str, Any] = (),
@@ -51,11 +52,15 @@ class Vectors:
     ) -> None:  # fmt: skip
         """Embed these rows; forget the vectors of `gone`. `snapshot`: where the ends of relationships have names."""
         self.gone.setdefault(table, set()).update(gone)
+        latest = self.latest.setdefault(table, {})
+        for id in gone:
+            latest.pop(id, None)
         if rows is None or not rows.num_rows:
             return
         titles = _titles(snapshot, rows) if table == "relationships" and snapshot is not None else {}
         texts = {row["id"]: embedded_text(table, row, titles) for row in rows.select(COLUMNS[table]).to_pylist()}
         shas = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32] for text in texts.values()]
+        latest.update(zip(texts, shas, strict=True))
         future = self.asker.start(self.asker.embed(list(texts.values())))
         self.wanted.setdefault(table, []).append(_Wanted(list(texts), shas, future))
 
@@ -64,7 +69,8 @@ class Vectors:
         for table, vectors in VECTORS.items():
             there = set() if everything else set(snapshot.rows(vectors, columns=["id"])["id"].to_pylist())
             on_the_way = {id for one in self.wanted.get(table, ()) for id in one.ids}
-            missing = sorted(set(snapshot.rows(table, columns=["id"])["id"].to_pylist()) - there - on_the_way)
+            every = set(snapshot.rows(table, columns=["id"])["id"].to_pylist())
+            missing = sorted(every - there - on_the_way - self.gone.get(table, set()))
             for start in range(0, len(missing), BATCH):
                 rows = snapshot.by_key(table, missing[start : start + BATCH], "id", COLUMNS[table])
                 self.want(table, rows, (), snapshot)
@@ -81,12 +87,21 @@ class Vectors:
             for one in ready:
                 for id, sha, vector in zip(one.ids, one.shas, take(one.future), strict=True):
                     self.failed += vector is None
-                    if vector is not None:
+                    if vector is not None and self.latest[table].get(id) == sha:
                         rows[id] = (sha, vector)
             gone = self.gone.pop(table, set()) | rows.keys()
             if gone:
                 found[vectors] = Change(sorted(gone), _table(rows))
         return found
+
+
+def forgotten(changes: Mapping[str, Change], named: Mapping[str, int]) -> dict[str, Change]:
+    """Vectors of rows that a commit replaces go with them: after a kill they would speak of other words."""
+    return {
+        VECTORS[table]: Change(sorted(changes[table].gone), None)
+        for table in ("entities", "relationships")
+        if changes[table].gone and VECTORS[table] in named
+    }
 
 
 def embedded_text(table: str, row: Mapping[str, Any], titles: Mapping[str, str]) -> str:
@@ -105,8 +120,8 @@ def embedded_text(table: str, row: Mapping[str, Any], titles: Mapping[str, str])
 
 def _titles(snapshot: Snapshot, rows: pa.Table) -> dict[str, str]:
     ends = sorted({*rows["source_id"].to_pylist(), *rows["target_id"].to_pylist()})
-    found = snapshot.by_key("entities", ends, "id", ["id", "title"])
-    return dict(zip(found["id"].to_pylist(), found["title"].to_pylist(), strict=True))
+    found = snapshot.by_key("entities", ends, "id", ["id", "key"])
+    return dict(zip(found["id"].to_pylist(), found["key"].to_pylist(), strict=True))
 
 
 def _table(rows: Mapping[str, tuple[str, bytes]]) -> pa.Table | None:

@@ -12,7 +12,7 @@ import asyncio
 import json
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,7 +83,7 @@ def place(setting: str) -> str:
     """The folder or name behind `local:`. ModelError when it is empty or a folder that is not there."""
     where = setting.removeprefix(PREFIX).strip()
     folder = Path(where).expanduser()
-    if folder.is_dir():
+    if where and folder.is_dir():
         return str(folder)
     if not where or where.startswith(("/", "~", ".")) or "\\" in where or where.count("/") > 1:
         what = f"{setting!r} names no folder that is there"
@@ -156,7 +156,7 @@ def attempted(where: str, work: Callable[[], T]) -> T:
 
 
 @contextmanager
-def _quiet() -> Any:
+def _quiet() -> Iterator[None]:
     """Without bars of progress: standard error belongs to our own log."""
     kept = {name: os.environ.get(name) for name in ("HF_HUB_DISABLE_PROGRESS_BARS", "TOKENIZERS_PARALLELISM")}
     os.environ.update({"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"})

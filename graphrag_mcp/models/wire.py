@@ -29,6 +29,7 @@ from graphrag_mcp.settings import Settings
 T = TypeVar("T")
 OPENAI = "https://api.openai.com/v1"
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
+NEVER_REACHED = 3  # tries to connect to a server that has never answered
 PATIENCE = 300.0  # a provider that asks for a longer pause means the quota of an hour or a day
 SHOWN, READ = 300, 2000  # characters of a provider's message that are shown, and that are looked at
 
@@ -132,6 +133,8 @@ class Wire:
             if outcome.after is not None and outcome.after > PATIENCE:
                 what = f"{self._what} asks for a pause of {outcome.after / 60:.0f} minutes ({outcome.reason})"
                 raise ModelError(what, "Run it again then; what is done is kept", final=True)
+            if outcome.away and not self._answered and tried + 1 >= NEVER_REACHED:
+                break  # nobody is there; waiting for seconds more would only keep everybody waiting
             if tried + 1 < self._tries:
                 wait = self._pause(tried, outcome.after)
                 log.debug("%s: %s; next try in %.1f s", self._what, outcome.reason, wait)
@@ -140,7 +143,7 @@ class Wire:
                     self._limits.rest(wait)
                 await self._limits.sleep(wait)
                 priority = PRIORITY.get() - 0.5  # its wait is over: before those that never asked
-        raise self._given_up(outcome)
+        raise self._given_up(outcome, tried + 1)
 
     def refused(self, refusal: Refusal) -> ModelError:
         """The error for a request that cannot be put in another way."""
@@ -234,8 +237,8 @@ class Wire:
             what = f"the address of {self._what}, {shown_address(self._url)!r}, is no web address"
             raise ModelError(what, "Set OPENAI_BASE_URL to one such as http://localhost:11434/v1", final=True)
 
-    def _given_up(self, last: Again) -> ModelError:
-        tries = f"after {self._tries} tries" if self._tries > 1 else "at once"
+    def _given_up(self, last: Again, tried: int) -> ModelError:
+        tries = f"after {tried} tries" if tried > 1 else "at once"
         at = shown_address(self._url)
         if last.away and not self._answered:
             what = f"{self._what} cannot be reached at {at}, given up {tries}: {last.reason}"

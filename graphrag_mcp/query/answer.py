@@ -113,7 +113,8 @@ async def answer(
 ) -> Answered:  # fmt: skip
     """Ask for free text over numbered rows. `names`: the rows' local ids -> the ids to show."""
     text = prompts.load(prompt, folder).substitute(
-        context=data("\n\n".join(filter(None, [wish.history, rows]))), question=data(query), form=wish.form(), knowledge=wish.knowledge(), words=words
+        context=data("\n\n".join(filter(None, [wish.history, rows]))), question=data(query), form=wish.form(),
+        knowledge=wish.knowledge(), words=words,
     )
     ask = Ask(kind, (Message("user", text),), read_answer, lambda: "")
     reply = await asked(asker, ask, streamed(names, wish.on_text) if wish.on_text else None)

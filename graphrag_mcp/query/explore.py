@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.pack import Item, Section, clamp_budget, compose, finish, one_line
 from graphrag_mcp.query import context
-from graphrag_mcp.query.lookup import _resolve as resolve
 from graphrag_mcp.query.lookup import sentence_citation
+from graphrag_mcp.query.names import resolve
 from graphrag_mcp.query.paths import LONGEST, Connection, Edge, Graph, around, connect
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.types import Citation, ExploreResult
@@ -30,6 +30,7 @@ Row = dict[str, Any]
 DEFAULT_TOKENS = 4_000
 HOPS = (1, 1, 4)  # default, least, most
 NODES = (30, 2, 200)
+GROUP = 5  # entities in one line
 SIDE = 6  # entities shown of either side where there is no path
 ROOTS, BRANCHES = 12, 4  # communities of the tree, and of each the largest under it
 NAMES = ["id", "n", "title", "type", "degree"]
@@ -96,7 +97,7 @@ def _neighbours(graph: Graph, result: ExploreResult, row: Row, hops: int, most: 
         Section("Entities", _entity_items(rows, found.hops), 0.3),
     ]
     other = next(rows[id] for id in found.hops if id != row["id"])
-    result = compose(result, sections, budget, lambda _: "", intro=head, first="Relationships", into=INTO)
+    result = _composed(result, sections, budget, head, "Relationships")
     result.next_call = f'explore_graph(start="{result.start}", goal="e{other["n"]}")'
     if hops < HOPS[2] and sum(found.found) < most:
         result.next_call = f'explore_graph(start="{result.start}", hops={hops + 1})'
@@ -112,16 +113,28 @@ def _named(row: Row) -> str:
 
 
 def _entity_items(rows: Mapping[str, Row], hops: Mapping[str, int]) -> list[Item]:
-    """One line each, in the order of `hops`; an entity whose row is gone is missing."""
-    items = []
+    """GROUP entities of one ring in a line, in the order of `hops`; an entity whose row is gone is missing."""
+    rings: dict[int, list[Row]] = {}
     for id, hop in hops.items():
         if id in rows:
-            row = rows[id]
-            data = {"id": f"e{row['n']}", "title": one_line(row["title"], 80), "type": row["type"]}
-            data |= {"degree": row["degree"], "hops": hop}
-            text = f"- [{data['id']}] {data['title']} ({row['type']}, {row['degree']} relationships)"
-            items.append(Item(data["id"], text, None, "Entities", data=data))
+            rings.setdefault(hop, []).append(rows[id])
+    items = []
+    for hop, ring in rings.items():
+        for at in range(0, len(ring), GROUP):
+            nodes = [
+                {"id": f"e{row['n']}", "title": one_line(row["title"], 80), "type": row["type"],
+                 "degree": row["degree"], "hops": hop} for row in ring[at : at + GROUP]
+            ]  # fmt: skip
+            named = [f"[{one['id']}] {one['title']} ({one['type']}, {one['degree']} relationships)" for one in nodes]
+            items.append(Item(nodes[0]["id"], f"- {'; '.join(named)}", None, "Entities", data={"group": nodes}))
     return items
+
+
+def _composed(result: ExploreResult, sections: Sequence[Section], budget: int, intro: str, first: str) -> ExploreResult:
+    """The sections within the budget; nodes, which come in groups, one by one."""
+    result = compose(result, sections, budget, lambda _: "", intro=intro, first=first, into=INTO)
+    result.nodes = [one for group in result.nodes for one in group.get("group", [group])]
+    return result
 
 
 def _edge_items(
@@ -197,7 +210,7 @@ def _connected(
     if not found.whole:
         _note(result, "Not everything between them was read, so a shorter or stronger path may exist.")
     intro = f"# How {_named(ends[0])} and {_named(ends[1])} are connected"
-    result = compose(result, sections, budget, lambda _: "", intro=intro, first="Paths", into=INTO)
+    result = _composed(result, sections, budget, intro, "Paths")
     shown = {id for path in result.paths for id in path["relationships"]} - {edge["id"] for edge in result.edges}
     if shown:
         _note(result, f"No room for the evidence of {len(shown)} relationships; give more max_tokens.")
@@ -227,7 +240,7 @@ def _apart(graph: Graph, result: ExploreResult, ends: Sequence[Row], found: Conn
     sections = [Section("Entities", _entity_items(_entities(snapshot, sides), sides), 1.0)]
     if not found.whole:
         _note(result, "So many relationships lie between them that reading stopped; name something in between.")
-    result = compose(result, sections, budget, lambda _: "", intro="\n".join(lines), first="Entities", into=INTO)
+    result = _composed(result, sections, budget, "\n".join(lines), "Entities")
     query = " ".join(one_line(row["title"], 60).replace('"', "'") for row in ends)
     result.next_call = f'local_search(query="{query}")'
     return finish(result, budget)
@@ -277,7 +290,7 @@ def _overview(snapshot: Snapshot, result: ExploreResult, budget: int, community:
         title = one_line(report[0], 120) if report else "Community"
         intro = f"# {title} (c{community})\n{tops[0]['size']} entities, {len(roots)} communities directly under it."
     sections = [Section("Entities", central, 0.5), Section("Communities", tree, 0.5)]
-    result = compose(result, sections, budget, lambda _: "", intro=intro, first="Entities", into=INTO)
+    result = _composed(result, sections, budget, intro, "Entities")
     first = next(iter(rows.values()), None)
     result.next_call = f'explore_graph(start="e{first["n"]}")' if first else ""
     _note(result, "Give start= an entity for what is around it, start= a community (c5) for what is under it.")

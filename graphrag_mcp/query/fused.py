@@ -283,9 +283,9 @@ def _reranked(
     if said is None or len(said) != len(head) or not head:
         return ranked
     low, high, top = min(said), max(said), ranked[0].score() or 1.0
-    for passage, one in zip(head, said, strict=True):
-        value, before = (one - low) / (high - low) if high > low else 0.0, passage.score() / top
-        passage.parts["rerank"] = top * weights.rerank * (value - before)
+    opinion = {p.id: (one - low) / (high - low) for p, one in zip(head, said, strict=True)} if high > low else {}
+    for passage in ranked if opinion else ():  # what it did not read counts as the worst that it did read
+        passage.parts["rerank"] = weights.rerank * (top * opinion.get(passage.id, 0.0) - passage.score())
     return sorted(ranked, key=lambda p: (-round(p.score(), 9), p.id))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.pack import (
@@ -25,18 +25,21 @@ from graphrag_mcp.pack import (
     write_cursor,
 )
 from graphrag_mcp.query import context, fused
+from graphrag_mcp.query.modes import narrowed
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import query_terms, terms
 from graphrag_mcp.types import SearchResult
 
 if TYPE_CHECKING:
     from graphrag_mcp.ask import Asker
+    from graphrag_mcp.query.filters import Filters
 
 Row = dict[str, Any]
 DEFAULT_TOKENS = 6_000
 CANDIDATES = 200  # reports that full text proposes
 THRESHOLD = 1.0  # a rating from which a report is relevant
 READ = 40  # reports read in full at most
+INCLUDED = 10.0  # added to the rating of reports that an `entity=` filter asks for
 THEMES = 8  # titles shown when no report is relevant
 FLOOR = 0.2  # share of the question's words that the best report must cover to set the scale alone
 FROM_CHILD = 0.8  # a parent is at least this much as relevant as its best child, else its branch would be cut
@@ -74,25 +77,32 @@ class Rated:
 
 def global_search(
     snapshot: Snapshot, query: str, *, level: int = -1, max_tokens: int = DEFAULT_TOKENS, cursor: str = "",
-    response_format: str = "concise", asker: Asker | None = None, answer: bool = False, response_type: str = "",
-    instructions: str = "", general_knowledge: bool = False, on_text: Callable[[str], None] | None = None,
-    seconds: float = 0.0,
+    response_format: str = "concise", filters: Sequence[str] = (), min_rating: float = 0.0,
+    history: Sequence[str] = (), explain: bool = False, asker: Asker | None = None, answer: bool = False,
+    response_type: str = "", instructions: str = "", general_knowledge: bool = False,
+    on_text: Callable[[str], None] | None = None, seconds: float = 0.0,
 ) -> SearchResult:  # fmt: skip
     """Points from community reports, and with `answer` what a model makes of the reports.
 
-    level -1 goes down the tree where it is relevant; n takes that level. `seconds`: how long to wait for the model, 0
-    for as long as it takes. A later page has points alone.
+    level -1 goes down the tree where it is relevant; n takes that level. `filters` and `min_rating` leave reports out
+    before any is chosen. `seconds`: how long to wait for the model, 0 for as long as it takes. A later page has points
+    alone.
     """
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     nothing = context.empty_corpus(snapshot, "global")
     if nothing is not None:
         return finish(nothing, budget)
     query = query.strip()
-    asked, generation = f"global|{level}|{response_format}|{query}", snapshot.manifest.generation
+    settings = (level, response_format, explain, [*filters, min_rating])
+    turns, looked_for, before = with_history(history, query, budget)
+    asked, generation = f"global|{looked_for}|{settings}", snapshot.manifest.generation
     offset = read_cursor(cursor, generation, asked, 1)
     if offset is None:
         return finish(context.stale(snapshot, "global"), budget)
-    kept, coverage = select(snapshot, query, level)
+    narrowing, snapshot = narrowed(snapshot, filters, min_rating)
+    kept, coverage = select(snapshot, looked_for, level)
+    if narrowing is not None and narrowing.first:
+        kept = _included_first(snapshot, kept, narrowing)
     result = SearchResult(mode="global", corpus=snapshot.manifest.corpus, coverage=coverage)
     stale = "Communities are being brought up to date." if "communities" in snapshot.manifest.stale else ""
     result.hint = " ".join(filter(None, [note, stale, _too_deep(snapshot, level)]))
@@ -103,15 +113,39 @@ def global_search(
     if answer and query and coverage["reports"] and not cursor.strip():
         from graphrag_mcp.query.map_reduce import Wish, with_answer
 
-        wish = Wish(response_type, instructions, general_knowledge, on_text, seconds)
+        wish = Wish(response_type, instructions, general_knowledge, on_text, seconds, before)
         return with_answer(snapshot, query, level, result, kept, budget, page, asker, wish)
     if not kept:
         return finish(nothing_said(snapshot, result, level), budget)
-    items, communities = points(snapshot, query, kept, response_format == "detailed")
+    items, communities = points(snapshot, looked_for, kept, response_format == "detailed", explain)
     result.communities = communities[:20]
     section = Section("Points", items[offset[0] :], 1.0, offset[0])
-    result = compose(result, [section], budget, page, first="Points")
+    result = compose(result, [section], budget, page, intro="" if cursor.strip() else before, first="Points")
     return finish(result, budget)
+
+
+def with_history(history: Sequence[str], query: str, budget: int) -> tuple[list[str], str, str]:
+    """The user turns, the question with the names that they add, and their block."""
+    if not history:
+        return [], query, ""
+    from graphrag_mcp.query import history as earlier
+
+    turns = earlier.user_turns(history)
+    return turns, " ".join([query, *earlier.keywords(turns, query)] if query else []), earlier.block(turns, budget)
+
+
+def _included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) -> list[Rated]:
+    """Reports on the included entities before all others; where none was relevant, those of the finest communities."""
+    ids = [row["id"] for row in filters.first]
+    paths = snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"].to_pylist()
+    on = {id for path in paths for id in path}
+    held = [one for one in kept if one.id in on]
+    covered = {id for path in paths for id in path if any(one.id in path for one in held)}
+    finest = [path[-1] for path in paths if path and path[-1] not in covered]
+    every = all_rated(snapshot, "") if finest else {}
+    held += [every[id] for id in dict.fromkeys(finest) if id in every]
+    first = [replace(one, rating=INCLUDED + one.rating) for one in held]
+    return [*first, *(one for one in kept if one.id not in on)]
 
 
 def _too_deep(snapshot: Snapshot, level: int) -> str:
@@ -290,12 +324,15 @@ def _descend(rated: Mapping[str, Rated]) -> list[Rated]:
 # ---- points ------------------------------------------------------------------------------------
 
 
-def points(snapshot: Snapshot, query: str, kept: Sequence[Rated], detailed: bool) -> tuple[list[Item], list[str]]:
+def points(
+    snapshot: Snapshot, query: str, kept: Sequence[Rated], detailed: bool, explain: bool = False
+) -> tuple[list[Item], list[str]]:
     """Findings as items, best first: two thirds the report's rating, one third the finding's own words."""
     worth = asked_about(snapshot, query) or {}
     whole = sum(worth.values()) or 1.0
     rows = context.rows(snapshot, "reports", [one.id for one in kept])
     rating = {one.id: one.rating for one in kept}
+    rank = {one.id: f"{place} of {len(kept)} by relevance" for place, one in enumerate(kept, 1)}
     found: list[tuple[float, int, int, Row, str]] = []
     for place, row in enumerate(rows):  # of equal points those of the weightier report first
         findings = context.findings(row) or [{"summary": row["title"], "explanation": row["summary"]}]
@@ -306,12 +343,18 @@ def points(snapshot: Snapshot, query: str, kept: Sequence[Rated], detailed: bool
     found.sort(key=lambda one: (-round(one[0], 6), one[1], one[2]))
     aliases, cited = context.resolve_references(snapshot, [one[4] for one in found])
     items = []
+    lines = {"line_start": 0, "line_end": 0} if not detailed else {}
     for score, _, number, row, text in found:
         shown = render_references(text, aliases)
         alias = f"c{row['n']}"
         places = [place for id, place in cited.items() if f"{id})" in shown or f"{id}," in shown][:5]
-        scored = [place.model_copy(update={"score": round(score / 100, 4)}) for place in places]
+        at = {"score": round(min(score / 100, 1.0), 3)} | lines
+        scored = [place.model_copy(update=at) for place in places]
         line = f"- {shown} ({one_line(row['title'], 60)}, {alias})"
+        if explain:
+            own = f"report {rank[row['id']]}, rated {min(rating[row['id']], 5.0):.1f} of 5"
+            asked = " and asked for by a filter" if rating[row["id"]] > 5.0 else ""
+            line += f" (why: {own}{asked}; finding {number} of the report at level {row['level']})"
         items.append(Item(f"{alias}.{number}", line, None, "Points", score, also=tuple(scored)))
     return items, list(dict.fromkeys(f"c{one[3]['n']}" for one in found))
 

@@ -75,7 +75,7 @@ def local_search(
     offsets = read_cursor(cursor, generation, asked, len(ORDER))
     if offsets is None:
         return finish(context.stale(snapshot, mode), budget)
-    kept, snapshot = narrowed(snapshot, filters, min_rating)
+    kept, snapshot = modes.narrowed(snapshot, filters, min_rating)
     if not query and not (kept and kept.first):
         return overview(snapshot, budget, note)
     vector, unembedded = modes.vector_of(asker, snapshot, query)
@@ -106,16 +106,6 @@ def local_search(
     return with_answer(
         result, sections, budget, page, snapshot=snapshot, query=query, asker=asker, wish=wish, meter=meter
     )
-
-
-def narrowed(snapshot: Snapshot, filters: Sequence[str], min_rating: float = 0.0) -> tuple[Filters | None, Snapshot]:
-    """The filters as read, and the snapshot that proposes only what passes."""
-    if not filters and min_rating <= 0:
-        return None, snapshot
-    from graphrag_mcp.query.filters import Narrowed, read
-
-    kept = read(snapshot, filters, min_rating)
-    return kept, Narrowed(snapshot, kept) if kept is not None else snapshot
 
 
 def _with_history(
@@ -163,7 +153,7 @@ def sections_of(
         for at, name in enumerate(ORDER[1:], 1):
             header = HEADERS[name] if detailed or name != "Entities" else ""
             items = listed[name][offsets[at] :]
-            greedy = detailed or name not in ("Entities", "Claims")
+            greedy = detailed or budget <= SMALL or name not in ("Entities", "Claims")
             parts[name] = Section(name, items, share.get(name, 0.0), offsets[at], header, greedy=greedy)
     return [parts[name] for name in (DETAILED if detailed else ORDER) if name in parts]
 
@@ -171,9 +161,10 @@ def sections_of(
 def _shares(budget: int, detailed: bool) -> dict[str, float]:
     """Reports 0.15, text 0.5, the rest for entities, relationships and claims; what one does not use goes to the
     text."""
+    if budget <= SMALL and not detailed:
+        return {"Sources": 1.0}  # others take what is too little for one more passage
     if budget <= SMALL:
-        small = {"Sources": SMALL_SOURCES, "Entities": 0.05, "Relationships": 0.05, "Claims": 0.05}
-        return small | {"Reports": 0.05} if detailed else small
+        return {"Sources": SMALL_SOURCES, "Entities": 0.05, "Relationships": 0.05, "Claims": 0.05, "Reports": 0.05}
     usual = {"Sources": 0.5, "Entities": 0.15, "Relationships": 0.15, "Claims": 0.05}
     return usual | {"Reports": 0.15} if detailed else usual
 

@@ -79,10 +79,21 @@ def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[byte
     return vector, said
 
 
+def narrowed(snapshot: Snapshot, filters: Sequence[str], min_rating: float = 0.0) -> tuple[Filters | None, Snapshot]:
+    """The filters as read, and the snapshot that proposes only what passes."""
+    if not filters and min_rating <= 0:
+        return None, snapshot
+    from graphrag_mcp.query.filters import Narrowed, read
+
+    kept = read(snapshot, filters, min_rating)
+    return kept, Narrowed(snapshot, kept) if kept is not None else snapshot
+
+
 # ---- filters -----------------------------------------------------------------------------------
 
 
-def _facts(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, tuple[str, list[str]]]:
+def facts(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, tuple[str, list[str]]]:
+    """Document and named entities of passages: what filters ask of them."""
     rows = snapshot.by_key("passages", list(ids), "id", FACTS, hold=True)
     columns = (rows[name].to_pylist() for name in FACTS)
     return {id: (document, entities) for id, document, entities in zip(*columns, strict=True)}
@@ -90,13 +101,13 @@ def _facts(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, tuple[str, list[
 
 def _narrow(snapshot: Snapshot, found: Retrieved, filters: Filters) -> None:
     """Drop what links and vectors brought in from outside; the scale begins at the best that is left."""
-    facts = _facts(snapshot, [one.id for one in found.passages])
-    kept = [one for one in found.passages if one.id in facts and filters.passage(*facts[one.id])]
+    known = facts(snapshot, [one.id for one in found.passages])
+    kept = [one for one in found.passages if one.id in known and filters.passage(*known[one.id])]
     found.passages = _scaled(kept, lambda one: one.score)
     found.considered["filtered"] = len(kept)
     found.held = {}
     for place, one in enumerate(found.passages[:8], 1):
-        for id in facts[one.id][1]:
+        for id in known[one.id][1]:
             found.held[id] = found.held.get(id, 0.0) + one.score / place
     for id in filters.without:
         found.held.pop(id, None)
@@ -111,10 +122,10 @@ def _scaled(some: Sequence[Scored], score: Callable[[Scored], float]) -> list[Sc
 def _included_first(snapshot: Snapshot, found: Retrieved, filters: Filters, asked: bool) -> None:
     """Passages that name an included entity before all others, with some of its own that no word brought in."""
     wanted = {row["id"] for row in filters.first}
-    facts = _facts(snapshot, [one.id for one in found.passages])
-    held = [one for one in found.passages if not wanted.isdisjoint(facts[one.id][1])]
-    rest = [one for one in found.passages if wanted.isdisjoint(facts[one.id][1])]
-    more = [id for row in filters.first for id in _own_passages(snapshot, row, filters) if id not in facts]
+    known = facts(snapshot, [one.id for one in found.passages])
+    held = [one for one in found.passages if not wanted.isdisjoint(known[one.id][1])]
+    rest = [one for one in found.passages if wanted.isdisjoint(known[one.id][1])]
+    more = [id for row in filters.first for id in _own_passages(snapshot, row, filters) if id not in known]
     more = list(dict.fromkeys(more))[: INCLUDED if asked else None]
     found.passages = [replace(one, score=0.5 + one.score / 2, why={**one.why, "included": 1.0}) for one in held]
     found.passages += [Scored(id, 0.5, 0.0, {"included": 1.0}) for id in more]
@@ -154,7 +165,7 @@ def _by_graph(snapshot: Snapshot, found: Retrieved, filters: Filters | None) -> 
     for id in worth:
         known |= dict.fromkeys(_own_passages(snapshot, found.rows[id], filters))
     ranked = []
-    for id, (_, entities) in _facts(snapshot, known).items():
+    for id, (_, entities) in facts(snapshot, known).items():
         values = sorted((worth[one] for one in worth.keys() & set(entities)), reverse=True)
         pairs = PAIR * sum(values[1:])
         if values:

@@ -35,10 +35,14 @@ _lock = threading.Lock()
 
 
 class Graph:
-    """The part of the graph that a walk has read. `of[id]` holds all neighbours of an entity that was read."""
+    """The part of the graph that a walk has read. `of[id]` holds all neighbours of an entity that was read.
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
+    `small`: relationships up to which all of it is kept; `most`: what a search for paths may read.
+    """
+
+    def __init__(self, snapshot: Snapshot, small: int = SMALL, most: int = EDGES) -> None:
+        self.snapshot, self.most = snapshot, most
+        self.whole = _whole(snapshot) if snapshot.count("relationships") <= small else None
         self.of: dict[str, dict[str, Edge]] = {}
         self.degree: dict[str, int] = {}
         self.edges = 0  # how many were read
@@ -48,9 +52,8 @@ class Graph:
         missing = [id for id in dict.fromkeys(ids) if id not in self.of]
         if not missing:
             return
-        whole = _whole(self.snapshot)
-        if whole is not None:
-            found = {id: whole.get(id, {}) for id in missing}
+        if self.whole is not None:
+            found = {id: self.whole.get(id, {}) for id in missing}
         else:
             found = {id: {} for id in missing}
             names = ["id", "source_id", "target_id", "weight"]
@@ -71,11 +74,10 @@ class Graph:
 
     def between(self, ids: Sequence[str]) -> dict[tuple[str, str], Edge]:
         """The relationships among these entities, by (smaller id, larger id)."""
-        whole = _whole(self.snapshot)
-        if whole is not None:
+        if self.whole is not None:
             inside = set(ids)
             return {
-                (one, other): edge for one in ids for other, edge in whole.get(one, {}).items()
+                (one, other): edge for one in ids for other, edge in self.whole.get(one, {}).items()
                 if other in inside and one < other
             }  # fmt: skip
         listed = ", ".join(f"'{id}'" for id in ids)
@@ -85,16 +87,16 @@ class Graph:
         return {(min(a, b), max(a, b)): (weight, id) for a, b, weight, id in zip(*columns, strict=True)}
 
 
-def _whole(snapshot: Snapshot) -> dict[str, dict[str, Edge]] | None:
-    """Every entity's neighbours where the graph is small; None where it is not."""
+def _whole(snapshot: Snapshot) -> dict[str, dict[str, Edge]]:
+    """Every entity's neighbours, read once a snapshot."""
     with _lock:
-        if snapshot not in _small and snapshot.count("relationships") <= SMALL:
+        if snapshot not in _small:
             held: dict[str, dict[str, Edge]] = {}
             for row in snapshot.rows("relationships", "", ["id", "source_id", "target_id", "weight"]).to_pylist():
                 held.setdefault(row["source_id"], {})[row["target_id"]] = (row["weight"], row["id"])
                 held.setdefault(row["target_id"], {})[row["source_id"]] = (row["weight"], row["id"])
             _small[snapshot] = held
-        return _small.get(snapshot)
+        return _small[snapshot]
 
 
 # ---- neighbours ----------------------------------------------------------------------------------
@@ -199,7 +201,7 @@ def connect(graph: Graph, start: str, goal: str) -> Connection:
     while all(rims) and sum(radius) < (length + 1 if length else LONGEST):
         price = [sum(graph.degree.get(id, 0) for id in rim if id not in graph.of) for rim in rims]
         side = int(price[1] < price[0])
-        room = EDGES - graph.edges if not length else min(EDGES - graph.edges, EXTRA)
+        room = graph.most - graph.edges if not length else min(graph.most - graph.edges, EXTRA)
         opened = _affordable(graph, rims[side], room) if price[side] > room else rims[side]
         whole = len(opened) == len(rims[side])
         if length and not whole:

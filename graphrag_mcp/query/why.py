@@ -27,7 +27,7 @@ def explained(item: Item, said: str) -> Item:
     """The item with its reason under the text, and in its citation."""
     gap = "\n" if "\n" in item.text else " "
     cited = item.citation.model_copy(update={"why": said}) if item.citation else None
-    return replace(item, text=f"{item.text}{gap}(why: {said})", citation=cited, tokens=0)
+    return replace(item, text=f"{item.text}{gap}(why: {said})", citation=cited, tokens=0, span=(0, 0))
 
 
 def of_passages(snapshot: Snapshot, found: Retrieved, ids: Sequence[str]) -> dict[str, str]:

@@ -136,6 +136,10 @@ def _load_segment(folder: Path, segment: dict[str, Any], columns: Sequence[str] 
         table = pq.read_table(path, columns=wanted, page_checksum_verification=True, partitioning=None)
     except (OSError, pa.ArrowException) as error:
         raise Damaged(f"the truth segment {path} cannot be read ({error})", _REPAIR) from error
+    known = SCHEMAS.get(segment["kind"], table.schema)  # page checksums do not speak for names and types of columns
+    fields = list(known) if wanted is None else [known.field(name) for name in wanted]
+    if len(table.schema) != len(fields) or any(field not in fields for field in table.schema):
+        raise Damaged(f"the truth segment {path} has other columns than were written", _REPAIR)
     if table.num_rows != segment["rows"]:
         raise Damaged(f"the truth segment {path} has {table.num_rows} rows instead of {segment['rows']}", _REPAIR)
     return table

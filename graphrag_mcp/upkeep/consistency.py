@@ -1,8 +1,8 @@
 """What the rows of one generation promise each other.
 
 Takes a snapshot whose tables can be read; gives (kind, table, what) for every promise that is broken: ids that lead
-nowhere, spans that do not give the text, counts that do not recount, communities without report. Repairs nothing
-and knows no file. Texts are read a batch of documents at a time.
+nowhere, spans that do not give the text, counts that do not recount, communities without report, rows without vector.
+Repairs nothing and knows no file. Texts are read a batch of documents at a time.
 """
 
 from __future__ import annotations
@@ -13,17 +13,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow.compute as pc
+
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.store import truth
-from graphrag_mcp.store.schema import FULL_TEXT, KEY, TABLES
+from graphrag_mcp.store.schema import FULL_TEXT, KEY, TABLES, VECTORS
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.types import Document
+from graphrag_mcp.text import normalise_name
+from graphrag_mcp.types import Document, content_id
 
 Row = dict[str, Any]
 Broken = tuple[str, str, str]
 TEXTS = 200  # documents whose texts are in memory at once
+MISSING = "unembedded"  # the kind of a row without vector: no fault of the store, a model has still to make it
 PROBES = 20  # rows of a table that are looked up through its indexes
 ALIASES = {"documents": "d", "text_units": "t", "entities": "e", "relationships": "r", "communities": "c"}
+NUMBERED = {**ALIASES, "claims": "k"}
+ASKED = {"extract": "units", "claims": "units", "entity": "entities", "relationship": "relationships",
+         "report": "communities"}  # fmt: skip
 
 
 @dataclass
@@ -45,6 +52,9 @@ def inconsistencies(snapshot: Snapshot) -> Iterator[Broken]:
     yield from _relationships(snapshot, ids)
     yield from _communities(snapshot, ids)
     yield from _reports(snapshot, ids)
+    yield from _claims(snapshot, ids)
+    yield from _pending(snapshot, ids)
+    yield from _vectors(snapshot)
     yield from _terms(snapshot)
     yield from _indexes(snapshot)
 
@@ -54,7 +64,7 @@ def _ids(snapshot: Snapshot, table: str) -> set[str]:
 
 
 def _numbers(snapshot: Snapshot) -> Iterator[Broken]:
-    for table, letter in ALIASES.items():
+    for table, letter in NUMBERED.items():
         numbers = Counter(snapshot.rows(table, columns=["n"])["n"].to_pylist())
         yield from (("number", table, f"{letter}{n} stands for several rows") for n in numbers if numbers[n] > 1)
         if numbers and max(numbers) >= snapshot.manifest.next.get(letter, 1):
@@ -133,6 +143,12 @@ def _relationships(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
     weight: Counter[str] = Counter()
     units_of: dict[str, set[str]] = defaultdict(set)
     for row in _rows(snapshot, "evidence"):
+        if not row["relationship_id"]:  # a model said it of two names that mean one entity now
+            said = (f"{row['source_key']} and {row['target_key']}", row["text_unit_id"])
+            yield from _dangling("evidence", [said], ids.units)
+            if row["source_id"] or row["target_id"]:
+                yield "evidence", "evidence", f"{row['text_unit_id']}: a statement without relationship names entities"
+            continue
         weight[row["relationship_id"]] += row["weight"]
         units_of[row["relationship_id"]].add(row["text_unit_id"])
         for id, there in ((row["source_id"], ids.entities), (row["target_id"], ids.entities),
@@ -217,6 +233,56 @@ def _reports(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
     for row in _rows(snapshot, "reports", columns=["id", *groups]):
         for column, known in groups.items():
             yield from _dangling("reports", ((row["id"], id) for id in row[column]), known)
+
+
+def _claims(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
+    """Every quote stands in its text unit where the claim says. Subjects are names; not every name is an entity."""
+    of_unit: dict[str, list[Row]] = defaultdict(list)
+    columns = ["id", "text_unit_id", "subject", "subject_id", "object", "object_id", "quotes", "spans"]
+    for row in _rows(snapshot, "claims", columns):
+        of_unit[row["text_unit_id"]].append(row)
+        for end in ("subject", "object"):
+            key = normalise_name(row[end])
+            if row[f"{end}_id"] not in ("", content_id("entity", key) if key else ""):
+                yield "dangling", "claims", f"{row['id']}: its {end} {row[end]!r} has another name's id"
+    for unit in sorted(of_unit.keys() - ids.units):
+        yield "dangling", "claims", f"{of_unit[unit][0]['id']} names text unit {unit}, which is not there"
+    for chunk in _chunks(sorted(of_unit.keys() & ids.units)):
+        for unit in snapshot.by_key("text_units", chunk, columns=["id", "text"]).to_pylist():
+            for row in of_unit[unit["id"]]:
+                ends = zip(row["spans"][::2], row["spans"][1::2], strict=False)
+                if [unit["text"][start:end] for start, end in ends] != row["quotes"] or not row["quotes"]:
+                    yield "span", "claims", f"{row['id']}: its quotes are not the text of {unit['id']}"
+
+
+def _pending(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
+    uris = set(snapshot.rows("documents", columns=["uri"])["uri"].to_pylist()) if snapshot.count("pending") else set()
+    for row in _rows(snapshot, "pending"):
+        kind, subject = row["kind"], row["subject"]
+        if row["id"] != f"{kind}:{subject}" or kind not in ASKED:
+            yield "pending", "pending", f"{row['id']} is no question of kind {kind!r} about {subject}"
+        elif subject not in getattr(ids, ASKED[kind]):
+            yield "dangling", "pending", f"{row['id']}: {subject} is not there"
+        elif ASKED[kind] == "units" and row["uri"] not in uris:
+            yield "dangling", "pending", f"{row['id']}: the document {row['uri']} is not there"
+
+
+def _vectors(snapshot: Snapshot) -> Iterator[Broken]:
+    """At most one vector a row, none of a row that is gone, all of one length; one each where a model makes them."""
+    complete = snapshot.manifest.parameters.get("embedding") and not snapshot.manifest.stale
+    lengths: Counter[int] = Counter()
+    for table, vectors in VECTORS.items():
+        there, rows = _ids(snapshot, table), Counter[str]()
+        for batch in snapshot.batches(vectors, ["id", "vector"]):
+            rows.update(batch["id"].to_pylist())
+            lengths.update(pc.list_value_length(batch["vector"]).to_pylist())
+        yield from (("vector", vectors, f"{id} has {count} vectors") for id, count in sorted(rows.items()) if count > 1)
+        lost = sorted(rows.keys() - there)
+        yield from (("dangling", vectors, f"a vector of {id}, which is not there") for id in lost)
+        if complete:
+            yield from ((MISSING, vectors, f"{id} has no vector") for id in sorted(there - rows.keys()))
+    if len(lengths) > 1:
+        yield "vector", "vectors", f"vectors of the lengths {', '.join(map(str, sorted(lengths)))}"
 
 
 def _terms(snapshot: Snapshot) -> Iterator[Broken]:

@@ -24,8 +24,10 @@ ROWS = 4_096  # rows of light columns written out at once
 
 
 def digest(snapshot: Snapshot) -> dict[str, str]:
-    """`content`: documents, text units, passages, mentions, entities, relationships and their evidence: the same for
-    the same input whatever the history. `communities`: the hierarchy and its reports. Both 64 hex digits."""
+    """`content`: documents, text units, passages, mentions, entities, relationships, their evidence and claims: the
+    same for the same input whatever the history. `communities`: the hierarchy and its reports. Both 64 hex digits.
+
+    What a model said counts, not who said it; vectors do not count, they follow from the texts and the model."""
     entities = snapshot.rows("entities", columns=["id", "key"])
     return {"content": _content(snapshot, entities), "communities": _communities(snapshot, entities)}
 
@@ -45,18 +47,24 @@ def _content(snapshot: Snapshot, entities: pa.Table) -> str:
     passages = snapshot.rows("passages", columns=["uri", "char_start", "char_end", "part", "parts"])
     _feed(hashed, "passage", _sorted(passages))
 
-    mentions = snapshot.rows("mentions", columns=["key", "form", "type", "count", "sentences", "text_unit_id"])
-    _feed(hashed, "mention", _sorted(_placed(mentions, places), ["key", "uri", "from", "to"]))
+    told = ["key", "form", "type", "count", "sentences", "description", "text_unit_id"]
+    mentions = snapshot.rows("mentions", columns=told)
+    _feed(hashed, "mention", _sorted(_placed(mentions, places), ["key", "uri", "from", "to", "type", "form"]))
     rows = snapshot.rows("entities", columns=["key", "title", "type", "description", "aliases"])
     aliases = [sorted(names) for names in rows["aliases"].to_pylist()]
     rows = rows.set_column(4, "aliases", pa.array(aliases, pa.list_(pa.string())))
     _feed(hashed, "entity", _sorted(rows, ["key"]))
 
-    rows = snapshot.rows("relationships", columns=["source_id", "target_id", "weight", "description"])
+    rows = snapshot.rows("relationships", columns=["source_id", "target_id", "weight", "description", "keywords"])
     _feed(hashed, "relationship", _sorted(_with_keys(rows, entities), ["source", "target"]))
-    rows = snapshot.rows("evidence", columns=["source_id", "target_id", "text_unit_id", "weight", "start", "end"])
-    order = ["source", "target", "uri", "from", "to", "start", "end"]
+    said = ["start", "end", "source_key", "target_key", "description", "keywords"]
+    rows = snapshot.rows("evidence", columns=["source_id", "target_id", "text_unit_id", "weight", *said])
+    order = ["source", "target", "uri", "from", "to", *said]
     _feed(hashed, "evidence", _sorted(_with_keys(_placed(rows, places), entities), order))
+
+    stated = ["subject", "object", "type", "status", "start_date", "end_date", "description"]
+    rows = _placed(snapshot.rows("claims", columns=[*stated, "quotes", "spans", "text_unit_id"]), places)
+    _feed(hashed, "claim", _sorted(rows, ["uri", "from", "to", *stated]))
     return hashed.hexdigest()
 
 

@@ -18,14 +18,14 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from graphrag_mcp.errors import Damaged, GraphRAGError, NewerFormat, NotFound
-from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import checks, tables, truth
+from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.answers import AnswerBook, salvage
 from graphrag_mcp.store.checks import check_values
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.upkeep.consistency import inconsistencies
+from graphrag_mcp.upkeep.consistency import MISSING, inconsistencies
 
 LOCK_SECONDS = 30.0
 SHOWN = 10  # findings of one kind and place; the rest is counted
@@ -34,6 +34,7 @@ RESTORE = "Restore the file from a backup, or index the folders anew into a new 
 REMOVE = "Run graphrag-mcp doctor --repair: it is removed"
 FORGET = "Run graphrag-mcp doctor --repair: the older generations that need it are forgotten"
 SALVAGE = "Run graphrag-mcp doctor --repair while no server runs: what can be read of the book is kept"
+EMBED = "Index again while the embedding model answers: only rows without a vector are embedded"
 # Communities depend on those before them: where these are sound, what is derived again begins with them.
 HISTORY = ("communities", "memberships", "reports")
 
@@ -92,7 +93,8 @@ def _examined(folder: Path) -> list[Finding]:
     found += broken
     if not any(finding.kind == "table" for finding in broken):
         try:
-            found += [Finding(kind, where, what, DERIVE) for kind, where, what in inconsistencies(snapshot)]
+            for kind, where, what in inconsistencies(snapshot):
+                found.append(Finding(kind, where, what, EMBED if kind == MISSING else DERIVE))
         except GraphRAGError as error:  # rows can be read, an index cannot
             found.append(Finding("table", "indexes", error.what, DERIVE))
     return _shortened(found)

@@ -1,12 +1,13 @@
 """Export: the index as Parquet files with the column names of GraphRAG 3.x, for pandas and for its query code.
 
 Takes a snapshot and a folder; writes documents, text_units, entities, relationships, communities, community_reports
-and covariates (none yet) and gives the number of rows of each. `id` is the content id, `human_readable_id` the
-number behind our alias (e12 is 12). What depends on the whole corpus is derived here: degrees of both ends,
+and covariates (claims) and gives the number of rows of each. `id` is the content id, `human_readable_id` the number
+behind our alias (e12 is 12). What depends on the whole corpus is derived here: degrees of both ends,
 relationships inside a community, which text unit names what.
 
-Relationships name their ends by title, as GraphRAG joins them, so titles are made unique: of several entities with
-one title the first by number keeps it, the next are called `Title (type)`, and `Title (key)` where that is taken.
+Relationships and claims name their ends by title, as GraphRAG joins them, so titles are made unique: of several
+entities with one title the first by number keeps it, the next are called `Title (type)`, and `Title (key)` where that
+is taken.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import pyarrow.parquet as pq
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.pack import render_references
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import is_cjk, stop_word, terms
+from graphrag_mcp.text import is_cjk, normalise_name, stop_word, terms
 
 S, N, R = pa.string(), pa.int64(), pa.float64()
 IDS = pa.list_(S)
@@ -80,7 +81,9 @@ class _Maps:
     units_of_document: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     entities_of_unit: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     relationships_of_unit: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    claims_of_unit: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     title: dict[str, str] = field(default_factory=dict)  # entity id -> unique title
+    named: dict[str, str] = field(default_factory=dict)  # every name, normalised -> unique title of its entity
     degree: dict[str, int] = field(default_factory=dict)
     inside: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # community -> relationships
     units_inside: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -103,12 +106,11 @@ def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
         maps = _maps(snapshot)
         makers = {
             "documents": _documents, "text_units": _text_units, "entities": _entities, "relationships": _relationships,
-            "communities": _communities, "community_reports": _reports,
+            "communities": _communities, "community_reports": _reports, "covariates": _covariates,
         }  # fmt: skip
         counts = {}
         for name, schema in SCHEMAS.items():
-            rows = makers[name](snapshot, maps) if name in makers else iter(())
-            counts[name] = _write(beside / f"{name}.parquet", schema, rows)
+            counts[name] = _write(beside / f"{name}.parquet", schema, makers[name](snapshot, maps))
         target.mkdir(parents=True, exist_ok=True)
         for name in SCHEMAS:
             os.replace(beside / f"{name}.parquet", target / f"{name}.parquet")
@@ -139,13 +141,17 @@ def _maps(snapshot: Snapshot) -> _Maps:
     for document, id in _pairs(_by_n(snapshot, "text_units", "document_id", "id").drop_columns("n")):
         maps.units_of_document[document].append(id)
     taken: set[str] = set()
-    for row in _by_n(snapshot, "entities", "id", "key", "title", "type", "degree", "text_unit_ids").to_pylist():
+    columns = ("id", "key", "title", "type", "degree", "text_unit_ids", "names")
+    for row in _by_n(snapshot, "entities", *columns).to_pylist():
         choices = (row["title"], f"{row['title']} ({row['type']})", f"{row['title']} ({row['key']})", row["id"])
         maps.title[row["id"]] = next(title for title in choices if title not in taken)
         taken.add(maps.title[row["id"]])
+        maps.named |= dict.fromkeys(row["names"], maps.title[row["id"]])
         maps.degree[row["id"]] = row["degree"]
         for unit in row["text_unit_ids"]:
             maps.entities_of_unit[unit].append(row["id"])
+    for unit, id in _pairs(_by_n(snapshot, "claims", "text_unit_id", "id").drop_columns("n")):
+        maps.claims_of_unit[unit].append(id)
     path = dict(_pairs(snapshot.rows("memberships", columns=["entity_id", "path"])))
     for row in _by_n(snapshot, "relationships", "id", "source_id", "target_id", "text_unit_ids").to_pylist():
         for unit in row["text_unit_ids"]:
@@ -173,7 +179,7 @@ def _text_units(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
     for row in _in_batches(snapshot, "text_units"):
         yield {
             **row, "human_readable_id": row["n"], "entity_ids": maps.entities_of_unit[row["id"]],
-            "relationship_ids": maps.relationships_of_unit[row["id"]], "covariate_ids": [],
+            "relationship_ids": maps.relationships_of_unit[row["id"]], "covariate_ids": maps.claims_of_unit[row["id"]],
         }  # fmt: skip
 
 
@@ -247,6 +253,17 @@ def _reports(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
         }  # fmt: skip
 
 
+def _covariates(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
+    """Claims. GraphRAG finds those of an entity by its title in `subject_id`; NONE is what it calls unknown."""
+    for row in _in_batches(snapshot, "claims"):
+        subject, target = (maps.named.get(normalise_name(row[end]), row[end]) for end in ("subject", "object"))
+        yield {
+            **row, "human_readable_id": row["n"], "covariate_type": "claim", "subject_id": subject or "NONE",
+            "object_id": target or "NONE", "start_date": row["start_date"] or "NONE",
+            "end_date": row["end_date"] or "NONE", "source_text": "\n".join(row["quotes"]),
+        }  # fmt: skip
+
+
 def _numbered(text: str, maps: _Maps) -> str:
     """References by `human_readable_id`, as GraphRAG writes them: `[Data: Entities (12, 4); Sources (7)]`."""
     return render_references(text, maps.numbers)
@@ -266,5 +283,5 @@ def _in_batches(snapshot: Snapshot, table: str) -> Iterator[Row]:
     ids = _by_n(snapshot, table, "id")["id"].to_pylist()
     size = DOCUMENTS if table == "documents" else BATCH
     for start in range(0, len(ids), size):
-        rows = snapshot.by_key(table, ids[start : start + size])
+        rows = snapshot.by_key(table, ids[start : start + size], "id")
         yield from snapshot.verified(table, rows).to_pylist()

@@ -1,0 +1,155 @@
+"""The exact text behind ids of any kind, passage by passage, with neighbours and offsets.
+
+Takes a snapshot and ids as agents write them (`t33.2`, `d4`, `e12`, `k3`, full ids, uris of documents, brackets around
+them); gives text to quote from. What is unknown is said, with the range of ids that there are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.pack import Item, Section, clamp_budget, compose, finish, source_item
+from graphrag_mcp.query import context
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.types import SourceResult
+
+Row = dict[str, Any]
+TABLE_OF = {
+    "t": "passages", "d": "documents", "e": "entities", "r": "relationships", "c": "reports",
+    "k": "claims",
+}  # fmt: skip
+KIND = {"t": "text units", "d": "documents", "e": "entities", "r": "relationships", "c": "communities", "k": "claims"}
+UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
+IDS = 20
+_ALIAS = re.compile(r"(?<![A-Za-z0-9])(?:([tderck])(\d{1,12})(?:\.(\d{1,6}))?|([0-9a-f]{32}))(?![A-Za-z0-9])")
+
+
+def get_source(snapshot: Snapshot, ids: Sequence[str], *, max_tokens: int = 4_000, around: int = 0) -> SourceResult:
+    """The exact text behind ids of any kind, passage by passage, with `around` neighbours on both sides."""
+    budget, note = clamp_budget(max_tokens, 4_000)
+    items, notes = exact(snapshot, ids, around)
+    return shown(items, [note, *notes], budget)
+
+
+def shown(items: Sequence[Item], notes: Sequence[str], budget: int) -> SourceResult:
+    """As many of the items as fit; the others are in the next call."""
+    result = SourceResult(hint=" ".join(filter(None, notes)))
+    result = compose(result, [Section("Sources", items, 1.0)], budget, lambda _: "", into={"Sources": "sources"})
+    rest = [item.id for item in items[len(result.sources) :]]
+    if result.sources and result.sources[-1]["char_end"] < _end(items[len(result.sources) - 1]):
+        rest.insert(0, items[len(result.sources) - 1].id)
+    if rest:
+        result.truncated = True
+        result.next_call = f"get_source(ids={str(rest[:IDS]).replace(chr(39), chr(34))})"
+    return finish(result, budget)
+
+
+def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list[Item], list[str]]:
+    """The passages behind ids, each once, and what is to be said about the ids."""
+    given = [ids] if isinstance(ids, str) else [str(one) for one in ids]
+    named = {one: _by_uri(snapshot, one) for one in given if one.strip() and not _only_ids(one)}
+    wanted = [match.group() for one in given if not named.get(one) for match in _ALIAS.finditer(one)]
+    wanted = list(dict.fromkeys([*wanted, *(alias for aliases in named.values() for alias in aliases)]))
+    strange = [one for one in given if one.strip() and not named.get(one) and not _ALIAS.search(one)]
+    if not wanted and not strange:
+        raise BadInput("no ids were given", 'Give ids from a result, e.g. get_source(ids=["t33.2"])')
+    notes = []
+    if len(wanted) > IDS:
+        notes.append(f"{len(wanted)} ids were given; the first {IDS} are shown.")
+    found: dict[str, Row] = {}
+    unknown = list(strange)
+    for alias in wanted[:IDS]:
+        rows = _passages_of(snapshot, alias)
+        if not rows:
+            unknown.append(alias)
+        for row in _with_neighbours(snapshot, rows, min(max(around, 0), 10)):
+            found.setdefault(row["id"], row)
+    if not found:
+        named_ids = ", ".join(one[:40] for one in unknown[:5])
+        raise NotFound(f"none of these ids is known: {named_ids}", idid_range(snapshot, *"tderck"))
+    if unknown:
+        notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
+    documents = context.document_aliases(snapshot, [row["document_id"] for row in found.values()])
+    return [_exact(row, documents.get(row["document_id"], row["document_id"])) for row in found.values()], notes
+
+
+def _only_ids(given: str) -> bool:
+    """Is there nothing but ids in it? A uri may hold what looks like one ("notes/t33.md")."""
+    return not re.search(r"[/\\]|\.[A-Za-z]", given) and _ALIAS.search(given) is not None
+
+
+def _by_uri(snapshot: Snapshot, given: str) -> list[str]:
+    """Aliases of the documents with this uri, or whose uri ends with it."""
+    wanted = given.strip().strip("[]()`'\" ")
+    if not wanted or len(wanted) > 1_000:
+        return []
+    quoted = wanted.replace("'", "''")
+    found = snapshot.rows("documents", f"uri = '{quoted}'", ["n", "uri"]).to_pylist()
+    if not found:
+        where = f"ends_with(uri, '/{quoted}') OR starts_with(uri, '{quoted}#')"
+        found = snapshot.rows("documents", where, ["n", "uri"]).to_pylist()
+    return [f"d{row['n']}" for row in sorted(found, key=lambda row: row["uri"])[:IDS]]
+
+
+def _end(item: Item) -> int:
+    return int(item.data["char_end"]) if item.data else 0
+
+
+def _exact(row: Row, document: str) -> Item:
+    item = source_item(row, 0.0, document, True)
+    head = item.text.partition("\n")[0]
+    names = ("title", "uri", "document_id", "char_start", "char_end", "line_start", "line_end")
+    data = {"id": item.id, **{name: row[name] for name in names}, "document_id": document}
+    return Item(item.id, f"{head}\n{row['text']}", None, "Sources", 0.0, item.tokens, data=data)
+
+
+def _passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
+    """Passages that an id stands for, in reading order."""
+    match = _ALIAS.fullmatch(alias)
+    assert match is not None
+    letter, row = match[1], None
+    if match[4]:
+        for kind, table in (("p", "passages"), ("u", "text_units"), *TABLE_OF.items()):
+            row = row or next(iter(context.rows(snapshot, table, [match[4]])), None)
+            letter = letter or (kind if row else None)
+        if row is None:
+            return []
+    number = row["n"] if row else int(match[2])
+    if letter in "tpu":
+        part = row["part"] if row and letter == "p" else int(match[3] or 0)
+        rows = [one for one in context.numbered(snapshot, "passages", [number]) if not part or one["part"] == part]
+        return _ordered(rows)
+    if letter == "d":  # its whole text is in its passages already
+        document = snapshot.by_key("documents", [number], "n", ["id"])["id"].to_pylist()
+        where = f"document_id = '{document[0] if document else ''}'"
+        return _ordered(snapshot.verified("passages", snapshot.rows("passages", where)).to_pylist())
+    row = row or next(iter(context.numbered(snapshot, TABLE_OF[letter], [number])), None)
+    if row is None:
+        return []
+    held = [row["text_unit_id"]] if letter == "k" else row["text_unit_ids"][:UNITS_PER_ID]
+    units = snapshot.by_key("text_units", held, "id", ["n"])["n"].to_pylist()
+    rows = context.numbered(snapshot, "passages", units)
+    names = {"e": {row["id"]}, "r": {row.get("source_id"), row.get("target_id")}}.get(letter, set())
+    return _ordered([one for one in rows if names <= set(one["entity_ids"])] or rows)
+
+
+def _ordered(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (row["uri"], row["document_id"], row["position"]))
+
+
+def _with_neighbours(snapshot: Snapshot, rows: list[Row], around: int) -> list[Row]:
+    if not around or not rows:
+        return rows
+    near = [(row["document_id"], row["position"] - around, row["position"] + around) for row in rows[:50]]
+    wanted = " OR ".join(f"(document_id = '{id}' AND position BETWEEN {low} AND {high})" for id, low, high in near)
+    return _ordered(snapshot.verified("passages", snapshot.rows("passages", wanted)).to_pylist())
+
+
+def id_range(snapshot: Snapshot, *letters: str) -> str:
+    """Which ids there are: `text units t1 to t40, ...`."""
+    following = snapshot.manifest.next
+    known = [f"{KIND[one]} {one}1 to {one}{following[one] - 1}" for one in letters if following.get(one, 1) > 1]
+    return "Known are " + ", ".join(known) if known else "The corpus has none yet"

@@ -1,0 +1,102 @@
+"""Words in the original texts: full text over passages, and literals that must stand there.
+
+Takes a snapshot and words, with exact ones in quotes; gives the passages that hold them, best first. What filters leave
+out is not proposed. Knows neither entities nor reports.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.pack import Section, clamp_budget, compose, finish, one_line, read_cursor, write_cursor
+from graphrag_mcp.query import context, fused, modes
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import query_terms
+from graphrag_mcp.types import SearchResult
+
+Row = dict[str, Any]
+_QUOTED = re.compile(r'"([^"]{1,500})"|“([^“”]{1,500})”|「([^「」]{1,500})」|『([^『』]{1,500})』|«([^«»]{1,500})»')
+
+
+def search_text(
+    snapshot: Snapshot, query: str, *, max_tokens: int = 4_000, cursor: str = "", filters: Sequence[str] = ()
+) -> SearchResult:
+    """Full text over the original passages. What stands in quotes must occur literally (case and width aside)."""
+    budget, note = clamp_budget(max_tokens, 4_000)
+    nothing = context.empty_corpus(snapshot, "text")
+    if nothing is not None:
+        return finish(nothing, budget)
+    query = query.strip()
+    if not query:
+        raise BadInput("the query is empty", 'Give words to find, with exact ones in quotes: "to be or not"')
+    asked = f"text|{query}|{[*filters]}"
+    offset = read_cursor(cursor, snapshot.manifest.generation, asked, 1)
+    if offset is None:
+        return finish(context.stale(snapshot, "text"), budget)
+    ranked, literals = matches(snapshot, query, filters)
+    result = SearchResult(mode="text", corpus=snapshot.manifest.corpus, coverage={"passages": len(ranked)})
+    result.hint = " ".join(filter(None, [note, context.query_length_note(query, fused.QUERY_CHARACTERS)]))
+    if not ranked:
+        said = ", ".join(f'"{one_line(one, 80)}"' for one in literals) or "any of these words"
+        result.state = "not_found"
+        result.text = f"None of {snapshot.manifest.counters.get('passages', 0)} passages holds {said}"
+        result.text += " and passes the filters." if filters else "."
+        result.hint = " ".join(filter(None, [result.hint, "Try fewer words without quotes, or local_search."]))
+        return finish(result, budget)
+    stop = offset[0] + max(8, budget // 90)
+    items, places = context.passage_items(snapshot, ranked[offset[0] : stop])
+    section = Section(
+        "Sources", items, 1.0, offset[0], places=[offset[0] + place for place in places], more=stop < len(ranked)
+    )
+    return compose(result, [section], budget, lambda after: write_cursor(snapshot.manifest.generation, asked, after))
+
+
+def matches(snapshot: Snapshot, query: str, filters: Sequence[str] = ()) -> tuple[list[tuple[str, float]], list[str]]:
+    """(passage id, score) of what matches and passes, best first, and the literals of the query."""
+    used = query[: fused.QUERY_CHARACTERS]
+    literals = list(filter(None, (plain(next(filter(None, found.groups()))) for found in _QUOTED.finditer(used))))
+    kept, snapshot = modes.narrowed(snapshot, filters)
+    ranked = _matches(snapshot, used, literals)
+    if kept is None:
+        return ranked, literals
+    facts = modes.facts(snapshot, [id for id, _ in ranked])
+    ranked = [(id, score) for id, score in ranked if id in facts and kept.passage(*facts[id])]
+    wanted = {row["id"] for row in kept.first}
+    held = {id for id, _ in ranked if not wanted.isdisjoint(facts[id][1])}
+    if not held:
+        return ranked, literals
+    first = [(id, 0.5 + score / 2) for id, score in ranked if id in held]
+    return [*first, *((id, min(score, 0.99) / 2) for id, score in ranked if id not in held)], literals
+
+
+def plain(text: str) -> str:
+    """Text as literals are compared: NFKC, case folded, white space as one space."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tuple[str, float]]:
+    """(passage id, score) best first: the whole query found literally before its words found apart."""
+    worth, _ = fused.term_worth(snapshot, query_terms(query))
+    names = ["id", "text", "terms", "n_terms"]
+    found = snapshot.full_text("passages", list(worth), fused.CANDIDATES, names).select(names).to_pylist()
+    found = [row for row in found if _holds(row, literals)]
+    if literals and not found:  # only common words, or no word at all (an emoji, a fragment): read them all
+        longest = max(literals, key=len).replace("'", "''")
+        rows = snapshot.rows("passages", f"contains(lower(text), '{longest}')", names, limit=500).to_pylist()
+        found = [row for row in rows if _holds(row, literals)]
+    score = fused.bm25(snapshot, worth)
+    whole = plain(query)
+    raw = {row["id"]: score(row["terms"], row["n_terms"]) for row in found}
+    top = max(raw.values(), default=0.0) or 1.0
+    scored = [(row["id"], 0.9 * raw[row["id"]] / top + (0.1 if whole in plain(row["text"]) else 0.0)) for row in found]
+    first = {row["id"]: whole in plain(row["text"]) for row in found} if not literals else {}
+    return sorted(scored, key=lambda one: (not first.get(one[0], False), -round(one[1], 9), one[0]))
+
+
+def _holds(row: Row, literals: Sequence[str]) -> bool:
+    text = plain(row["text"]) if literals else ""
+    return all(literal in text for literal in literals)

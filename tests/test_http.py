@@ -1,0 +1,375 @@
+"""The HTTP door over real sockets: who may come in, what belongs to whom, many at once, and a stop in good order."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.http import allowed_names, listening, name_in, origin_name, tokens_of
+from tests.conftest import ROOT, SAMPLE, clean_environment, run_cli
+
+ALICE, BOB = "alice-canary-4f9c2d71e0b8", "bob-canary-91aa30c7f6d2"
+TOKENS = f"alice={ALICE},bob={BOB}"
+HELLO = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}  # fmt: skip
+
+
+@contextmanager
+def running(command: list[str], log: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A server in a process of its own, and its port."""
+    with open(log, "wb") as errors:
+        process = subprocess.Popen(command, stderr=errors, cwd=ROOT, env=clean_environment(**environment))
+    try:
+        end = time.monotonic() + 60
+        while not (said := re.search(rb"listening on http://127\.0\.0\.1:(\d+)/mcp", log.read_bytes())):
+            assert process.poll() is None and time.monotonic() < end, log.read_text("utf-8")
+            time.sleep(0.05)
+        yield process, int(said[1])
+    finally:
+        process.kill()
+        process.wait(20)
+
+
+def served(home: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "graphrag_mcp", "serve", "--http", "--port", "0", "--home", str(home), "--root", str(SAMPLE), *options]
+
+
+@pytest.fixture(scope="module")
+def home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("http") / "home"
+    shutil.copytree(sample_home, home)
+    return home
+
+
+@pytest.fixture(scope="module")
+def log(home: Path) -> Path:
+    return home.parent / "tokens.log"
+
+
+@pytest.fixture(scope="module")
+def open_port(home: Path) -> Iterator[int]:
+    with running(served(home), home.parent / "open.log") as (_, port):
+        yield port
+
+
+@pytest.fixture(scope="module")
+def token_port(home: Path, log: Path) -> Iterator[int]:
+    with running(served(home), log, GRAPHRAG_MCP_TOKENS=TOKENS) as (_, port):
+        yield port
+
+
+def asked(port: int, headers: list[tuple[str, str]], method: str = "POST", path: str = "/mcp") -> tuple[int, str, dict[str, str]]:
+    """One request with exactly these headers; {port} in a value is the server's."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    body = json.dumps(HELLO).encode() if method == "POST" else b""
+    usual = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream"), ("Content-Length", str(len(body)))]
+    for name, value in [*headers, *usual]:
+        connection.putheader(name, value.replace("{port}", str(port)))
+    connection.endheaders(body)
+    response = connection.getresponse()
+    found = response.status, response.read(4_000).decode("utf-8", "replace"), {name.lower(): value for name, value in response.getheaders()}
+    connection.close()
+    return found
+
+
+# ---- R19: a web page cannot drive the server ----------------------------------------------------------
+
+HOST = ("Host", "127.0.0.1:{port}")
+HEADERS: list[tuple[str, list[tuple[str, str]], set[int]]] = [
+    ("its address", [HOST], {200}),
+    ("its name", [("Host", "localhost:{port}")], {200}),
+    ("its address in version 6", [("Host", "[::1]:{port}")], {200}),
+    ("its name without a port", [("Host", "localhost")], {200}),
+    ("a foreign name", [("Host", "evil.example")], {421}),
+    ("a foreign name with the port", [("Host", "evil.example:{port}")], {421}),
+    ("a name that begins like ours", [("Host", "127.0.0.1.evil.example:{port}")], {421}),
+    ("a name that begins like ours, with dots", [("Host", "localhost.evil.example")], {421}),
+    ("a name behind our port", [("Host", "localhost:80.evil.example")], {421}),
+    ("a name behind a user", [("Host", "localhost@evil.example")], {421}),
+    ("the address of all addresses", [("Host", "0.0.0.0:{port}")], {421}),
+    ("no name", [], {400, 421}),
+    ("two names", [HOST, ("Host", "evil.example")], {400, 421}),
+    ("a page of this machine", [HOST, ("Origin", "http://localhost:3000")], {200}),
+    ("a foreign page", [HOST, ("Origin", "http://evil.example")], {403}),
+    ("a foreign page with TLS", [HOST, ("Origin", "https://127.0.0.1.evil.example")], {403}),
+    ("a page of no site", [HOST, ("Origin", "null")], {403}),
+    ("a file", [HOST, ("Origin", "file://")], {403}),
+    ("a page behind our port", [HOST, ("Origin", "http://localhost:80.evil.example")], {403}),
+    ("two pages", [HOST, ("Origin", "http://localhost"), ("Origin", "http://evil.example")], {403}),
+    ("a page of a rebound name", [("Host", "evil.example"), ("Origin", "http://evil.example")], {421}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("headers", "statuses"), [case[1:] for case in HEADERS], ids=[case[0] for case in HEADERS])
+def test_only_this_machine_and_its_pages_come_in(open_port: int, headers: list[tuple[str, str]], statuses: set[int]) -> None:
+    status, text, _ = asked(open_port, headers)
+    assert status in statuses, text
+    if status >= 400:
+        assert "graphrag-mcp" not in text and "sample" not in text
+    for method, path in (("GET", "/mcp"), ("DELETE", "/mcp"), ("OPTIONS", "/mcp"), ("GET", "/health")):
+        if not {200} & statuses:
+            assert asked(open_port, headers, method, path)[0] in statuses, (method, path)
+
+
+TOKEN_HEADERS: list[tuple[str, list[tuple[str, str]], int]] = [
+    ("no token", [], 401), ("an empty one", [("Authorization", "Bearer ")], 401), ("a wrong one", [("Authorization", "Bearer " + "x" * 24)], 401),
+    ("a part of one", [("Authorization", f"Bearer {ALICE[:-1]}")], 401), ("another scheme", [("Authorization", f"Basic {ALICE}")], 401),
+    ("the name with it", [("Authorization", f"Bearer alice={ALICE}")], 401), ("no scheme", [("Authorization", ALICE)], 401),
+    ("two", [("Authorization", f"Bearer {ALICE}"), ("Authorization", f"Bearer {BOB}")], 401),
+    ("not ASCII", [("Authorization", "Bearer \xe9\xe9\xe9\xe9\xe9\xe9\xe9\xe9\xe9\xe9\xe9\xe9\xe9\xe9\xe9\xe9")], 401),
+    ("the right one", [("Authorization", f"Bearer {ALICE}")], 200), ("the right one, lower case", [("authorization", f"bearer {BOB}")], 200),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("headers", "status"), [case[1:] for case in TOKEN_HEADERS], ids=[case[0] for case in TOKEN_HEADERS])
+def test_without_a_valid_token_nobody_comes_in(token_port: int, headers: list[tuple[str, str]], status: int) -> None:
+    found, text, given = asked(token_port, [HOST, *headers])
+    assert found == status, text
+    assert (status == 401) == given.get("www-authenticate", "").startswith("Bearer realm=")
+    assert asked(token_port, [("Host", "evil.example"), *headers])[0] == 421
+    assert asked(token_port, [HOST, ("Origin", "https://evil.example"), *headers])[0] == 403
+    assert asked(token_port, [HOST, *headers], path=f"/mcp?access_token={ALICE}")[0] == status
+
+
+def test_health_needs_no_token_and_names_nothing(token_port: int) -> None:
+    status, text, _ = asked(token_port, [HOST], "GET", "/health")
+    assert (status, json.loads(text)) == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "example.test"])
+def test_another_address_without_tokens_is_refused_with_a_lesson(host: str, tmp_path: Path) -> None:
+    done = run_cli("serve", "--http", "--host", host, "--port", "0", "--home", tmp_path)
+    assert done.returncode == 2 and "GRAPHRAG_MCP_TOKENS" in done.stderr and host in done.stderr
+
+
+def test_names_that_a_server_answers_to() -> None:
+    tokens = tokens_of(TOKENS)
+    assert allowed_names("127.0.0.1", ["Graph.Example"], []) == {"localhost", "127.0.0.1", "::1", "graph.example"}
+    assert "192.0.2.7" in allowed_names("192.0.2.7", [], tokens) and "localhost" in allowed_names("0.0.0.0", [], tokens)
+    assert "0.0.0.0" not in allowed_names("0.0.0.0", [], tokens)
+    assert [name_in(host) for host in ("A.b:80", "[::1]:1", "a b", "a:b", "a/b", "", "localhost.")] == ["a.b", "::1", "", "", "", "", "localhost"]
+    assert [origin_name(one) for one in ("http://a:1", "HTTPS://a", "ftp://a", "a", "http://a/b")] == ["a", "a", "", "", ""]
+
+
+@pytest.mark.parametrize("text", ["justatoken-canary", "alice=short", "=canary-canary-canary", "a b=canary-canary-canary", "alice=canary canary canary",
+                                  "a=canary-canary-canary,b=canary-canary-canary", "ü=canary-canary-canary"])  # fmt: skip
+def test_tokens_that_cannot_be_used_are_refused_without_being_repeated(text: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        tokens_of(text)
+    assert "canary" not in str(caught.value).replace("token_urlsafe", "") and "short" not in str(caught.value).replace("shorter", "")
+
+
+def test_one_name_may_have_two_tokens_while_they_are_changed() -> None:
+    assert [token.name for token in tokens_of(f"alice={ALICE}, alice={BOB} ,")] == ["alice", "alice"]
+
+
+def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+    with listening("127.0.0.1", 0) as taken:
+        done = run_cli("serve", "--http", "--port", str(taken.getsockname()[1]), "--home", tmp_path)
+    assert done.returncode == 2 and "Choose another --port" in done.stderr
+
+
+# ---- what belongs to whom ---------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def client(port: int, token: str = "", mode: str = "auto") -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with httpx2.AsyncClient(headers=headers, timeout=60) as transport:
+        async with Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=transport), mode=mode) as connected:
+            yield connected
+
+
+async def good(who: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await who.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def bad(who: Client, tool: str, **arguments: Any) -> str:
+    result = await who.call_tool(tool, arguments)
+    assert result.is_error, result.structured_content
+    return result.content[0].text
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_sessions_jobs_and_cursors_belong_to_the_token_that_began_them(token_port: int, mode: str) -> None:
+    async def story() -> None:
+        async with client(token_port, ALICE, mode) as alice, client(token_port, BOB, mode) as bob:
+            walk = await good(alice, "drift_search", query="What did the harbour fear?", corpus="sample")
+            session, node = walk["session_id"], walk["open_node"]
+            text = [{"id": mode, "text": f"The lamp of {mode} was lit by Ada Quill."}]
+            job = (await good(alice, "index_documents", texts=text, corpus=f"own-{mode}", wait_seconds=40))["job_id"]
+            page = await good(alice, "search_text", query="harbour", corpus="sample", max_tokens=400)
+            assert page["next_cursor"] and page["next_cursor"] in page["text"]
+            # Hers:
+            await good(alice, "drift_step", session_id=session, node_id=node, answer="The tide.", score=50)
+            assert (await good(alice, "graph_status", job_id=job))["jobs"][0]["job_id"] == job
+            more = await good(alice, "search_text", query="harbour", corpus="sample", max_tokens=400, cursor=page["next_cursor"])
+            assert more["state"] == "context" and more["citations"][0] != page["citations"][0]
+            assert session in (await alice.read_resource(f"graphrag://drift/{session}")).contents[0].text
+            # Not his:
+            assert "no DRIFT session" in await bad(bob, "drift_step", session_id=session, node_id=node, answer="x")
+            assert "no DRIFT session" in await bad(bob, "drift_finish", session_id=session)
+            assert "no job" in await bad(bob, "graph_status", job_id=job)
+            assert "no job" in await bad(bob, "cancel_job", job_id=job)
+            for cursor in (page["next_cursor"], page["next_cursor"].partition("~")[0]):
+                stolen = await good(bob, "search_text", query="harbour", corpus="sample", max_tokens=400, page=cursor)
+                assert stolen["state"] == "stale" and not stolen["citations"]
+            for uri in (f"graphrag://drift/{session}", f"graphrag://jobs/{job}"):
+                with pytest.raises(MCPError):
+                    await bob.read_resource(uri)
+            status = await good(bob, "graph_status", corpus=f"own-{mode}")
+            assert status["counts"]["documents"] == 1 and status["jobs"] == [] and job not in status["text"]
+
+    anyio.run(story)
+
+
+def test_a_session_of_the_old_protocol_cannot_be_entered_with_another_token(token_port: int) -> None:
+    _, _, given = asked(token_port, [HOST, ("Authorization", f"Bearer {ALICE}")])
+    session = ("Mcp-Session-Id", given["mcp-session-id"])
+    assert asked(token_port, [HOST, session, ("Authorization", f"Bearer {BOB}")], "DELETE")[0] == 404
+    assert asked(token_port, [HOST, session, ("Authorization", f"Bearer {ALICE}")], "DELETE")[0] == 200
+
+
+def test_nobody_can_listen_to_anothers_job(token_port: int) -> None:
+    async def story() -> None:
+        async with client(token_port, ALICE, "2026-07-28") as alice, client(token_port, BOB, "2026-07-28") as bob:
+            text = [{"id": "l", "text": "Listened to."}]
+            job = (await good(alice, "index_documents", texts=text, corpus="listened", wait_seconds=40))["job_id"]
+            uris = [f"graphrag://jobs/{job}", "graphrag://corpora"]
+            async with alice.listen(resource_subscriptions=uris) as hers, bob.listen(resource_subscriptions=uris) as his:
+                assert list(hers.honored.resource_subscriptions) == uris
+                assert list(his.honored.resource_subscriptions) == uris[1:]
+
+    anyio.run(story)
+
+
+def test_fifty_sessions_at_once_are_all_served(open_port: int) -> None:
+    found: list[str] = []
+
+    async def one(number: int) -> None:
+        async with client(open_port, mode=("legacy", "2026-07-28")[number % 2]) as who:
+            assert (await who.list_tools()).tools
+            result = await good(who, ("local_search", "search_text")[number % 3 == 0], query=f"harbour {number}", corpus="sample", max_tokens=500)
+            found.append(result["state"])
+
+    async def all_at_once() -> None:
+        with anyio.fail_after(120):
+            async with anyio.create_task_group() as group:
+                for number in range(50):
+                    group.start_soon(one, number)
+
+    anyio.run(all_at_once)
+    assert len(found) == 50 and set(found) <= {"context", "not_found"}
+
+
+def test_no_token_is_written_anywhere(home: Path, log: Path, token_port: int) -> None:
+    asked(token_port, [HOST, ("Authorization", f"Bearer {ALICE}x")])
+    asked(token_port, [("Host", "evil.example"), ("Authorization", f"Bearer {BOB}")])
+    files = [path for path in [log, *home.rglob("*")] if path.is_file()]
+    assert len(files) > 10
+    assert [path for path in files if ALICE.encode() in path.read_bytes() or BOB.encode() in path.read_bytes()] == []
+
+
+# ---- stopping ------------------------------------------------------------------------------------------------
+
+SLOW = """
+import asyncio, logging, sys
+from pathlib import Path
+import anyio
+from mcp.server.mcpserver.tools import Tool
+from graphrag_mcp import http
+from graphrag_mcp.app import App
+from graphrag_mcp.server import build_server
+from graphrag_mcp.settings import Settings
+async def slow() -> str:
+    "Takes two seconds."
+    await anyio.sleep(2)
+    return "done after all"
+logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+listener = http.listening("127.0.0.1", 0)
+server = build_server(App(Settings(home=Path(sys.argv[1]))), more=[Tool.from_function(slow, structured_output=False)])
+logging.info("listening on %s", http.address_of(listener))
+asyncio.run(http.run(http.http_app(server), listener))
+logging.info("ended in good order")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGTERM there")
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_a_stop_lets_calls_finish_and_ends_streams(mode: str, tmp_path: Path) -> None:
+    (program := tmp_path / "slow.py").write_text(SLOW, "utf-8")
+    log = tmp_path / "log"
+    with running([sys.executable, str(program), str(tmp_path / "home")], log) as (process, port):
+        answers: list[str] = []
+
+        async def call() -> None:
+            async with client(port, mode=mode) as who:
+                await who.list_tools()
+                calling.set()
+                answers.append((await who.call_tool("slow", {})).content[0].text)
+                answered.set()
+
+        async def stream() -> None:
+            async with client(port, mode="2026-07-28") as who:
+                async with who.listen(resource_subscriptions=["graphrag://corpora"]) as events:
+                    listening_now.set()
+                    async for _ in events:
+                        pass
+
+        async def story() -> None:
+            async with anyio.create_task_group() as group:
+                group.start_soon(suppressed, stream)
+                await listening_now.wait()
+                group.start_soon(suppressed, call)
+                await calling.wait()
+                await anyio.sleep(0.7)  # the call is on its way and takes 2 seconds
+                process.send_signal(signal.SIGTERM)
+                with anyio.fail_after(10):
+                    await answered.wait()
+                group.cancel_scope.cancel()
+
+        async def suppressed(work: Any) -> None:
+            try:
+                await work()
+            except Exception:  # what a client says of a server that went away is its own affair
+                pass
+
+        calling, answered, listening_now = anyio.Event(), anyio.Event(), anyio.Event()
+        began = time.monotonic()
+        anyio.run(story)
+        assert process.wait(10) == 0
+        assert answers == ["done after all"] and time.monotonic() - began < 15
+    text = log.read_text("utf-8")
+    assert "ended in good order" in text and "Traceback" not in text and "exceeded" not in text
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGTERM there")
+def test_the_command_ends_with_status_0_when_it_is_told_to(tmp_path: Path) -> None:
+    with running(served(tmp_path / "home"), tmp_path / "log") as (process, port):
+        assert asked(port, [HOST])[0] == 200  # a session that nobody closed
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0 and time.monotonic() - began < 6

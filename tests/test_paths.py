@@ -1,0 +1,275 @@
+"""The graph as an agent walks it: neighbours, paths against a brute-force search, no path, names, budgets, the tool."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import networkx as nx
+import pyarrow as pa
+import pytest
+
+from graphrag_mcp import pack
+from graphrag_mcp.app import App
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.query.explore import explore_graph
+from graphrag_mcp.query.paths import Connection, Graph, around, connect
+from graphrag_mcp.server import build_server
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store import tables
+from graphrag_mcp.store.schema import TABLES
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import content_id
+from tests.conftest import SAMPLE
+from tests.serving import Caller, connected
+
+EMPTY = {pa.string(): "", pa.int64(): 0, pa.float64(): 0.0, pa.bool_(): False}
+Links = dict[tuple[str, str], float]
+
+
+def written(folder: Path, links: Links) -> Snapshot:
+    """A corpus of these relationships between entities named as they are, one text unit for all."""
+    names = sorted({name for pair in links for name in pair})
+    degree = {name: sum(name in pair for pair in links) for name in names}
+    id = {name: content_id("entity", name.lower()) for name in names}
+    rows = {
+        "documents": [{"id": "d", "n": 1, "uri": "f/a.md", "title": "A"}],
+        "text_units": [{"id": "u", "n": 1, "document_id": "d", "char_end": 100}],
+        "entities": [
+            {"id": id[name], "n": n, "key": name.lower(), "title": name, "type": "other", "degree": degree[name],
+             "names": [name.lower()], "terms": name.lower(), "text_unit_ids": ["u"]} for n, name in enumerate(names, 1)
+        ],
+        "relationships": [
+            {"id": content_id("r", one, other), "n": n, "source_id": min(id[one], id[other]), "target_id": max(id[one], id[other]),
+             "weight": weight, "description": f"{one} met {other}.",
+             "evidence": [{"text_unit_id": "u", "start": n, "end": n + 9, "text": f"{one} met {other}."}]}
+            for n, ((one, other), weight) in enumerate(links.items(), 1)
+        ],
+    }  # fmt: skip
+    changes = {}
+    for table, listed in rows.items():
+        full = [{field.name: row.get(field.name, EMPTY.get(field.type, [])) for field in TABLES[table]} for row in listed]
+        changes[table] = tables.Change(rows=pa.Table.from_pylist(full, TABLES[table]))
+    tables.prepare(folder)
+    versions = tables.apply(folder, None, changes)
+    counters = {"entities": len(names), "relationships": len(links)}
+    manifests.commit(folder, manifests.Manifest("made", 1, tables=versions, counters=counters))
+    return open_snapshot(folder)
+
+
+def named(snapshot: Snapshot) -> dict[str, str]:
+    rows = snapshot.rows("entities", "", ["id", "title"])
+    return dict(zip(rows["id"].to_pylist(), rows["title"].to_pylist(), strict=True))
+
+
+def ways(snapshot: Snapshot, found: Connection) -> list[str]:
+    title = named(snapshot)
+    return [" ".join(title[id] for id in path.entities) for path in found.paths]
+
+
+def chain(*names: str) -> Links:
+    return dict.fromkeys(pairwise(names), 1.0)
+
+
+@pytest.fixture(scope="module")
+def sample(sample_home: Path) -> Snapshot:
+    return open_snapshot(sample_home / "corpora" / "sample")
+
+
+# ---- paths -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("small", [25_000, 0])
+@pytest.mark.parametrize("seed", range(4))
+def test_shortest_and_strongest_paths_are_those_of_a_search_through_everything(tmp_path: Path, seed: int, small: int) -> None:
+    draw = random.Random(seed)
+    names = [f"N{at}" for at in range(24)]
+    links: Links = {}
+    while len(links) < 40:
+        one, other = sorted(draw.sample(names, 2))
+        links[one, other] = draw.choice((0.5, 1.0, 2.0, 5.0))
+    snapshot = written(tmp_path / "c", links)
+    title = named(snapshot)
+    id = {name: one for one, name in title.items()}
+    graph = nx.Graph()
+    graph.add_weighted_edges_from((one, other, weight) for (one, other), weight in links.items())
+
+    def strength(way: list[str]) -> float:
+        steps = [graph[a][b]["weight"] / math.sqrt(graph.degree(a) * graph.degree(b)) for a, b in pairwise(way)]
+        return math.prod(min(0.99, step) for step in steps)
+
+    for _ in range(12):
+        one, other = draw.sample(sorted(graph), 2)
+        found = connect(Graph(snapshot, small=small), id[one], id[other])
+        if not nx.has_path(graph, one, other):
+            assert found.paths == [] and any(found.ended)
+            continue
+        shortest = nx.shortest_path_length(graph, one, other)
+        every = list(nx.all_simple_paths(graph, one, other, cutoff=shortest + 1))
+        assert len(found.paths[found.shortest].relationships) == shortest
+        assert found.whole and math.isclose(found.paths[found.strongest].strength, max(map(strength, every)))
+        for path in found.paths:
+            way = [title[one] for one in path.entities]
+            assert way in every and math.isclose(path.strength, strength(way))
+        assert len({path.entities for path in found.paths}) == len(found.paths) <= 5
+
+
+def test_a_way_through_somebody_whom_everybody_knows_is_not_the_strongest(tmp_path: Path) -> None:
+    links = chain("A", "Hub", "B") | chain("A", "X", "Y", "B") | {("Hub", f"Z{at}"): 1.0 for at in range(60)}
+    snapshot = written(tmp_path / "c", links)
+    id = {name: one for one, name in named(snapshot).items()}
+    found = connect(Graph(snapshot, small=0), id["A"], id["B"])
+    assert ways(snapshot, found) == ["A Hub B", "A X Y B"]
+    assert (found.shortest, found.strongest) == (0, 1)
+
+
+def test_alternatives_go_through_others_and_are_no_detours(tmp_path: Path) -> None:
+    links = chain("A", "B") | chain("A", "P", "B") | chain("A", "Q", "B") | chain("P", "R", "Q")
+    snapshot = written(tmp_path / "c", links)
+    id = {name: one for one, name in named(snapshot).items()}
+    found = connect(Graph(snapshot), id["A"], id["B"])
+    assert sorted(ways(snapshot, found)) == ["A B", "A P B", "A Q B"]
+
+
+def test_a_hub_is_opened_only_when_there_is_no_other_way(tmp_path: Path) -> None:
+    links = chain("A", "Hub", "Other", "B") | {("Hub", f"Z{at}"): 1.0 for at in range(300)}
+    links |= {("Other", f"W{at}"): 1.0 for at in range(300)} | chain("A", "P", "Q", "R", "S", "B")
+    snapshot = written(tmp_path / "c", links)
+    id = {name: one for one, name in named(snapshot).items()}
+    graph = Graph(snapshot, small=0, most=100)
+    found = connect(graph, id["A"], id["B"])
+    assert graph.edges <= 100 and not found.whole  # what was found is said to be perhaps not the shortest
+    whole = connect(Graph(snapshot, small=0), id["A"], id["B"])
+    assert ways(snapshot, whole)[0] == "A Hub Other B" and whole.whole
+
+
+def test_without_a_path_both_sides_are_described(tmp_path: Path) -> None:
+    links = chain("Ada", "Bea", "Cid") | chain("Xan", "Yul") | {("Yul", f"Z{at}"): 1.0 for at in range(5)}
+    snapshot = written(tmp_path / "c", links)
+    result = explore_graph(snapshot, "Ada", "Xan")
+    assert (result.state, result.paths, result.edges) == ("not_found", [], [])
+    assert "no path between Ada (e1) and Xan" in result.text and "a part of 3 entities" in result.text
+    assert "A (d1) names both" in result.text and result.next_call == 'local_search(query="Ada Xan")'
+    assert {node["title"] for node in result.nodes} >= {"Ada", "Bea", "Cid", "Xan", "Yul"}
+
+
+def test_a_path_longer_than_anybody_follows_is_not_searched(tmp_path: Path) -> None:
+    snapshot = written(tmp_path / "c", chain(*(f"N{at:02}" for at in range(12))))
+    assert explore_graph(snapshot, "N00", "N08").paths[0]["entities"] == [f"e{at}" for at in range(1, 10)]
+    far = explore_graph(snapshot, "N00", "N11")
+    assert far.state == "partial" and "No path of up to 8 steps" in far.text
+
+
+# ---- neighbours ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("small", [25_000, 0])
+def test_neighbours_come_strongest_first_and_the_next_ring_has_its_places(tmp_path: Path, small: int) -> None:
+    links = {("A", f"B{at}"): 1.0 + at for at in range(9)} | {(f"B{at}", f"C{at}"): 1.0 for at in range(9)}
+    snapshot = written(tmp_path / "c", links)
+    id = {name: one for one, name in named(snapshot).items()}
+    found = around(Graph(snapshot, small=small), id["A"], 2, 7)
+    title = named(snapshot)
+    assert [(title[one], hop) for one, hop in found.hops.items()] == [
+        ("A", 0), ("B8", 1), ("B7", 1), ("B6", 1), ("B5", 1), ("C8", 2), ("C7", 2),
+    ]  # fmt: skip
+    assert found.found == [9, 9] and len(found.edges) == 6
+
+
+def test_a_hub_is_shown_but_does_not_flood(tmp_path: Path) -> None:
+    links = chain("A", "Hub") | chain("A", "B", "C") | {("Hub", f"Z{at:03}"): 9.0 for at in range(600)}
+    snapshot = written(tmp_path / "c", links)
+    result = explore_graph(snapshot, "A", hops=2, max_nodes=20)
+    assert sorted(node["title"] for node in result.nodes) == ["A", "B", "C", "Hub"]
+    assert "Not followed further" in result.hint and "Hub (e4)" in result.hint
+    own = explore_graph(snapshot, "Hub", max_nodes=20)  # asked for itself, it is
+    assert len(own.nodes) == 20 and "of 601 at 1 step" in own.text
+
+
+def test_every_relationship_has_the_sentence_that_says_so_and_its_place(sample: Snapshot) -> None:
+    result = explore_graph(sample, "Tobias Fenn", "Ines Calloway", max_tokens=6_000)
+    title = {node["id"]: node["title"] for node in result.nodes}
+    rows = sample.rows("documents", "", ["id", "n", "text"]).to_pylist()
+    text_of = {name: row["text"] for row in rows for name in (row["id"], f"d{row['n']}")}
+    lines = {line.split("]")[0][3:]: line for line in result.text.splitlines() if line.startswith("- [r")}
+    assert result.state == "context" and {edge["id"] for edge in result.edges} == set(lines)
+    used = {id for path in result.paths for id in path["relationships"]}
+    assert used == set(lines)
+    for edge in result.edges:
+        assert title[edge["source"]] in lines[edge["id"]] and title[edge["target"]] in lines[edge["id"]]
+        assert f"[{lines[edge['id']].rsplit('[', 1)[1]}" in lines[edge["id"]]
+    for cited in result.citations:
+        said = " ".join(text_of[cited.document_id][cited.char_start : cited.char_end].split())
+        assert said[:60] in " ".join(result.text.split())
+
+
+# ---- what is asked for -----------------------------------------------------------------------------
+
+
+def test_without_a_start_the_central_entities_and_the_top_of_the_tree_are_shown(sample: Snapshot) -> None:
+    result = explore_graph(sample)
+    degrees = [node["degree"] for node in result.nodes]
+    assert degrees == sorted(degrees, reverse=True) and max(sample.rows("entities", "", ["degree"])["degree"].to_pylist()) == degrees[0]
+    assert {one["level"] for one in result.communities} == {0, 1}
+    assert all(one["parent"] == "" for one in result.communities if one["level"] == 0)
+    child = next(one for one in result.communities if one["parent"])
+    below = explore_graph(sample, child["parent"])
+    assert child["id"] in {one["id"] for one in below.communities} and child["parent"] in below.text
+    leaf = next(one for one in result.communities if not explore_graph(sample, one["id"]).communities)
+    assert "0 communities directly under it" in explore_graph(sample, leaf["id"]).text
+
+
+def test_ids_names_and_brackets_mean_the_same(sample: Snapshot) -> None:
+    by_name = explore_graph(sample, "tobias fenn")
+    assert explore_graph(sample, by_name.start).nodes == explore_graph(sample, f"[{by_name.start}]").nodes == by_name.nodes
+
+
+def test_an_unknown_or_ambiguous_name_gives_candidates(sample: Snapshot) -> None:
+    result = explore_graph(sample, "Tobias Fenn", "East Sea")
+    assert result.state == "not_found" and result.candidates[0]["title"].startswith("East Sea")
+    assert "Did you mean" in result.text and "again with an id" in result.hint
+    assert "Others hold the name 'Fenn'" in explore_graph(sample, "Fenn").hint
+    assert explore_graph(sample, "zzqx").candidates == []
+
+
+def test_one_entity_twice_and_an_unknown_community_are_refused(sample: Snapshot) -> None:
+    with pytest.raises(BadInput, match="are one entity"):
+        explore_graph(sample, "Tobias Fenn", "tobias fenn")
+    with pytest.raises(NotFound, match="c9999"):
+        explore_graph(sample, "c9999")
+
+
+@pytest.mark.parametrize("budget", [200, 400, 1_000, 20_000])
+@pytest.mark.parametrize("ends", [(), ("Harbour Tide Authority",), ("Tobias Fenn", "Brightwater Tidal"), ("沈若岚", "T4"), ("East Sea",)])
+def test_the_budget_holds(sample: Snapshot, budget: int, ends: tuple[str, ...]) -> None:
+    result = explore_graph(sample, *ends, hops=2, max_nodes=200, max_tokens=budget)
+    assert result.tokens <= budget and pack.size(result)[0] <= budget and result.text
+
+
+def test_numbers_out_of_range_are_moved_into_it(sample: Snapshot) -> None:
+    wide = explore_graph(sample, "Tobias Fenn", hops=99, max_nodes=10**9, max_tokens=20_000)
+    assert max(node["hops"] for node in wide.nodes) <= 4 and len(wide.nodes) <= 200
+    assert len(explore_graph(sample, "Tobias Fenn", hops=-1, max_nodes=0).nodes) == 2
+
+
+# ---- through the tool ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def call(sample_home: Path) -> Iterator[Caller]:
+    with connected(build_server(App(Settings(home=sample_home, roots=(SAMPLE,))))) as caller:
+        yield caller
+
+
+def test_the_tool_answers_as_agents_ask(call: Caller) -> None:
+    assert call.good("explore_graph", corpus="sample")["communities"]
+    found = call.good("explore_graph", source="Tobias Fenn", target="Ines Calloway", corpus="sample")
+    assert found["paths"][0]["kind"].startswith("shortest") and found["citations"] and found["corpus"] == "sample"
+    around = call.good("explore_graph", entity="e3", hops="9", limit=5, corpus="sample")
+    assert len(around["nodes"]) == 5 and "hops 9 was changed to 4" in around["hint"]
+    assert "one entity" in call.bad("explore_graph", start="e3", goal="e3", corpus="sample")
+    assert "no corpus" in call.bad("explore_graph", start="e3", corpus="none")
