@@ -221,7 +221,7 @@ def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
     item = replace(item, tokens=0, span=(0, 0))
     fixed = cost(replace(item, text=head or " ")) + 6
     if budget - fixed < LEAST_TEXT:
-        item = replace(item, citation=None, also=(), data=None)
+        item = replace(item, citation=None, also=())
         head = one_line(head, 60)
         fixed = cost(replace(item, text=head or " ")) + 6
     kept = shorten(body, max(budget - fixed, 4), max(characters - 1_000, 400))
@@ -234,7 +234,10 @@ def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
                 "line_end": max(citation.line_start, citation.line_end - lost_lines),
             }
         )
-    return replace(item, text=f"{head}\n{kept} …" if head else f"{kept} …", citation=citation)
+    data = dict(item.data) if item.data is not None else None
+    if data and "char_end" in data:
+        data["char_end"] = data["char_start"] + len(kept)
+    return replace(item, text=f"{head}\n{kept} …" if head else f"{kept} …", citation=citation, data=data)
 
 
 def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:

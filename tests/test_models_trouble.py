@@ -76,12 +76,14 @@ def test_a_reply_of_two_megabytes_is_read() -> None:
 @pytest.mark.parametrize("headers, least, most", [
     ({"Retry-After": "7"}, 7, 7.5),
     ({"Retry-After": "9", "retry-after-ms": "1500"}, 1.5, 2),
-    ({"Retry-After": formatdate(time.time() + 90, usegmt=True)}, 60, 91),
+    ({"Retry-After": "in 90 seconds, as a date"}, 60, 91),
     ({"Retry-After": "soon"}, 0, 0.5),
     ({"Retry-After": "-3"}, 0, 0.5),
 ])  # fmt: skip
 def test_the_pause_that_a_server_asks_for_is_kept(headers: dict[str, str], least: float, most: float) -> None:
     clock = Clock()
+    if "date" in headers["Retry-After"]:
+        headers = {"Retry-After": formatdate(time.time() + 90, usegmt=True)}
     with openai_server(script=[(429, headers, error("slow down"))]) as server:
         ask(chat(server, clock))
     assert least <= sum(clock.waits) <= most

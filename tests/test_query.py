@@ -34,8 +34,9 @@ def snapshot(sample_home: Path) -> Snapshot:
 
 @pytest.fixture(scope="module")
 def texts(snapshot: Snapshot) -> dict[str, str]:
-    rows = snapshot.rows("documents", "", ["id", "text"])
-    return dict(zip(rows["id"].to_pylist(), rows["text"].to_pylist(), strict=True))
+    """Texts of the documents by the alias that citations carry, and by full id."""
+    rows = snapshot.rows("documents", "", ["id", "n", "text"]).to_pylist()
+    return {id: row["text"] for row in rows for id in (f"d{row['n']}", row["id"])}
 
 
 # ---- local ---------------------------------------------------------------------------------------
@@ -64,7 +65,7 @@ def test_citations_stand_best_first_and_give_the_exact_place(snapshot: Snapshot,
     assert scores == sorted(scores, reverse=True) and scores[0] == 1.0 and len(scores) > 3
     for citation in result.citations:
         assert texts[citation.document_id][citation.char_start : citation.char_end].strip() in result.text
-        assert f"[{citation.id}] " in result.text and 1 <= citation.line_start <= citation.line_end
+        assert f"[{citation.id}] " in result.text
 
 
 def test_the_same_question_gives_the_same_result(snapshot: Snapshot) -> None:
@@ -389,6 +390,6 @@ def test_links_do_no_harm_on_two_hop_questions(tmp_path: Path) -> None:
 
 
 def test_a_search_result_is_what_agents_are_promised(snapshot: Snapshot) -> None:
-    result = local_search(snapshot, QUESTION)
+    result = local_search(snapshot, QUESTION, max_tokens=3000)
     assert isinstance(result, SearchResult) and result.corpus == "sample" and result.mode == "local"
     assert set(result.coverage) == {"passages", "linked"} and result.next_cursor

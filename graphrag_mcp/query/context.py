@@ -17,6 +17,7 @@ from graphrag_mcp.text import normalise_name, sentences, terms
 from graphrag_mcp.types import Citation, SearchResult
 
 Row = dict[str, Any]
+CLAIMS = "id|entity|object|status|start_date|end_date|description"
 LIKE = 0.6  # from which two names count as near; words in common without it count 0.5
 _documents: WeakKeyDictionary[Snapshot, dict[str, str]] = WeakKeyDictionary()  # aliases that were asked for
 REFERENCES = {"Reports": ("reports", "c"), "Entities": ("entities", "e"), "Relationships": ("relationships", "r")}

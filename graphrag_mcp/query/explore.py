@@ -31,6 +31,7 @@ DEFAULT_TOKENS = 4_000
 HOPS = (1, 1, 4)  # default, least, most
 NODES = (30, 2, 200)
 GROUP = 5  # entities in one line
+SENTENCES = 44  # relationships of one result: with more, the longest results would have no room for entities
 SIDE = 6  # entities shown of either side where there is no path
 ROOTS, BRANCHES = 12, 4  # communities of the tree, and of each the largest under it
 NAMES = ["id", "n", "title", "type", "degree"]
@@ -92,8 +93,9 @@ def _neighbours(graph: Graph, result: ExploreResult, row: Row, hops: int, most: 
     if found.hubs:
         named = ", ".join(_named(rows[id]) for id in found.hubs[:5])
         _note(result, f"Not followed further, because they are linked with everything: {named}.")
+    edges = _edge_items(graph.snapshot, found.edges, rows, budget)
     sections = [
-        Section("Relationships", _edge_items(graph.snapshot, found.edges, rows, budget), 0.7),
+        Section("Relationships", edges, 0.7, more=len(edges) < len(found.edges)),
         Section("Entities", _entity_items(rows, found.hops), 0.3),
     ]
     other = next(rows[id] for id in found.hops if id != row["id"])
@@ -142,7 +144,7 @@ def _edge_items(
 ) -> list[Item]:
     """One line per relationship with the best sentence that says so, or its description, and the place of it."""
     longest = 120 if budget < 1_500 else 260
-    wanted = [id for _, id in edges.values()][: max(12, budget // 40)]
+    wanted = [id for _, id in edges.values()][: max(12, min(budget // 40, SENTENCES))]
     found = context.rows(snapshot, "relationships", wanted)
     units = context.unit_citations(snapshot, [one["evidence"][0]["text_unit_id"] for one in found if one["evidence"]])
     items: list[Item] = []

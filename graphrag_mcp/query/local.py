@@ -39,7 +39,7 @@ HEADERS = {
     "Reports": "id|title|occurrence weight|content|rank",
     "Entities": "id|entity|description|number of relationships",
     "Relationships": "id|source|target|description|weight|links",
-    "Claims": "id|entity|object|status|start_date|end_date|description",
+    "Claims": context.CLAIMS,
 }
 
 

@@ -60,7 +60,7 @@ def get_entity(
     sections = [
         Section("Evidence", _evidence(snapshot, row), 0.5),
         Section("Relationships", _relationships(snapshot, row, most), 0.4),
-        Section("Claims", _claims(snapshot, row), 0.1, header="id|entity|object|status|start_date|end_date|description"),
+        Section("Claims", _claims(snapshot, row), 0.1, header=context.CLAIMS),
     ]
     into = {"Relationships": "relationships"}
     result = compose(result, sections, budget, lambda _: "", intro=intro, first="Evidence", into=into)

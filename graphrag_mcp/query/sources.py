@@ -38,12 +38,14 @@ def shown(items: Sequence[Item], notes: Sequence[str], budget: int) -> SourceRes
     """As many of the items as fit; the others are in the next call."""
     result = SourceResult(hint=" ".join(filter(None, notes)))
     result = compose(result, [Section("Sources", items, 1.0)], budget, lambda _: "", into={"Sources": "sources"})
-    rest = [item.id for item in items[len(result.sources) :]]
-    if result.sources and result.sources[-1]["char_end"] < _end(items[len(result.sources) - 1]):
-        rest.insert(0, items[len(result.sources) - 1].id)
+    rest = [item.id for item in items[max(len(result.sources), 1) :]]
+    cut = bool(result.next_call)  # not even one fitted: the same call could only give the same
+    if cut:
+        rest.insert(0, items[0].id)
     if rest:
         result.truncated = True
-        result.next_call = f"get_source(ids={str(rest[:IDS]).replace(chr(39), chr(34))})"
+        larger = ", max_tokens=4000" if cut else ""
+        result.next_call = f"get_source(ids={str(rest[:IDS]).replace(chr(39), chr(34))}{larger})"
     return finish(result, budget)
 
 
@@ -69,7 +71,7 @@ def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list
             found.setdefault(row["id"], row)
     if not found:
         named_ids = ", ".join(one[:40] for one in unknown[:5])
-        raise NotFound(f"none of these ids is known: {named_ids}", idid_range(snapshot, *"tderck"))
+        raise NotFound(f"none of these ids is known: {named_ids}", id_range(snapshot, *"tderck"))
     if unknown:
         notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
     documents = context.document_aliases(snapshot, [row["document_id"] for row in found.values()])
@@ -92,10 +94,6 @@ def _by_uri(snapshot: Snapshot, given: str) -> list[str]:
         where = f"ends_with(uri, '/{quoted}') OR starts_with(uri, '{quoted}#')"
         found = snapshot.rows("documents", where, ["n", "uri"]).to_pylist()
     return [f"d{row['n']}" for row in sorted(found, key=lambda row: row["uri"])[:IDS]]
-
-
-def _end(item: Item) -> int:
-    return int(item.data["char_end"]) if item.data else 0
 
 
 def _exact(row: Row, document: str) -> Item:
