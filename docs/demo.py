@@ -64,7 +64,10 @@ def head(text: str, lines: int) -> None:
 
 def cited(result: dict[str, Any], most: int = 4) -> None:
     """Where the context stands, best first."""
-    places = [f"{c['id']} {c['title']}, lines {c['line_start']}-{c['line_end']}" for c in result.get("citations", [])]
+    places = []
+    for c in result.get("citations", []):
+        lines = f", lines {c['line_start']}-{c['line_end']}" if c.get("line_start") else ""
+        places.append(f"{c['id']} {c['title']}{lines}")
     for place in dict.fromkeys(places[:most]):
         print(faint("   ↳ " + cut(place, WIDTH - 5)))
 
@@ -132,6 +135,32 @@ async def questions(guest: Guest) -> None:
     cited(result, 2)
     result = await guest.ask("get_source", ids=[result["citations"][0]["id"]])
     head(section(result["text"], "## Sources"), 4)
+
+
+async def graph(guest: Guest) -> None:
+    result = await guest.ask("explore_graph", "how are the two connected?", start="Tobias Fenn", goal="Tide Office")
+    head(result["text"], 6)
+
+
+async def thinking(guest: Guest) -> None:
+    """The calling agent as the model: it reads a text, and what it found becomes the graph of that corpus."""
+    note = {"id": "diary", "text": "Mira Fenn, the keeper's daughter, drew the first chart of the sill in 1911."}
+    await guest.ask("index_documents", texts=[note], corpus="diary", method="agent", wait_seconds=30)
+    work = await guest.ask("claim_work", "without a key the agent itself can read the texts", corpus="diary")
+    head(section(work["text"], "## How to extract"), 3)
+    found = {
+        "work_id": work["items"][0]["work_id"],
+        "entities": [
+            {"name": "Mira Fenn", "type": "person", "description": "Mira Fenn drew the first chart of the sill."},
+            {"name": "chart of the sill", "type": "artifact", "description": "It was drawn in 1911."},
+        ],
+        "relationships": [
+            {"source": "Mira Fenn", "target": "chart of the sill", "description": "Mira Fenn drew it in 1911.",
+             "keywords": ["drawing"], "strength": 9},
+        ],
+    }  # fmt: skip
+    result = await guest.ask("submit_work", results=[found], corpus="diary")
+    head(result["text"], 1)
 
 
 async def drift(guest: Guest) -> None:
@@ -216,7 +245,7 @@ async def main() -> None:
             tools = (await client.list_tools()).tools
             print(f"Server up with {len(tools)} tools after {1000 * (time.perf_counter() - began):,.0f} ms.")
             guest = Guest(client)
-            for part in (index, questions, drift, mistake):
+            for part in (index, questions, graph, drift, thinking, mistake):
                 await part(guest)
     print(f"\nEvery tool called; {time.perf_counter() - began:.1f} s in all.")
     configuration()

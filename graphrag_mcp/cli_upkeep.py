@@ -6,7 +6,7 @@ Takes parsed arguments; prints what was found. Each command imports what it need
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from graphrag_mcp.cli_common import app_of, print_json, snapshot_of
@@ -35,7 +35,8 @@ def _derive(folder: Path, settings: Settings) -> None:
     from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.types import IndexRequest
 
-    index_documents(folder, IndexRequest(), settings)
+    # A budget that is spent from the start: what models answered comes from the answer book, nothing is bought.
+    index_documents(folder, IndexRequest(), replace(settings, max_calls=-1))
 
 
 def digest(options: argparse.Namespace) -> int:

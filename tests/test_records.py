@@ -310,6 +310,8 @@ def test_the_order_of_the_records_is_kept() -> None:
         ("回流（back-run）", "回流"),
         ("托拜厄斯·芬恩 (Tobias Fenn)", "托拜厄斯·芬恩"),
         ("Москва (Moscow)", "Москва"),
+        ("研究院（Tidal Institute，简称TI）", "研究院"),
+        ("研究院（IBM总部）", "研究院（IBM总部）"),
         ("Back-run (回流)", "Back-run"),
         ("Mercury (planet)", "Mercury (planet)"),
         ("Lovelace (1843)", "Lovelace (1843)"),

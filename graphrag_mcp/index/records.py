@@ -348,6 +348,7 @@ class _Found:
 
 
 _GLOSS = re.compile(r"([^()（）]{2,150}?)\s{0,4}[(（]([^()（）]{2,150})[)）]")
+_SAYS_SHORT = re.compile(r"(?:以下)?[简簡][称稱]|英[文语語]名?|[，,、:：“”\"]")
 _WORD, _NUMERAL = re.compile(r"[^\W\d_a-zA-Z]{2}|[^\W\d_]{3}"), re.compile(r"[IVXLC]+")
 
 
@@ -363,6 +364,7 @@ def without_gloss(name: str) -> str:
             initials = iter(re.sub(r"\B\w|[\W_]", "", long).upper())
             if all(letter in initials for letter in short if letter.isalpha()):
                 return long
+    gloss = _SAYS_SHORT.sub("", gloss)
     translated = _latin(head) != _latin(gloss) and _WORD.search(gloss) and not _NUMERAL.fullmatch(gloss)
     return head if translated else name
 

@@ -1,0 +1,165 @@
+"""Bit rot: one flipped bit anywhere on disk is found, never served, and repaired without buying anything."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchmarks.bits import OFF, build, contents, files, flipped, like_a_new_process, mend, places, try_all
+from graphrag_mcp.errors import Damaged
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.store import checks
+from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store.tables import compact, open_snapshot
+from graphrag_mcp.types import IndexRequest
+from graphrag_mcp.upkeep.digest import digest
+from graphrag_mcp.upkeep.doctor import DERIVE, REMOVE, doctor
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("bits"), 6)
+
+
+@pytest.fixture
+def index(built: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(built, tmp_path / "kb"))
+
+
+def biggest(folder: Path, pattern: str) -> Path:
+    return max((folder / "tables").glob(pattern), key=lambda path: path.stat().st_size)
+
+
+def test_a_bit_flipped_anywhere_is_found_and_nothing_wrong_is_served(index: Path) -> None:
+    told = try_all(index, places(index, 14, 1, seed=3), seed=3)
+    assert {"truth", "data", "_indices", "_versions", "_deletions", "_transactions"} <= told.keys()
+    assert {"files", "generations", "manifest.json", "answers.db"} <= told.keys()
+    assert {name: counts for name, counts in told.items() if counts["missed"] or counts["wrong"]} == {}
+    assert doctor(index) == []
+
+
+def test_repair_gives_the_same_content_without_a_call(index: Path) -> None:
+    chosen = [(biggest(index, "*/data/*"), 900), (biggest(index, "passages.lance/_versions/*.manifest"), 30)]
+    assert mend(index, [*chosen, *places(index, 1, 0, seed=5)]) == []
+
+
+def test_a_damaged_row_is_left_out_also_where_only_some_of_its_columns_are_read(
+    index: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    right = contents(index)["entities"]
+    titles = set(open_snapshot(index).rows("entities", columns=["title"])["title"].to_pylist())
+    for path in (index / "tables" / "entities.lance" / "data").iterdir():
+        path.write_bytes(path.read_bytes().replace(b"Royal", b"Rogal"))
+    like_a_new_process(index)
+    with caplog.at_level(logging.WARNING):
+        snapshot = open_snapshot(index)
+        shown = set(snapshot.rows("entities", columns=["title"])["title"].to_pylist())
+        assert shown < titles and contents(index)["entities"] < right
+        assert {row["title"] for part in snapshot.batches("entities", ["title"]) for row in part.to_pylist()} == shown
+    assert "does not match its check value" in caplog.text and "doctor --repair" in caplog.text
+
+
+@pytest.mark.parametrize("where", ["memberships.lance/data/*", "terms.lance/data/*", "passages.lance/_indices/*/*",
+                                   "claims.lance/data/*"])  # fmt: skip
+def test_what_rows_cannot_say_of_themselves_is_refused_as_a_whole(index: Path, where: str) -> None:
+    path = biggest(index, where)
+    with flipped(path, path.stat().st_size // 2, 0):
+        like_a_new_process(index)
+        table = where.split(".")[0]
+        if table == "claims":  # these rows have check values
+            assert open_snapshot(index).rows(table).num_rows <= open_snapshot(index).count(table)
+        else:
+            with pytest.raises(Damaged, match="doctor --repair"):
+                open_snapshot(index).rows(table)
+        assert (f"tables/{path.relative_to(index / 'tables')}", DERIVE) in {
+            (found.where, found.repair) for found in doctor(index)
+        }
+    like_a_new_process(index)
+    assert doctor(index) == []
+
+
+def test_damage_is_not_copied_into_new_files_by_a_compaction(index: Path, caplog: pytest.LogCaptureFixture) -> None:
+    manifest = manifests.read(index)
+    assert manifest is not None
+    from graphrag_mcp.store import tables
+
+    path = biggest(index, "mentions.lance/data/*")
+    kept, tables.TAIL_FRAGMENTS = tables.TAIL_FRAGMENTS, 1
+    try:
+        with flipped(path, 40, 2), caplog.at_level(logging.WARNING):
+            like_a_new_process(index)
+            versions = compact(index, manifest)
+            assert versions is not None and versions["mentions"] == manifest.tables["mentions"]
+            assert versions["passages"] > manifest.tables["passages"]
+        assert "mentions is not compacted" in caplog.text
+    finally:
+        tables.TAIL_FRAGMENTS = kept
+
+
+def test_the_answers_of_a_damaged_book_that_are_whole_are_kept(index: Path) -> None:
+    path = index / "answers.db"
+    entries = contents(index)["answers"]
+    raw = path.read_bytes()
+    place = raw.index(b'("entity"<|>')
+    path.write_bytes(raw[:place] + b"(" + bytes([raw[place + 1] ^ 1]) + raw[place + 2 :])
+    assert {found.kind for found in doctor(index)} == {"answers"}
+    assert all(found.repaired for found in doctor(index, repair=True))
+    assert doctor(index) == []
+    left = contents(index)["answers"]
+    assert left < entries and len(entries) - len(left) == 1
+
+
+def test_a_hint_that_points_elsewhere_is_removed_and_lance_does_without(index: Path) -> None:
+    path = index / "tables" / "passages.lance" / "_versions" / checks.HINT
+    version = json.loads(path.read_bytes())["version"]
+    for lie in (b'{"version":1}', b'{"version":99}', b'{"wersion":%d}' % version, b"{"):
+        path.write_bytes(lie)
+        assert [(found.kind, found.repair) for found in doctor(index)] == [("file", REMOVE)]
+    wanted = digest(open_snapshot(index))
+    assert all(found.repaired for found in doctor(index, repair=True)) and not path.exists()
+    assert index_documents(index, IndexRequest(recluster=True), OFF).status == "done"
+    assert (doctor(index), digest(open_snapshot(index))["content"]) == ([], wanted["content"])
+
+
+# ---- records -------------------------------------------------------------------------------------
+
+
+def test_a_commit_hashes_what_is_new_and_nothing_else(index: Path) -> None:
+    before = manifests.read(index)
+    assert before is not None
+    known, broken = checks.recorded(index, before.files)
+    assert broken == [] and {*known} == {*before.tables}
+    there = {path.relative_to(index / "tables").as_posix() for path in files(index) if "tables" in path.parts}
+    listed = {f"{table}.lance/{path}" for table, paths in known.items() for path in paths}
+    assert {path for path in there if not path.endswith(checks.HINT)} == listed
+    entries, raw = checks.record(index, before.files, before.tables, before.tables, 99)
+    assert (entries, raw) == (before.files, b"")
+    spoiled = biggest(index, "passages.lance/data/*")
+    with flipped(spoiled, 5, 1):
+        assert checks.record(index, before.files, before.tables, before.tables, 99)[1] == b""
+    (spoiled.parent / "new.lance").write_bytes(b"new")
+    entries, raw = checks.record(index, before.files, before.tables, before.tables, 99)
+    assert entries[:-1] == before.files
+    assert {table: [*paths] for table, paths in json.loads(raw).items()} == {"passages": ["data/new.lance"]}
+
+
+def test_records_are_written_together_when_they_are_many_and_forget_what_has_gone(index: Path) -> None:
+    before = manifests.read(index)
+    assert before is not None
+    gone = biggest(index, "terms.lance/_transactions/*")
+    gone.unlink()
+    many = [*before.files, *[before.files[0]] * checks.RECORDS]
+    entries, raw = checks.record(index, many, before.tables, before.tables, 99)
+    listed = json.loads(raw)
+    assert len(entries) == 1 and f"_transactions/{gone.name}" not in listed["terms"]
+    assert {table: len(paths) for table, paths in listed.items()} == {
+        table: len(paths) - (table == "terms") for table, paths in checks.recorded(index, before.files)[0].items()
+    }
+    without = {name: version for name, version in before.tables.items() if name != "terms"}
+    entries, raw = checks.record(index, before.files, before.tables, without, 99)
+    assert len(entries) == 1 and "terms" not in json.loads(raw)
+    assert checks.record(index, before.files, before.tables, {}, 99) == ([], b"")

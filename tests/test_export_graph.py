@@ -1,0 +1,72 @@
+"""The graph as GraphML, opened again by networkx and compared with the tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+from graphrag_mcp.upkeep.export_graph import graphml
+from tests.conftest import run_cli
+
+
+@pytest.fixture(scope="module")
+def snapshot(sample_home: Path) -> Snapshot:
+    return open_snapshot(sample_home / "corpora" / "sample")
+
+
+def test_the_file_holds_every_entity_and_relationship_with_its_attributes(snapshot: Snapshot, tmp_path: Path) -> None:
+    counts = graphml(snapshot, tmp_path / "new" / "graph.graphml")
+    graph = nx.read_graphml(tmp_path / "new" / "graph.graphml")
+    rows = {f"e{row['n']}": row for row in snapshot.rows("entities").to_pylist()}
+    links = {f"r{row['n']}": row for row in snapshot.rows("relationships").to_pylist()}
+    assert counts == {"nodes": len(rows), "edges": len(links)}
+    assert not graph.is_directed() and set(graph) == set(rows)
+    for id, node in graph.nodes(data=True):
+        assert (node["title"], node["type"], node["degree"]) == tuple(rows[id][name] for name in ("title", "type", "degree"))
+        assert node["description"] == rows[id]["description"] and graph.degree(id) == rows[id]["degree"]
+    assert {edge["id"]: edge["weight"] for _, _, edge in graph.edges(data=True)} == {id: row["weight"] for id, row in links.items()}
+    number = {row["id"]: row["n"] for row in snapshot.rows("communities").to_pylist()}
+    for row in snapshot.rows("memberships").to_pylist():
+        node = next(graph.nodes[id] for id, one in rows.items() if one["id"] == row["entity_id"])
+        assert [node[f"community_{level}"] for level in range(len(row["path"]))] == [number[id] for id in row["path"]]
+    assert not list((tmp_path / "new").glob(".*"))
+
+
+def test_the_same_index_gives_the_same_bytes(snapshot: Snapshot, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        graphml(snapshot, tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_text_that_xml_cannot_hold_breaks_nothing(tmp_path: Path) -> None:
+    text = "Ada & Bea <Halden> met Cid \"Quote\" Berg at ]]> Halden\x0bBridge \x07 in Oslo. Ada Halden & Cid Berg met again in Oslo."
+    texts = tuple(InlineText(f"{text} {n}", id=str(n)) for n in range(3))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    counts = graphml(open_snapshot(tmp_path / "c"), tmp_path / "g.graphml")
+    assert nx.read_graphml(tmp_path / "g.graphml").number_of_nodes() == counts["nodes"] > 0
+
+
+def test_a_file_inside_the_index_or_under_a_file_is_refused(snapshot: Snapshot, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="inside the index"):
+        graphml(snapshot, snapshot.folder / "graph.graphml")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(BadInput, match="cannot be written"):
+        graphml(snapshot, tmp_path / "file" / "graph.graphml")
+
+
+def test_the_commands_export_and_walk(sample_home: Path, tmp_path: Path) -> None:
+    home = ("--home", sample_home, "--corpus", "sample")
+    assert run_cli("export", tmp_path / "out", "--graphml", *home).returncode == 0
+    assert nx.read_graphml(tmp_path / "out" / "graph.graphml").number_of_nodes() > 100
+    found = run_cli("explore", "Tobias Fenn", "Ines Calloway", *home)
+    assert found.returncode == 0 and "shortest" in found.stdout
+    assert run_cli("explore", "c99999", *home).returncode == 2
+    assert "There is no DRIFT session" in run_cli("drift", "--home", tmp_path / "none").stdout
+    assert run_cli("drift", "drift-0", "--home", tmp_path / "none").returncode == 2
