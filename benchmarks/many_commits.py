@@ -4,8 +4,8 @@
 
 Indexes the sample folder, then one short text a call, as an agent writes notes. Prints files, bytes, truth segments and
 the CPU milliseconds of a commit; then, after `--wait` seconds (kept generations must be past keeping; their age is set
-back for that) and one more note, the same again, and search latency and opening time against a fresh index of the same
-content. `--readers`: so many processes search all the while; any error, or an answer that mixes generations, is printed.
+back for that) and 40 more notes, the same again, and search latency and opening time against a fresh index of the same
+content. `--readers`: so many processes search all the while; any error, or an answer that mixes generations, is told.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ from graphrag_mcp.upkeep.doctor import doctor  # noqa: E402
 SAMPLE = ROOT / "docs" / "sample"
 QUESTIONS = ["Who was right about the back-run?", "What did the inquiry of 1969 find?", "tidal array proposal Narrows",
              "Calloway notebooks lighthouse", "Meridian Tern wreck dive report"]  # fmt: skip
+
+MORE = 40  # notes that are written after the wait: so many that every table is compacted once
 
 
 def note(number: int) -> InlineText:
@@ -136,17 +138,19 @@ def main() -> int:
                 print(f"{number + 1:5}  {disk(folder)}  {statistics.median(spent):6.0f} ms CPU a call", flush=True)
                 spent = []
         print("\nagainst a fresh index      search   first search   opening the log (CPU ms)")
-        notes = [note(number) for number in range(options.commits + 1)]
-        index_documents(fresh, IndexRequest(paths=(str(SAMPLE),), texts=tuple(notes)), Settings())
-        ratios = compared(folder, fresh, "right after")
+        notes = [note(number) for number in range(options.commits + MORE)]
+        index_documents(fresh, IndexRequest(paths=(str(SAMPLE),), texts=tuple(notes[: options.commits])), Settings())
+        compared(folder, fresh, "right after")
         time.sleep(options.wait)
         for path in (folder / "generations").iterdir():
             os.utime(path, (path.stat().st_mtime - 900,) * 2)
-        write(folder, notes[-1])
-        print(f"\n{options.commits + 1:5}  {disk(folder)}\nfresh  {disk(fresh)}")
+        for number in range(options.commits, len(notes)):
+            write(folder, notes[number])
+        index_documents(fresh, IndexRequest(texts=tuple(notes[options.commits :])), Settings())
+        print(f"\n{len(notes):5}  {disk(folder)}\nfresh  {disk(fresh)}")
         ratios = compared(folder, fresh, "later")
         same = digest(open_snapshot(folder))["content"] == digest(open_snapshot(fresh))["content"]
-        print("same content" if same else "OTHER CONTENT", doctor(folder) or "and doctor finds nothing")
+        print("same content" if same else "OTHER CONTENT", doctor(folder)[:3] or "and doctor finds nothing")
         (folder / "stop-reading").touch()
         told = [line for reader in readers for line in reader.communicate()[0].splitlines()]
         print("\n".join(told))

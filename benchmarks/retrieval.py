@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import corpora
 
 COLUMNS = (("recall@5", 9), ("recall@20", 9), ("ev@2k", 6), ("ms/call", 8))
-PASSED_ON = ("GRAPHRAG_MCP_", "OPENAI_", "HF_", "PATH", "HOME")  # of the environment, to the server
+PASSED_ON = ("GRAPHRAG_MCP_", "OPENAI_", "HF_", "PYTHON", "PATH", "HOME")  # of the environment, to the server
 BUDGET = 2000
 
 

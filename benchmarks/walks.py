@@ -14,7 +14,8 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -86,14 +87,15 @@ def write(folder: Path, count: int) -> None:
     tree += [{"id": id, "n": len(top) + at + 1, "level": 1, "size": GROUP, "parent": top[at // 50],
               "entity_ids": entity[GROUP * at : GROUP * at + GROUP]} for at, id in enumerate(community)]  # fmt: skip
     changes = {
-        "documents": [{"id": id, "n": at + 1, "uri": f"f/{at}.md", "title": f"File {at}"} for at, id in enumerate(document)],
+        "documents": [{"id": id, "n": at + 1, "uri": f"f/{at}.md", "title": f"File {at}"}
+                      for at, id in enumerate(document)],
         "text_units": [{"id": id, "n": at + 1, "document_id": document[at // UNITS_PER_DOCUMENT], "char_end": 80,
                         "text": "Text."} for at, id in enumerate(unit)],
         "entities": entities, "relationships": relationships, "communities": tree,
         "memberships": [{"entity_id": id, "path": [top[at // GROUP // 50], community[at // GROUP]]}
                         for at, id in enumerate(entity)],
-        "reports": [{"id": row["id"], "n": row["n"], "level": row["level"], "title": f"Report {row['n']}", "findings": "[]",
-                     "terms": "report"} for row in tree],
+        "reports": [{"id": row["id"], "n": row["n"], "level": row["level"], "title": f"Report {row['n']}",
+                     "findings": "[]", "terms": "report"} for row in tree],
     }  # fmt: skip
     tables.prepare(folder)
     versions = tables.apply(folder, None, {name: rows_of(name, rows) for name, rows in changes.items()})
@@ -110,7 +112,8 @@ def measure(name: str, calls: list[Callable[[], object]]) -> None:
         wall.append(1000 * (time.perf_counter() - began))
         cpu.append(1000 * (time.process_time() - used))
     counted = ", ".join(f"{states.count(one)} {one}" for one in sorted(set(states)))
-    figures = " ".join(f"{sorted(values)[int(len(values) * part)]:7.1f}" for values in (wall, cpu) for part in (0.5, 0.95))
+    shown = [sorted(values)[int(len(values) * part)] for values in (wall, cpu) for part in (0.5, 0.95)]
+    figures = " ".join(f"{value:7.1f}" for value in shown)
     print(f"{name:34} {figures}   {counted}")
 
 
@@ -133,16 +136,19 @@ def main() -> None:
         draw = random.Random(3)
         some = [f"e{draw.randrange(200, count - 100) + 1}" for _ in range(40)]
         print(f"{'':34} wall p50     p95 CPU p50     p95")
+
+        def walks(ends: Sequence[tuple[str, str]], hops: int = 1) -> list[Callable[[], object]]:
+            return [partial(explore_graph, snapshot, one, other, hops=hops) for one, other in ends]
+
         for hops in (1, 2, 3):
-            measure(f"{hops} hops around any entity", [lambda id=id, hops=hops: explore_graph(snapshot, id, hops=hops) for id in some])
-        measure("2 hops around a hub", [lambda at=at: explore_graph(snapshot, f"e{at + 1}", hops=2) for at in range(10)])
-        ends = list(zip(some, reversed(some), strict=True))[:20]
-        measure("path between any two", [lambda a=a, b=b: explore_graph(snapshot, a, b) for a, b in ends])
-        measure("path from any to a hub", [lambda a=a: explore_graph(snapshot, a, "e3") for a in some[:20]])
-        measure("path between hubs", [lambda a=a, b=b: explore_graph(snapshot, f"e{a}", f"e{b}") for a in (1, 2, 3) for b in (4, 5, 6)])
-        measure("no path (an island)", [lambda a=a: explore_graph(snapshot, a, f"e{count}") for a in some[:20]])
-        measure("a name", [lambda at=at: explore_graph(snapshot, f"Entity {at}") for at in range(1000, 1020)])
-        measure("overview", [lambda: explore_graph(snapshot) for _ in range(10)])
+            measure(f"{hops} hops around any entity", walks([(one, "") for one in some], hops))
+        measure("2 hops around a hub", walks([(f"e{at}", "") for at in range(1, 11)], 2))
+        measure("path between any two", walks(list(zip(some, reversed(some), strict=True))[:20]))
+        measure("path from any to a hub", walks([(one, "e3") for one in some[:20]]))
+        measure("path between hubs", walks([(f"e{a}", f"e{b}") for a in (1, 2, 3) for b in (4, 5, 6)]))
+        measure("no path (an island)", walks([(one, f"e{count}") for one in some[:20]]))
+        measure("a name", walks([(f"Entity {at}", "") for at in range(1000, 1020)]))
+        measure("overview", walks([("", "")] * 10))
         print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

@@ -117,10 +117,10 @@ class App:
 
     def warm(self) -> None:
         """Import what the first search needs and open the default corpus. That there is none yet is no matter."""
-        os.environ.setdefault("LANCEDB_LOG", "error")  # read when it is imported, as in store/tables.py
-        import lancedb  # noqa: F401  (2 s)
-
         from graphrag_mcp.query import local  # noqa: F401  (all that a search reads with)
+        from graphrag_mcp.store.lance import lancedb
+
+        lancedb()  # 1 s
 
         with contextlib.suppress(NotFound):
             self.snapshot().count("documents")

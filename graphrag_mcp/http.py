@@ -66,7 +66,8 @@ def serve(
 
         app = App(settings)
         server = build_server(app, tools, read_only, compat, warm=True)
-        who = f"{len(tokens)} tokens" if tokens else "no token, this machine only"
+        names_of = ", ".join(sorted({token.name for token in tokens}))
+        who = f"with the tokens of {names_of}" if tokens else "without tokens, for this machine only"
         log.info("listening on %s (%s)", address_of(listener), who)
         asyncio.run(run(http_app(server, names, tokens), listener))
     except KeyboardInterrupt:
@@ -121,7 +122,8 @@ def http_app(server: MCPServer[Any], names: Iterable[str] = LOOPBACK, tokens: Se
         allowed_origins=[*origins, *(f"{origin}:*" for origin in origins)],
     )  # fmt: skip
     app = server.streamable_http_app(streamable_http_path=PATH, transport_security=checked, max_sessions=SESSIONS)
-    return Door(app, names, tokens)
+    listeners = server._lowlevel_server.get_request_handler("subscriptions/listen")
+    return Door(app, names, tokens, listeners.handler.close if listeners else None)
 
 
 # ---- the door ---------------------------------------------------------------------------------------
@@ -130,8 +132,10 @@ def http_app(server: MCPServer[Any], names: Iterable[str] = LOOPBACK, tokens: Se
 class Door:
     """An ASGI application in front of another: refuses, or names the caller and passes on."""
 
-    def __init__(self, app: Any, names: Iterable[str], tokens: Sequence[Token] = ()) -> None:
-        self.app, self.names, self.tokens = app, frozenset(names), tuple(tokens)
+    def __init__(
+        self, app: Any, names: Iterable[str], tokens: Sequence[Token] = (), goodbye: Callable[[], None] | None = None
+    ) -> None:
+        self.app, self.names, self.tokens, self.goodbye = app, frozenset(names), tuple(tokens), goodbye
         self.streams: set[Any] = set()
         self.calls, self.stopping = 0, False
 
@@ -210,6 +214,9 @@ class Door:
     async def drain(self, seconds: float) -> None:
         """Let nobody in, end the streams, which never end by themselves, and wait for the calls."""
         self.stopping = True
+        if self.goodbye is not None and self.streams:
+            self.goodbye()  # who listens for updates is told that this is the end
+            await asyncio.sleep(0.2)
         for cancel in list(self.streams):
             cancel.cancel()
         end = asyncio.get_running_loop().time() + seconds

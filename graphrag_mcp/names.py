@@ -107,7 +107,7 @@ class Names:
     def __init__(self, text: str, lower: set[str]) -> None:
         self.text, self.lower = text, lower
         self.language = language(lower)
-        self.starters = STARTERS if self.language == "en" else LANGUAGES[self.language]
+        self.starters = (STARTERS if self.language == "en" else LANGUAGES[self.language]) | _OTHER_SCRIPTS
         self.seen: set[str] = set()  # words that stand capitalised where no sentence begins
         self.pieces: list[tuple[int, int, list[str], bool, bool, bool]] = []
 
@@ -284,6 +284,8 @@ class Names:
         return self.language != "de" and low not in self.lower
 
 
+# Words of grammar in other scripts: no English word is one, and a short question has too few to show its language.
+_OTHER_SCRIPTS = frozenset(word for words in LANGUAGES.values() for word in words if word[0] > "\u036f")
 _STARTERS_AND_MONTHS = STARTERS | MONTHS
 _CUTTING = _STARTERS_AND_MONTHS | TITLES | {"the", "a", "an", "i", "and", "of"}
 _NEVER_LONE = frozenset(("the", "a", "an", "i", "and", "of"))

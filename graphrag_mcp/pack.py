@@ -34,11 +34,8 @@ LEAST_TEXT = 8  # tokens of text below which a citation is not worth its place
 SPARE = 40  # tokens left over from which another filling is tried
 SMALL = 400  # tokens of a result below which accounts (coverage) go before words
 
-__all__ = [
-    "PER_GROUP", "Item", "Page", "Section", "citation", "clamp_budget", "columns", "compose", "cost", "count_tokens",
-    "fill", "finish", "footer", "lighten", "markdown", "one_line", "outgoing", "passage_alias", "read_cursor",
-    "referenced_ids", "render_references", "shorten", "shorten_item", "size", "source_item", "wire", "write_cursor",
-]  # fmt: skip
+__all__ = ["PER_GROUP", "columns", "one_line", "passage_alias", "read_cursor", "referenced_ids", "render_references",
+           "write_cursor"]  # fmt: skip
 
 ResultType = TypeVar("ResultType", bound=Result)
 
@@ -133,11 +130,11 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
     """Whole items in order; each section up to its share, then what is left over, the section `first` before others.
 
     Nothing is skipped for being long, so the next page starts where this one ended and every item is on exactly
-    one page. Only when nothing at all fits is one item cut at a sentence end.
+    one page. Only when nothing fits is one item cut at a sentence end, of the section `first` if it has any.
     """
     taken: dict[str, list[Item]] = {section.name: [] for section in sections}
     order = sorted(sections, key=lambda section: section.name != first)  # stable
-    left, characters = budget, CHARACTERS - 6_000
+    left, characters, cut = budget, CHARACTERS - 6_000, False
     for shares in (True, False):
         for section in order:
             room = min(left, int(section.share * budget)) if shares else left * section.greedy
@@ -147,13 +144,9 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
                     break
                 taken[section.name].append(item)
                 room, left, characters = room - price, left - price, characters - size
-    cut = False
-    if not any(taken.values()):
-        for section in order:
-            if section.items:
+            if not shares and section.items and not any(taken.values()):
                 taken[section.name].append(shorten_item(section.items[0], left, characters))
-                cut = True
-                break
+                left, cut = 0, True
     more = any(section.more or len(taken[section.name]) < len(section.items) for section in sections)
     return Page(taken, tuple(section.offset_after(len(taken[section.name])) for section in sections), more, cut)
 
@@ -167,10 +160,9 @@ def compose(
     `intro` stands before the sections. Citations are those of the items shown, in order, each once. `into` maps a
     section's name to the list field of the result that takes the `data` of its items.
     """
-    result.text, result.tokens = intro, budget
+    result.text, result.tokens, call = intro, budget, result.next_call
     if budget < SMALL:
         lighten(result)
-    call = result.next_call
     result.next_cursor = cursor(tuple(section.offset for section in sections))  # as long as the real one will be
     room = budget - outgoing(result) - 4 * sum(bool(section.items) for section in sections) - 2
 

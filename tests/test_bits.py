@@ -121,7 +121,7 @@ def test_a_hint_that_points_elsewhere_is_removed_and_lance_does_without(index: P
         assert [(found.kind, found.repair) for found in doctor(index)] == [("file", REMOVE)]
     wanted = digest(open_snapshot(index))
     assert all(found.repaired for found in doctor(index, repair=True)) and not path.exists()
-    assert index_documents(index, IndexRequest(recluster=True), OFF).status == "done"
+    assert index_documents(index, IndexRequest(recluster=True), OFF).status == "done"  # writes that table, too
     assert (doctor(index), digest(open_snapshot(index))["content"]) == ([], wanted["content"])
 
 

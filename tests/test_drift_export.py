@@ -20,7 +20,7 @@ from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
-from tests.conftest import SAMPLE
+from tests.conftest import SAMPLE, run_cli
 from tests.serving import Caller, connected
 
 QUESTION = 'Why was the "Meridian Tern" lost [in 1968]?'
@@ -110,9 +110,13 @@ def test_a_session_outlives_its_documents_and_says_what_is_gone(tmp_path: Path) 
 
 
 @pytest.fixture
-def call(sample_home: Path, tmp_path: Path) -> Iterator[Caller]:
-    home = tmp_path / "home"
-    shutil.copytree(sample_home, home)
+def home(sample_home: Path, tmp_path: Path) -> Path:
+    shutil.copytree(sample_home, tmp_path / "home")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def call(home: Path) -> Iterator[Caller]:
     with connected(build_server(App(Settings(home=home, roots=(SAMPLE,))))) as caller:
         yield caller
 
@@ -129,3 +133,18 @@ def test_the_tool_gives_each_form(call: Caller) -> None:
     assert call.good("drift_finish", session_id=session, format="tree")["text"].startswith("# Why")
     assert "best first" in call.good("drift_finish", session_id=session)["text"]
     assert '"tree"' in call.bad("drift_finish", session_id=session, format="svg")
+
+
+def test_the_command_lists_sessions_and_shows_each_form(call: Caller, home: Path) -> None:
+    begun = call.good("drift_search", query=QUESTION, corpus="sample")
+    session = begun["session_id"]
+    call.good("drift_step", session_id=session, node_id=begun["open_node"], answer="Yes [t1].", follow_ups=FIRST)
+    listed = run_cli("drift", "--home", home).stdout
+    assert listed.split()[:3] == [session, "sample", "1/5"] and QUESTION in listed
+    assert run_cli("drift", session, "--home", home).stdout.startswith("# Why")
+    assert run_cli("drift", session, "--format", "mermaid", "--home", home).stdout.startswith("flowchart TD")
+    for arguments in (("--format", "json"), ("--json",)):
+        done = run_cli("drift", session, *arguments, "--home", home)
+        assert len(nx.node_link_graph(json.loads(done.stdout), edges="edges")) == 5
+    wrong = run_cli("drift", session, "--format", "svg", "--home", home)
+    assert wrong.returncode == 2 and "tree, json, mermaid" in wrong.stderr

@@ -19,12 +19,21 @@ from graphrag_mcp.models.scripted import ScriptedChat
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import Citation, SearchResult
 from graphrag_mcp.upkeep.eval import (
-    EvalResult, comparison_table, compare, evaluate, interval, is_document, plain, sign_test, table,
+    EvalResult,
+    compare,
+    comparison_table,
+    evaluate,
+    interval,
+    is_document,
+    plain,
+    sign_test,
+    table,
 )  # fmt: skip
 from graphrag_mcp.upkeep.eval_files import Question, is_set, read_questions, write_documents
 from graphrag_mcp.upkeep.judge import CRITERIA, Pair, judge, read_verdicts
 from graphrag_mcp.upkeep.judge import table as verdict_table
-from tests.conftest import ROOT, run_cli
+from tests.conftest import ROOT, clean_environment, run_cli
+from tests.openai_server import openai_server
 
 QUESTIONS = ROOT / "docs" / "sample-questions.jsonl"
 
@@ -267,6 +276,24 @@ def test_the_command_measures_prints_and_compares(sample_home: Path, tmp_path: P
     row = next(one for one in found["differences"] if one["metric"] == "recall@20")
     assert row["worse"] == 9 and row["better"] == 0 and found["other"]["name"] == "home/sample"
     assert len(found["other"]["unknown_gold"]) == 10
+
+
+def test_a_model_judges_the_answers_of_two_indexes(sample_home: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):  # answers go into the answer book of an index, so copies are asked
+        shutil.copytree(sample_home, tmp_path / name)
+
+    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        text = str(messages[-1]["content"])
+        return verdict(0, directness=1) if "<answer_1>" in text else "It was the sea [Data: Sources (t1)]."
+
+    with openai_server(answer=answer) as server:
+        env = clean_environment(OPENAI_BASE_URL=server.url, OPENAI_API_KEY="k", GRAPHRAG_MCP_CHAT_MODEL="m")
+        given = ["--home", tmp_path / "one", "--corpus", "sample", "--against", tmp_path / "two" / "sample", "--judge"]
+        done = run_cli("eval", QUESTIONS, *given, "--modes", "local", "--limit", "2", "--json", env=env)
+    assert done.returncode == 0, done.stderr
+    judged = json.loads(done.stdout)["judgement"]
+    assert (judged["judged"], judged["unjudged"], judged["by"]) == (2, 0, "llm:m")
+    assert all((row["one"], row["other"], row["ties"]) == (0, 0, 2) for row in judged["criteria"])
 
 
 def test_a_folder_with_documents_and_questions_is_indexed_for_the_evaluation_alone(tmp_path: Path) -> None:

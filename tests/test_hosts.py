@@ -21,7 +21,7 @@ from graphrag_mcp import jobs
 from graphrag_mcp.app import App
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from tests.conftest import clean_environment
+from tests.conftest import clean_environment, run_cli
 from tests.serving import Caller, connected, over_stdio
 from tests.test_server_jobs import many_files, until
 
@@ -101,6 +101,17 @@ def test_a_host_that_rejects_choices_and_references_takes_every_tool(offer: dict
     assert tools and {tool.name: sorted(wrong(tool.input_schema)) for tool in tools if list(wrong(tool.input_schema))} == {}
     assert {tool.name: sorted(wrong(tool.output_schema)) for tool in tools if list(wrong(tool.output_schema))} == {}
     assert all(re.fullmatch(r"[a-z_]{3,40}", tool.name) and len(tool.description) <= 1_024 for tool in tools)
+
+
+def test_the_command_line_says_what_is_offered(project: Path, tmp_path: Path) -> None:
+    command = over_stdio(tmp_path / "home", project)
+    command.args += ["--tools", "core", "--read-only", "--chatgpt"]
+    with connected(command) as call:
+        named = [tool.name for tool in call.portal.call(call.client.list_tools).tools]
+        assert named[-2:] == ["search", "fetch"] and "local_search" in named and "cancel_job" not in named
+        assert "index_documents" not in named and "index_documents" not in call.client.instructions
+    done = run_cli("serve", "--tools", "most", "--home", tmp_path)
+    assert done.returncode == 2 and "core" in done.stderr
 
 
 # ---- the wire by hand ------------------------------------------------------------------------------------------

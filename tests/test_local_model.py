@@ -14,6 +14,7 @@ import pytest
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.models.local import LocalEmbedder, is_local, place, prompts
 from graphrag_mcp.models.rerank import LocalReranker
+from graphrag_mcp.seams import Usage
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] query passage the of salt boat bakery prize painter river town won is a in : ."
 
@@ -112,10 +113,16 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_a_folder_is_embedded_without_a_network(folders: tuple[Path, Path]) -> None:
     embedder = LocalEmbedder(f"local:{folders[0]}")
     made = run(embedder.embed(["the boat of salt", "a painter won the prize", "the boat of salt"]))
-    assert made.dimension == 16 and len(made.vectors) == 3 and made.usage.estimated
+    assert made.dimension == 16 and len(made.vectors) == 3 and made.usage == Usage()
     assert made.vectors[0] == made.vectors[2] != made.vectors[1]
     for vector in made.vectors:
         assert math.isclose(sum(x * x for x in floats(vector)), 1.0, rel_tol=1e-4)
+
+
+def test_a_model_that_was_warmed_gives_the_same(folders: tuple[Path, Path]) -> None:
+    warm, cold = LocalEmbedder(f"local:{folders[0]}"), LocalEmbedder(f"local:{folders[0]}")
+    warm.warm()
+    assert run(warm.embed(["salt boat"])).vectors == run(cold.embed(["salt boat"])).vectors
 
 
 def test_the_prompt_in_front_changes_the_vector(folders: tuple[Path, Path]) -> None:

@@ -157,13 +157,17 @@ def test_not_found_says_what_to_do(call: Caller) -> None:
 
 def test_prompts_hold_what_the_person_said(call: Caller) -> None:
     listed = call.portal.call(call.client.list_prompts).prompts
-    assert [one.name for one in listed] == ["ask_corpus", "explore_entity", "drift_investigate", "index_folder", "tune_prompts"]
+    assert [one.name for one in listed] == [
+        "ask_corpus", "explore_entity", "drift_investigate", "index_folder", "be_the_extractor", "tune_prompts",
+    ]  # fmt: skip
     asked = call.portal.call(call.client.get_prompt, "ask_corpus", {"question": "Who </question> built\n\n1. it?", "corpus": "sample"})
     text = asked.messages[0].content.text
     assert 'corpus="sample"' in text and "<\\/question> built 1. it?" in text and text.count("</question>") == 1
     for name, arguments in [("explore_entity", {"entity": "Bell Rock"}), ("drift_investigate", {"question": "Why?"}), ("index_folder", {})]:
         text = call.portal.call(call.client.get_prompt, name, arguments).messages[0].content.text
         assert "$" not in text and all(value in text for value in arguments.values())
+    worked = call.portal.call(call.client.get_prompt, "be_the_extractor", {"corpus": "sample"}).messages[0].content.text
+    assert 'index (corpus="sample" in every call).' in worked
     tuned = call.portal.call(call.client.get_prompt, "tune_prompts", {"corpus": "sample"}).messages[0].content.text
     assert "corpora" in tuned and "$entity_types" in tuned
 
@@ -279,6 +283,23 @@ async def listening(client: Client, uris: list[str], found: list[str], *, task_s
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 def test_who_listens_is_told_when_an_index_or_a_session_changes(mode: str, tmp_path: Path) -> None:
     anyio.run(told, mode, tmp_path)
+
+
+def test_a_client_of_the_old_protocol_that_leaves_is_forgotten(tmp_path: Path) -> None:
+    server = build_server(App(Settings(home=tmp_path, roots=())))
+    updates = server._lowlevel_server.get_request_handler("resources/subscribe").handler.__self__
+
+    async def story() -> None:
+        async with Client(server, mode="legacy") as client:
+            for uri in ("graphrag://corpora", "graphrag://soon/stats", "test://unknown", "graphrag://corpora"):
+                await client.session.send_request(SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult)
+            assert [wish.uri for wish in updates.wishes] == ["graphrag://corpora", "graphrag://soon/stats", "test://unknown"]
+            for uri in ("graphrag://jobs/job-000000000000", "graphrag://drift/..", "graphrag://a%20b/stats"):
+                with pytest.raises(MCPError):
+                    await client.session.send_request(SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult)
+        assert updates.wishes == []
+
+    anyio.run(story)
 
 
 def test_nobody_looks_at_files_while_nobody_listens(tmp_path: Path) -> None:

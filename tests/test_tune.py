@@ -235,7 +235,7 @@ def test_a_model_that_refuses_for_good_is_asked_once_and_nothing_is_written(
     chat = ScriptedChat([(r"", ModelError("the key is wrong", "Correct it", final=True))])
     result = run(chat)
     assert len(chat.calls) == 1 and result.files == () and not (tmp_path / "c" / "prompts").exists()
-    assert result.degraded[0] == "profile: the key is wrong; every default stays" and len(result.degraded) == 2
+    assert result.degraded[0] == "profile: the key is wrong. Correct it; every default stays" and len(result.degraded) == 2
 
 
 def test_an_incomplete_profile_says_which_defaults_stay(run: Callable[..., TuneResult], tmp_path: Path) -> None:

@@ -172,7 +172,8 @@ def gleaning_pays(text: str, known_names: Sequence[str], records: Records) -> bo
     for key, name in {normalise_name(name): name for name in known_names}.items():
         if len(_hits(text, name, 2)) > 1:
             repeated += 1
-            missed += not (key in have or f" {key} " in f" {inside} ")
+            longer = key in inside if is_cjk(key[:1]) else f" {key} " in f" {inside} "  # no blanks between Han names
+            missed += not (key in have or longer)
     return missed >= MISSED_LEAST and missed >= MISSED_SHARE * repeated
 
 
@@ -239,7 +240,8 @@ def spelled(text: str, name: str) -> str:
     spans = spans or locate(text, name)
     forms = Counter(" ".join(text[start:end].split()) for start, end in spans)
     if forms:
-        return max(forms, key=lambda form: (forms[form], not form.isupper() and " " in form))
+        best = max(forms, key=lambda form: (forms[form], not form.isupper() and " " in form))
+        return name if best.isupper() and not name.isupper() and " " in name else best
     if shouted and " " in name:
         words = name.split(" ")
         return " ".join(_title(word, index > 0) for index, word in enumerate(words))

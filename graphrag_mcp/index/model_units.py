@@ -65,10 +65,11 @@ def begin(reader: Reader, uri: str, unit: UnitNames) -> Reading | None:
     if reader.extract is None or not reader.asker.may_answer("extract"):
         return None
     known = [named.form for named in unit.named if named.strong]
-    return Reading(uri, reader.asker.start(_read(reader, unit.id, unit.text, known)))
+    aliases = {named.key: named.alias_of for named in unit.named if named.alias_of}
+    return Reading(uri, reader.asker.start(_read(reader, unit.id, unit.text, known, aliases)))
 
 
-async def _read(reader: Reader, unit: str, text: str, known: list[str]) -> Read:
+async def _read(reader: Reader, unit: str, text: str, known: list[str], aliases: Mapping[str, str]) -> Read:
     """Rows are made as replies arrive, while others are on their way."""
     assert reader.extract is not None
     work = extract_unit(reader.asker, text, known, reader.extract)
@@ -78,7 +79,7 @@ async def _read(reader: Reader, unit: str, text: str, known: list[str]) -> Read:
         extraction, (claims, why) = await asyncio.gather(work, claims_of_unit(reader.asker, text, reader.claims))
     names = None
     if extraction.records is not None:
-        names = from_records(unit, text, extraction.records, extraction.by)
+        names = from_records(unit, text, extraction.records, extraction.by, aliases)
     return Read(names, claims, extraction.reason, why)
 
 
@@ -113,8 +114,12 @@ def pending(kind: str, subject: str, uri: str, reason: str) -> Row:
 # ---- records as rows -----------------------------------------------------------------------------
 
 
-def from_records(unit: str, text: str, records: Records, by: str) -> UnitNames:
+def from_records(
+    unit: str, text: str, records: Records, by: str, aliases: Mapping[str, str] | None = None
+) -> UnitNames:
     """Names with the places where they stand in the text, statements with the sentences they rest on.
+
+    `aliases`: short forms that the text itself explains, as the keyless extractor found them -> what they stand for.
 
     A name that stands nowhere literally is placed in the sentence that has most words of its description. An end of
     a relationship that is no entity of its own becomes one of type "unknown", so that nothing dangles.
@@ -149,6 +154,8 @@ def from_records(unit: str, text: str, records: Records, by: str) -> UnitNames:
             source, target, relation.description, ", ".join(relation.keywords), relation.strength, start, end
         )
         said.setdefault((source, target, relation.description), statement)
+    for row in named.values():
+        row.alias_of = (aliases or {}).get(row.key, "")
     return UnitNames(unit, text, list(named.values()), list(said.values()))
 
 

@@ -2,8 +2,8 @@
 
 Takes the setting `local:<folder or name>`; gives vectors of unit length. A folder is read as it is; only a name that
 the user has configured is ever looked up in the library's cache, and fetched when it is not there. Nothing heavy is
-imported before the first text is embedded. Knows which words a model wants before questions and before texts, but
-not which texts are questions: whoever asks puts the prompt in front.
+imported before the first text is embedded, or `warm` is called. Knows which words a model wants before questions and
+before texts, but not which texts are questions: whoever asks puts the prompt in front.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.seams import Embedded, Usage
-from graphrag_mcp.text import count_tokens
 
 T = TypeVar("T")
 PREFIX = "local:"
@@ -64,19 +63,28 @@ class LocalEmbedder:
         self._worker.shutdown(wait=False, cancel_futures=True)
         self._model = None
 
+    def warm(self) -> None:
+        """Begin to load the model, which takes seconds, while the caller does something else."""
+        self._worker.submit(self._loaded)
+
     async def embed(self, texts: Sequence[str]) -> Embedded:
+        """No tokens are counted: nobody is paid for them, and no budget of calls to a provider is used up."""
         vectors, dimension = await asyncio.get_running_loop().run_in_executor(self._worker, self._embed, list(texts))
-        return Embedded(vectors, dimension, Usage(sum(map(count_tokens, texts)), 0, estimated=True))
+        return Embedded(vectors, dimension, Usage())
 
     def _embed(self, texts: list[str]) -> tuple[tuple[bytes, ...], int]:
-        if self._model is None:
-            self._model = loaded(self._place, lambda library, where, options: library.SentenceTransformer(
-                where, device="cpu", truncate_dim=self._dimensions or None, **options))  # fmt: skip
-        rows = attempted(self._place, lambda: self._model.encode(
+        model = self._loaded()
+        rows = attempted(self._place, lambda: model.encode(
             texts, batch_size=BATCH, prompt="", normalize_embeddings=True, convert_to_numpy=True,
             show_progress_bar=False))  # fmt: skip
         rows = rows.astype("<f4")
         return tuple(row.tobytes() for row in rows), int(rows.shape[1]) if len(rows) else 0
+
+    def _loaded(self) -> Any:
+        if self._model is None:
+            self._model = loaded(self._place, lambda library, where, options: library.SentenceTransformer(
+                where, device="cpu", truncate_dim=self._dimensions or None, **options))  # fmt: skip
+        return self._model
 
 
 def place(setting: str) -> str:

@@ -28,7 +28,7 @@ from graphrag_mcp.query.names import resolve
 from graphrag_mcp.store.tables import Snapshot
 
 FIELDS = ("document", "uri", "entity", "type", "date", "rating")
-GUESSES = {"min_rating": "rating", "doc": "document", "path": "uri", "file": "uri", "name": "entity", "rank": "rating"}
+GUESSES = {"doc": "document", "path": "uri", "file": "uri", "name": "entity", "rank": "rating"}
 MOST = 20  # filters of one call
 SHOWN = 12  # metadata keys that an error lists
 FIRST_PROBE = 800  # candidates read when 200 unfiltered ones do not suffice; four times as many each time after
@@ -126,6 +126,8 @@ def _condition(snapshot: Snapshot, written: str) -> Condition:
         raise BadInput(f"filter {one_line(written, 80)!r} cannot be read", f'{FORM}, e.g. "uri=notes/*"')
     name, op, value = match[1].strip().casefold(), match[2].replace("==", "="), match[3].strip("\"'“”")
     name = name.removeprefix("metadata.")
+    if name == "min_rating":
+        name, op = "rating", ">="
     known = set(FIELDS) | {key for fact in documents(snapshot).values() for key in fact["metadata"]}
     if name not in known:
         keys = sorted(known - set(FIELDS))
@@ -225,10 +227,10 @@ class Narrowed(Snapshot):
         """As ever, from as many candidates as it takes to find `limit` that pass."""
         passes = {"passages": self._passes, "reports": self._allowed}.get(table)
         if passes is None:
-            return super().full_text(table, terms, limit, columns)
+            return self.inner.full_text(table, terms, limit, columns)
         probe, total = max(limit, FIRST_PROBE), self.count(table)
         while True:
-            found = super().full_text(table, terms, min(probe, total), None)
+            found = self.inner.full_text(table, terms, min(probe, total), None)
             kept = found.filter(passes(found))
             if kept.num_rows >= limit or probe >= total or found.num_rows < probe:
                 return kept.slice(0, limit).select([*(columns or self._columns(kept)), "_score"])
@@ -238,8 +240,8 @@ class Narrowed(Snapshot):
         self, table: str, where: str = "", columns: Sequence[str] | None = None, limit: int | None = None
     ) -> pa.Table:
         if table != "reports":
-            return super().rows(table, where, columns, limit)
-        found = super().rows(table, where, None, limit)
+            return self.inner.rows(table, where, columns, limit)
+        found = self.inner.rows(table, where, None, limit)
         return found.filter(self._allowed(found)).select(columns or found.column_names)
 
     def by_key(
@@ -247,8 +249,8 @@ class Narrowed(Snapshot):
         columns: Sequence[str] | None = None, hold: bool = False,
     ) -> pa.Table:  # fmt: skip
         if table != "reports":
-            return super().by_key(table, values, key, columns, hold)
-        found = super().by_key(table, values, key, None, hold)
+            return self.inner.by_key(table, values, key, columns, hold)
+        found = self.inner.by_key(table, values, key, None, hold)
         return found.filter(self._allowed(found)).select(columns or found.column_names)
 
     def _columns(self, found: pa.Table) -> list[str]:
@@ -275,12 +277,12 @@ class Narrowed(Snapshot):
         return kept
 
     def _units(self) -> set[str]:
-        return self._once("units", lambda: super(Narrowed, self).by_key(
+        return self._once("units", lambda: self.inner.by_key(
             "text_units", sorted(self.filters.documents or ()), "document_id", ["id"]
         )["id"].to_pylist())  # fmt: skip
 
     def _typed(self) -> set[str]:
-        rows = super().rows("entities", "", ["id", "type"])
+        rows = self.inner.rows("entities", "", ["id", "type"])
         return self._once("typed", lambda: [row["id"] for row in rows.to_pylist() if self.filters.entity(row)])
 
     def _once(self, name: str, make: Callable[[], list[str]]) -> set[str]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -27,7 +27,7 @@ from graphrag_mcp.extract import extract
 from graphrag_mcp.query.ranking import Passage, Scored, Weights, best, bm25, name_keys, passages_of, term_worth
 from graphrag_mcp.store import vectors
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import normalise_name, query_terms
+from graphrag_mcp.text import is_cjk, normalise_name, query_terms
 from graphrag_mcp.types import Mention, content_id
 
 CANDIDATES = 200  # passages that full text proposes, and as many by vector
@@ -301,6 +301,7 @@ def entities(snapshot: Snapshot, found: Retrieved, count: int = 20, weights: Wei
     near = meaning(snapshot, "entities", found.vector, count)
     rows = snapshot.by_key("entities", list(dict.fromkeys([*named, *often, *near])), "id", hold=True)
     keys = {mention.key for mention in found.names}
+    inflected = _inflections(keys)
     if not keys & set(rows["key"].to_pylist()):
         by_words = snapshot.full_text("entities", list(found.terms), 20).select(rows.column_names)
         rows = pa.concat_tables([rows, by_words])
@@ -310,16 +311,41 @@ def entities(snapshot: Snapshot, found: Retrieved, count: int = 20, weights: Wei
     for row in rows.to_pylist():
         words = row["terms"].split()
         parts = {
-            "name": 1.0 if keys & {row["key"], *row["names"]} else 0.7 if row["id"] in named else 0.0,
+            "name": 1.0 if keys & {row["key"], *row["names"]} else 0.0,
             "words": 0.5 * sum(word in found.terms for word in words) / max(len(words), 1),
             "passages": 0.4 * weight.get(row["id"], 0.0) / top / (1 + math.log(max(row["frequency"], 1))),
         }
+        if not parts["name"] and (row["id"] in named or inflected(row["key"])):
+            parts["name"] = 0.7
         if row["id"] in near:
             parts["vector"] = weights.entity * found.trust * near[row["id"]]
         held = sum(found.terms.get(word, 0.0) for word in words)
         scored[row["id"]] = Scored(row["id"], sum(parts.values()), held, parts)
         found.rows[row["id"]] = row
     return sorted(scored.values(), key=lambda s: (-round(s.score, 9), s.id))[:count]
+
+
+def _inflections(keys: Iterable[str]) -> Callable[[str], bool]:
+    """Is a key another form of one of these? For alphabets whose names take endings and have no stemmer here: of each
+    word, five letters or more, all but the last two must agree (Северстрой, Северстроя)."""
+    known = [[_bare(word) for word in key.split()] for key in keys if key[:1] > "\u036f" and not is_cjk(key[0])]
+    known = [forms for forms in known if all(forms)]
+
+    def like(key: str) -> bool:
+        words = key.split()
+        return any(
+            len(words) == len(forms)
+            and all(map(str.startswith, words, forms))
+            and all(len(word) <= len(form) + 4 for word, form in zip(words, forms, strict=True))
+            for forms in known
+        )
+
+    return like
+
+
+def _bare(word: str) -> str:
+    """The word without a possible ending; "" when too little would be left."""
+    return word[: max(len(word) - 2, 4)] if len(word) >= 5 else ""
 
 
 def relationships(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scored]:

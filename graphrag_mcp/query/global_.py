@@ -101,8 +101,10 @@ def global_search(
         return finish(context.stale(snapshot, "global"), budget)
     narrowing, snapshot = narrowed(snapshot, filters, min_rating)
     kept, coverage = select(snapshot, looked_for, level)
+    if narrowing is not None:
+        coverage["passing"] = snapshot.rows("reports", "", ["id"]).num_rows
     if narrowing is not None and narrowing.first:
-        kept = _included_first(snapshot, kept, narrowing)
+        kept = included_first(snapshot, kept, narrowing)
     result = SearchResult(mode="global", corpus=snapshot.manifest.corpus, coverage=coverage)
     stale = "Communities are being brought up to date." if "communities" in snapshot.manifest.stale else ""
     result.hint = " ".join(filter(None, [note, stale, _too_deep(snapshot, level)]))
@@ -134,7 +136,7 @@ def with_history(history: Sequence[str], query: str, budget: int) -> tuple[list[
     return turns, " ".join([query, *earlier.keywords(turns, query)] if query else []), earlier.block(turns, budget)
 
 
-def _included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) -> list[Rated]:
+def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) -> list[Rated]:
     """Reports on the included entities before all others; where none was relevant, those of the finest communities."""
     ids = [row["id"] for row in filters.first]
     paths = snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"].to_pylist()
@@ -158,13 +160,15 @@ def nothing_said(snapshot: Snapshot, result: SearchResult, level: int) -> Search
     """No report shares a word with the question: say so, and what the reports do speak of, to ask again with."""
     result.state, total = "not_found", result.coverage["reports"]
     said = f"none of the {total} community reports speaks of this" if total else "there is no community report yet"
+    if "passing" in result.coverage:
+        said += f" and passes the filters ({result.coverage['passing']} pass)"
     result.text = f"In corpus {result.corpus} {said}."
     if total:
         weighty, _ = _ranked_by_weight(snapshot, level, {})
         rows = context.rows(snapshot, "reports", [one.id for one in weighty[:THEMES]])
         result.communities = [f"c{row['n']}" for row in rows]
-        result.text += "\nThe weightiest of them are about:\n"
-        result.text += "\n".join(f"- [c{row['n']}] {one_line(row['title'], 120)}" for row in rows)
+        listed = [f"- [c{row['n']}] {one_line(row['title'], 120)}" for row in rows]
+        result.text += "\n".join(["", "The weightiest of them are about:", *listed] if listed else [])
     advice = "Ask with names or words from these titles, or use local_search."
     result.hint = " ".join(filter(None, [result.hint, advice]))
     return result
@@ -233,8 +237,8 @@ def _ranked_by_weight(snapshot: Snapshot, level: int, coverage: dict[str, int]) 
     """No question: the reports of a level (the coarsest by default) by how much text they cover."""
     rows = snapshot.rows("reports", "", ["id", "level", "rank", "n_text_units"]).to_pylist()
     family = _family(snapshot, [row["id"] for row in rows])
-    most = max(row["n_text_units"] for row in rows) or 1
-    deepest = max(row["level"] for row in rows)
+    most = max((row["n_text_units"] for row in rows), default=0) or 1
+    deepest = max((row["level"] for row in rows), default=0)
     found = [
         Rated(id, row["level"], *family.get(id, ("", True)), 0.0, 0.0, row["n_text_units"] / most, row["rank"])
         for row in rows for id in [row["id"]]

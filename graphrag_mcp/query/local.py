@@ -18,7 +18,7 @@ from graphrag_mcp.extract import extract
 from graphrag_mcp.pack import Item, Section, clamp_budget, compose, finish, outgoing, read_cursor, write_cursor
 from graphrag_mcp.query import context, fused, modes
 from graphrag_mcp.query.fused import Retrieved
-from graphrag_mcp.query.overview import missing, not_found, overview
+from graphrag_mcp.query.modes import missing
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.types import SearchResult
 
@@ -65,9 +65,9 @@ def local_search(
     nothing = context.empty_corpus(snapshot, mode)
     if nothing is not None:
         return finish(nothing, budget)
-    query = query.strip()
+    query, detailed = query.strip(), response_format == "detailed"
     meter = None
-    turns, keywords = _with_history(history, query, keywords)
+    turns, keywords = with_history(history, query, keywords)
     if answer and query and asker is not None and not keywords:
         meter, keywords = _model_keywords(asker, snapshot, query, seconds)
     settings = (response_format, mode, explain, sorted((shares or {}).items()), [*filters, min_rating], [*keywords])
@@ -76,20 +76,15 @@ def local_search(
     if offsets is None:
         return finish(context.stale(snapshot, mode), budget)
     kept, snapshot = modes.narrowed(snapshot, filters, min_rating)
-    if not query and not (kept and kept.first):
-        return overview(snapshot, budget, note)
     vector, unembedded = modes.vector_of(asker, snapshot, query)
     found = modes.find(snapshot, query, mode=mode, keywords=keywords, filters=kept, vector=vector)
     if not found.passages:
-        return not_found(snapshot, query, found, budget, note, kept)
+        return _nothing(snapshot, query, found, budget, note, kept)
     result = SearchResult(mode=mode, corpus=snapshot.manifest.corpus, coverage=dict(found.considered))
     long = context.query_length_note(query, fused.QUERY_CHARACTERS)
     result.hint = " ".join(filter(None, [note, long, unembedded, missing(found)]))
-    detailed = response_format == "detailed"
-    sections = sections_of(
-        snapshot, found, budget, detailed, offsets, shares, filters=kept, explain=explain, mode=mode
-    )
-    before = _block(turns, budget) if not cursor.strip() else ""
+    sections = sections_of(snapshot, found, budget, detailed, offsets, shares, filters=kept, explain=explain, mode=mode)
+    before = block(turns, budget) if not cursor.strip() else ""
 
     def page(after: tuple[int, ...]) -> str:
         reached = {section.name: offset for section, offset in zip(sections, after, strict=True)}
@@ -108,7 +103,18 @@ def local_search(
     )
 
 
-def _with_history(
+def _nothing(
+    snapshot: Snapshot, query: str, found: Retrieved, budget: int, note: str, filters: Filters | None
+) -> SearchResult:
+    """No passage: an overview when nothing was asked, else an honest nothing."""
+    from graphrag_mcp.query.overview import not_found, overview
+
+    if not query and not (filters and filters.first):
+        return overview(snapshot, budget, note)
+    return not_found(snapshot, query, found, budget, note, filters)
+
+
+def with_history(
     history: Sequence[str], query: str, keywords: Sequence[str]
 ) -> tuple[list[str], Sequence[str]]:
     """The user turns, and the keywords with the names that earlier turns add."""
@@ -120,7 +126,7 @@ def _with_history(
     return turns, [*keywords, *earlier.keywords(turns, query)] if query else keywords
 
 
-def _block(turns: Sequence[str], budget: int) -> str:
+def block(turns: Sequence[str], budget: int) -> str:
     if not turns:
         return ""
     from graphrag_mcp.query import history as earlier
@@ -134,11 +140,11 @@ def _block(turns: Sequence[str], budget: int) -> str:
 def sections_of(
     snapshot: Snapshot, found: Retrieved, budget: int, detailed: bool = False,
     offsets: Sequence[int] = (0,) * len(ORDER), shares: Mapping[str, float] | None = None, *,
-    filters: Filters | None = None, explain: bool = False, mode: str = "local",
+    filters: Filters | None = None, explain: bool = False, mode: str = "local", window: int = 0,
 ) -> list[Section]:  # fmt: skip
     """Sources, entities, relationships, claims and reports in the order of reading; concise begins with the sources."""
     share = dict(shares) if shares else _shares(budget, detailed)
-    parts = {"Sources": _sources(snapshot, found, offsets[0], budget, share.get("Sources", 0.0), explain)}
+    parts = {"Sources": _sources(snapshot, found, offsets[0], budget, share.get("Sources", 0.0), explain, window)}
     if mode != "basic":
         chosen = modes.chosen(snapshot, found, filters)[: modes.ENTITIES]
         claims = _claims(snapshot, chosen) if "claims" in snapshot.manifest.tables else []
@@ -170,17 +176,17 @@ def _shares(budget: int, detailed: bool) -> dict[str, float]:
 
 
 def _sources(
-    snapshot: Snapshot, found: Retrieved, start: int, budget: int, share: float, explain: bool
+    snapshot: Snapshot, found: Retrieved, start: int, budget: int, share: float, explain: bool, window: int
 ) -> Section:
-    """The passages of the ranking from `start` on, as many as could fit."""
-    stop = start + max(8, budget // 90)  # a citation alone costs nearly as much
-    window = found.passages[start:stop]
-    items, places = context.passage_items(snapshot, [(one.id, one.score) for one in window])
+    """The passages of the ranking from `start` on, as many as could fit, and `window` more."""
+    stop = start + window + max(8, budget // 90)  # a citation alone costs nearly as much
+    chosen = found.passages[start:stop]
+    items, places = context.passage_items(snapshot, [(one.id, one.score) for one in chosen])
     if explain:
         from graphrag_mcp.query import why
 
-        said = why.of_passages(snapshot, found, [one.id for one in window])
-        items = [why.explained(item, said[window[at].id]) for item, at in zip(items, places, strict=True)]
+        said = why.of_passages(snapshot, found, [one.id for one in chosen])
+        items = [why.explained(item, said[chosen[at].id]) for item, at in zip(items, places, strict=True)]
     return Section(
         "Sources", items, share, start, places=[start + place for place in places], more=stop < len(found.passages)
     )

@@ -89,6 +89,21 @@ def narrowed(snapshot: Snapshot, filters: Sequence[str], min_rating: float = 0.0
     return kept, Narrowed(snapshot, kept) if kept is not None else snapshot
 
 
+def missing(found: Retrieved) -> str:
+    """Names of the question none of whose words occur anywhere: an agent should know before it trusts the context."""
+    if not found.unknown:
+        return ""
+    absent = [mention.form for mention in found.names if mention.strong and _absent(mention.form, found)]
+    if not absent:
+        return ""
+    return f"Nowhere in this corpus: {', '.join(repr(form) for form in dict.fromkeys(absent[:5]))}."
+
+
+def _absent(form: str, found: Retrieved) -> bool:
+    words = fused.query_terms(form)
+    return bool(words) and not any(word in found.terms for word in words)
+
+
 # ---- filters -----------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.pack import Item, Section, compose, finish, one_line
-from graphrag_mcp.query import context, fused
+from graphrag_mcp.query import context
 from graphrag_mcp.query.fused import Retrieved
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.types import SearchResult
@@ -95,18 +95,3 @@ def not_found(
         result.text += f"\nNearest names: {context.named_list(list(near.values())[:5])}."
     result.hint = " ".join(filter(None, [note, advice]))
     return finish(result, budget)
-
-
-def missing(found: Retrieved) -> str:
-    """Names of the question none of whose words occur anywhere: an agent should know before it trusts the context."""
-    if not found.unknown:
-        return ""
-    absent = [mention.form for mention in found.names if mention.strong and _absent(mention.form, found)]
-    if not absent:
-        return ""
-    return f"Nowhere in this corpus: {', '.join(repr(form) for form in dict.fromkeys(absent[:5]))}."
-
-
-def _absent(form: str, found: Retrieved) -> bool:
-    words = fused.query_terms(form)
-    return bool(words) and not any(word in found.terms for word in words)

@@ -58,7 +58,7 @@ def search_text(
 def matches(snapshot: Snapshot, query: str, filters: Sequence[str] = ()) -> tuple[list[tuple[str, float]], list[str]]:
     """(passage id, score) of what matches and passes, best first, and the literals of the query."""
     used = query[: fused.QUERY_CHARACTERS]
-    literals = list(filter(None, (plain(next(filter(None, found.groups()))) for found in _QUOTED.finditer(used))))
+    literals = quoted(used)
     kept, snapshot = modes.narrowed(snapshot, filters)
     ranked = _matches(snapshot, used, literals)
     if kept is None:
@@ -71,6 +71,11 @@ def matches(snapshot: Snapshot, query: str, filters: Sequence[str] = ()) -> tupl
         return ranked, literals
     first = [(id, 0.5 + score / 2) for id, score in ranked if id in held]
     return [*first, *((id, min(score, 0.99) / 2) for id, score in ranked if id not in held)], literals
+
+
+def quoted(query: str) -> list[str]:
+    """What stands in quotation marks, as literals are compared."""
+    return list(filter(None, (plain(next(filter(None, found.groups()))) for found in _QUOTED.finditer(query))))
 
 
 def plain(text: str) -> str:

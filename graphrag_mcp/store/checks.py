@@ -123,7 +123,8 @@ def record(
     A known file is never hashed again, so a bit that flips later is not taken for right.
     """
     known, broken = recorded(folder, entries) if now else ({}, [])
-    merge = not broken and (len(entries) >= RECORDS or not before.keys() <= now.keys())
+    dropped = not before.keys() <= now.keys()  # what is said of tables that are gone must not meet their successors
+    merge = dropped or (len(entries) >= RECORDS and not broken)
     fresh: dict[str, Files] = {}
     for name in sorted(now):
         old = known.get(name, {}) if name in before else {}
@@ -143,20 +144,36 @@ def recorded(folder: Path, entries: Sequence[Entry]) -> tuple[Mapping[str, Files
     return _merged(str(folder / "files"), tuple((entry["file"], entry["sha256"]) for entry in entries))
 
 
-def spoiled(folder: Path, entries: Sequence[Entry], table: str, limit: int = LOOKED) -> list[str]:
-    """Files of the table that are not what they were. Looks at each once a process, and at none where there are more
-    than `limit` bytes to look at; a reader asks, so what is not there is no fault: the writer may have removed it."""
-    known, _ = recorded(folder, entries)
-    root = f"{folder}/tables/{table}.lance/"
-    files = [(path, *value) for path, value in known.get(table, {}).items() if (root + path, *value) not in _seen]
-    if sum(size for _, size, _ in files) > limit:
-        return []
+def spoiled(
+    folder: Path, entries: Sequence[Entry], table: str, version: int, limit: int = LOOKED
+) -> list[str]:
+    """Files that this version of the table may read and that are not what they were.
+
+    Looks at each once a process, and at none where there are more than `limit` bytes to look at. A reader asks, so what
+    is not there is no fault: the writer may have removed it.
+    """
     wrong = []
-    for path, size, sha256 in files:
-        if wrongness := _wrongness(root + path, size, sha256):
-            wrong.append(f"{table}.lance/{path}: {wrongness}")
-        else:
-            _seen.add((root + path, size, sha256))
+    root, own = f"{folder}/tables/{table}.lance/", f"_versions/{(1 << 64) - 1 - version}.manifest"
+    for entry in entries:
+        looked = (root, 0, entry["sha256"])
+        try:
+            listed = {} if looked in _seen else _record(f"{folder}/files/{entry['file']}", entry["sha256"])
+        except (OSError, ValueError):
+            continue  # doctor will find it
+        files = [
+            (path, size, sha256)
+            for path, (size, sha256) in listed.get(table, {}).items()
+            if (path == own or not path.startswith(("_versions/", "_transactions/")))
+            and (root + path, size, sha256) not in _seen
+        ]
+        limit -= sum(size for _, size, _ in files)
+        if limit < 0:
+            break
+        bad = {path: what for path, *known in files if (what := _wrongness(root + path, *known))}
+        wrong += [f"{table}.lance/{path}: {what}" for path, what in bad.items()]
+        _seen.update((root + path, size, sha256) for path, size, sha256 in files if path not in bad)
+        if not bad:
+            _seen.add(looked)
     return wrong
 
 
@@ -197,7 +214,7 @@ def _hint(root: Path, where: str, known: Files) -> Iterator[tuple[str, str]]:
         yield where, f"it says {hint}, which is not the newest version"
 
 
-_seen: set[tuple[str, int, str]] = set()  # files that this process has found whole
+_seen: set[tuple[str, int, str]] = set()  # files, and records of a table, that this process has found whole
 
 
 @lru_cache(maxsize=16)

@@ -129,8 +129,8 @@ def commit(folder: Path, manifest: Manifest) -> None:
         raw = replace(manifest, files=files).to_json().encode("utf-8")
         write_durably(folder / "generations" / f"{manifest.generation:08d}.json", raw)
         write_durably(folder / "manifest.json", raw)
-        _prune(folder / "generations", manifest.generation)
-        if len(files) == 1:  # records were written together, which is now and then: the place to look for what is left
+        # Looked for where the last generation that names something goes, and, for what a kill left, now and then.
+        if _prune(folder / "generations", manifest.generation) or len(files) == 1:
             for path in unnamed(folder):
                 path.unlink(missing_ok=True)
 
@@ -166,15 +166,28 @@ def writing(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _prune(folder: Path, current: int) -> None:
+def _prune(folder: Path, current: int) -> bool:
+    """Forget generations past keeping. Did one of them name a file that the oldest kept one does not?"""
     paths = sorted(folder.glob("*.json"))
     # A number above the current one is left from a commit that did not happen.
     dead = [path for path in paths if path.stem.isdigit() and int(path.stem) > current]
     now = time.time()
     beyond = paths[: max(0, len(paths) - len(dead) - KEEP_LAST)]
     old = [path for path in beyond if now - path.stat().st_mtime > KEEP_SECONDS]
+    gone = set(old)
+    oldest = next(path for path in paths if path not in gone)
+    named = [_named(path) for path in [*old, oldest]] if old else []
     for path in [*dead, *old]:
         path.unlink(missing_ok=True)
+    return any(one - named[-1] for one in named)
+
+
+def _named(path: Path) -> set[str]:
+    try:
+        manifest = parse(path.read_bytes(), str(path))
+    except (OSError, GraphRAGError):
+        return set()
+    return {entry["file"] for entry in [*manifest.segments, *manifest.files]}
 
 
 def write_durably(path: Path, raw: bytes) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import threading
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.checks import BATCH, check_values, prepared, spoiled
+from graphrag_mcp.store.lance import lancedb as import_lancedb
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 
@@ -35,7 +35,7 @@ from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES,
 HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 25_000, "relationships": 25_000}
 FLAT = 60_000  # rows up to which vectors are compared one by one: 5 ms at 60,000 x 384; an index there took 40 s
 KEPT = 4_000  # rows remembered between searches, some 10 MB
-TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS = 256, 0.02, 64  # when `compact` acts
+TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS = 256, 0.02, 32  # when `compact` acts
 _REPAIR = "Run graphrag-mcp doctor --repair"
 
 log = logging.getLogger(__name__)
@@ -107,8 +107,7 @@ class Snapshot:
         if hold and (held := self._hold(table, key)) is not None:
             found = [at for value in values for at in self._places[table, key].get(value, ())]
             return held.select(_names(table, columns)).take(pa.array(found, pa.int64()))
-        wanted = pa.array(values, TABLES[table].field(key).type)
-        names = _names(table, columns)
+        wanted, names = pa.array(values, TABLES[table].field(key).type), _names(table, columns)
         read = names if key in names else [*names, key]
         if len(values) > 500 and len(values) * 20 > self.count(table):
             parts: Iterable[pa.Table] = self.batches(table, read)
@@ -205,7 +204,8 @@ class Snapshot:
 
     def _look_at_files(self, table: str) -> None:
         """Damaged rows can be left out where rows have check values; an index, or a table without, cannot be used."""
-        for file in [] if self._examine else spoiled(self.folder, self.manifest.files, table):
+        version, files = self.manifest.tables[table], self.manifest.files
+        for file in [] if self._examine else spoiled(self.folder, files, table, version):
             log.warning("%s, %s", file, _REPAIR.lower())
             if "check" not in TABLES[table].names or not file.startswith(f"{table}.lance/data/"):
                 raise self._failed(table, Damaged(file, _REPAIR))
@@ -283,7 +283,7 @@ def compact(folder: Path, manifest: Manifest, margin: float = 60.0) -> dict[str,
         table = database.open_table(name, version=version)
         if not _worth_compacting(table, name):
             continue
-        if wrong := spoiled(folder, manifest.files, name, limit=1 << 60):  # else damage would be copied, and look sound
+        if wrong := spoiled(folder, manifest.files, name, version, 1 << 60):  # else it is copied, and looks sound
             log.warning("%s; table %s is not compacted", wrong[0], name)
             continue
         age = manifests.age_of_oldest(folder, manifest, name, table.list_versions()) + timedelta(seconds=margin)
@@ -369,9 +369,7 @@ def _connect(folder: Path, reader: bool = False) -> Any:
     key = (str(path), path.stat().st_ino, reader)  # a corpus deleted and made again must not meet cached versions
     with _connecting:
         if key not in _connections:
-            os.environ.setdefault("LANCEDB_LOG", "error")  # else Lance writes warnings to stderr
-            import lancedb
-
+            lancedb = import_lancedb()
             _connections[key] = _wait(lancedb.connect_async(path)) if reader else lancedb.connect(path)
         return _connections[key]
 

@@ -32,9 +32,10 @@ def nearest(snapshot: Snapshot, table: str, vector: bytes, limit: int) -> list[t
 
 
 def similarities(
-    snapshot: Snapshot, table: str, vector: bytes, limit: int, also: Sequence[str] = ()
+    snapshot: Snapshot, table: str, vector: bytes, limit: int, also: Sequence[str] = (), flat: int = FLAT
 ) -> dict[str, float]:
-    """The similarity of the `limit` nearest rows, and of those in `also` that have a vector, by id."""
+    """The similarity of the `limit` nearest rows, and of those in `also` that have a vector, by id. Tables of more
+    than `flat` rows are left to Lance."""
     import numpy as np
 
     wanted = np.frombuffer(vector, "<f4")
@@ -44,7 +45,7 @@ def similarities(
     if not count or not norm or limit < 1:
         return {}
     wanted = wanted / norm
-    if count > FLAT:
+    if count > flat:
         return _searched(snapshot, name, wanted, limit, also)
     ids, places, matrix = _matrix(snapshot, name)
     if matrix.shape[1] != len(wanted):

@@ -65,6 +65,21 @@ def as_strings(value: Any) -> Any:
     return [as_text(item) for item in listed if item is not None] if isinstance(listed, list) else listed
 
 
+def as_turns(value: Any) -> Any:
+    """Turns as `role: content`, whether they come as strings or as messages."""
+    listed = as_list(value)
+    return [_turn(item) for item in listed if item is not None] if isinstance(listed, list) else listed
+
+
+def _turn(item: Any) -> Any:
+    if not isinstance(item, dict):
+        return as_text(item)
+    content = item.get("content", item.get("text", item.get("query", "")))
+    if isinstance(content, list):  # parts of a message
+        content = " ".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return f"{item.get('role', 'user')}: {content}"
+
+
 def as_word(value: Any) -> Any:
     return value.strip().lower() if isinstance(value, str) else value
 
@@ -78,31 +93,34 @@ Flag = Annotated[bool, BeforeValidator(as_flag)]
 Strings = Annotated[list[str], BeforeValidator(as_strings)]
 
 Query = Annotated[Text, Field(
-    description="Question or names, in any language",
+    description="Question or names, any language",
     validation_alias=names("query", "q", "question", "text", "search", "prompt", "input"),
 )]
+_CORPUS = names("corpus", "index", "collection", "corpus_name", "index_name", "workspace")
 Corpus = Annotated[Text, Field(
-    description="Which corpus; empty: this project's",
-    validation_alias=names("corpus", "index", "collection", "corpus_name", "index_name", "workspace"),
+    description="Empty: this project's", validation_alias=_CORPUS,
+)]
+Corpora = Annotated[Text, Field(
+    description="Empty: this project's; a,b or *: several", validation_alias=_CORPUS,
 )]
 _BUDGET = names("max_tokens", "budget", "token_budget", "maxTokens", "max_token", "tokens")
-_BUDGET_TEXT = "Size of the result, 200 to 20000"
+_BUDGET_TEXT = "200 to 20000"
 Budget6000 = Annotated[int, BeforeValidator(as_int(6000)), Field(description=_BUDGET_TEXT, validation_alias=_BUDGET)]
 Budget4000 = Annotated[int, BeforeValidator(as_int(4000)), Field(description=_BUDGET_TEXT, validation_alias=_BUDGET)]
 Budget3000 = Annotated[int, BeforeValidator(as_int(3000)), Field(description=_BUDGET_TEXT, validation_alias=_BUDGET)]
 Format = Annotated[Literal["concise", "detailed"], BeforeValidator(lambda value: as_word(value) or "concise"), Field(
-    description="detailed adds ids, scores and candidates",
+    description="detailed: all columns",
     validation_alias=names("response_format", "format", "detail"),
 )]
 Cursor = Annotated[Text, Field(
-    description="next_cursor of the page before",
+    description="next_cursor",
     validation_alias=names("cursor", "next_cursor", "page", "page_token"),
 )]
 Answer = Annotated[Flag, Field(
-    description="true: the server's model answers, if it has one", validation_alias=names("answer", "generate_answer"),
+    description="Let the server's model answer", validation_alias=names("answer", "generate_answer"),
 )]
 ResponseType = Annotated[Text, Field(
-    description='Form of that answer, e.g. "a table of 3 rows"', validation_alias=names("response_type", "answer_type"),
+    description="Its form, e.g. a table", validation_alias=names("response_type", "answer_type"),
 )]
 Instructions = Annotated[Text, Field(
     description="More wishes for it", validation_alias=names("instructions", "user_prompt", "system_prompt"),
@@ -111,8 +129,16 @@ GeneralKnowledge = Annotated[Flag, Field(
     description="It may add general knowledge, marked",
     validation_alias=names("general_knowledge", "allow_general_knowledge"),
 )]
+Filters = Annotated[Strings, Field(
+    description="field=value, !=, >=, <=: document, uri, entity, type, date, rating, metadata",
+    validation_alias=names("filters", "filter", "where"),
+)]
+History = Annotated[list[str], BeforeValidator(as_turns), Field(
+    description="Earlier user turns", validation_alias=names("history", "conversation_history", "messages"),
+)]
+Explain = Annotated[Flag, Field(description="Why each item is there", validation_alias=names("explain", "why"))]
 Keywords = Annotated[Strings, Field(
-    description="Names and terms to look for too", validation_alias=names("keywords", "keyword", "terms"),
+    description="Look for these too", validation_alias=names("keywords", "keyword", "terms"),
 )]
 SessionId = Annotated[Text, Field(
     description="From drift_search",

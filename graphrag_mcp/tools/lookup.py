@@ -5,37 +5,42 @@ Takes an id that another tool gave, or a name; gives that one thing, complete wi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field
 
-from graphrag_mcp.tools.arguments import Budget3000, Budget4000, Corpus, Format, Strings, Text, as_int, names
-from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, too_long
+from graphrag_mcp.tools.arguments import Budget3000, Budget4000, Corpora, Format, Strings, Text, as_int, names
+from graphrag_mcp.tools.results import Ctx, budgets, clamp, serve, too_long
+from graphrag_mcp.tools.search import parts_of, searched, several_named
 from graphrag_mcp.types import EntityResult, ReportResult, Result, SourceResult
 
 if TYPE_CHECKING:
+    from graphrag_mcp.app import App
     from graphrag_mcp.store.tables import Snapshot
 
+    Parts = list[tuple[str, Snapshot]]
+
 NameOrId = Annotated[Text, Field(
-    description='e12 or a name, e.g. "Ada Lovelace"',
+    description="e12 or a name",
     validation_alias=names("id_or_name", "name", "entity", "id", "entity_id", "entity_name", "title", "query"),
 )]
 CommunityId = Annotated[Text, Field(
     description="c5", validation_alias=names("community_id", "community", "id", "report_id", "report"),
 )]
 SourceIds = Annotated[Strings, Field(
-    description="1 to 20 of t33, t33.2, d4",
+    description="1 to 20 of t33, t33.2, d4, a uri",
     validation_alias=names("ids", "id", "sources", "source_ids", "source_id", "source", "citations"),
 )]
 Around = Annotated[int, BeforeValidator(as_int(0)), Field(
-    description="Neighbouring passages to add on each side, 0 to 10",
+    description="Neighbouring passages on each side, 0 to 10",
     validation_alias=names("around", "neighbours", "neighbors", "context"),
 )]
 
 
 async def get_entity(
-    id_or_name: NameOrId, ctx: Ctx, corpus: Corpus = "", max_tokens: Budget3000 = 3000,
+    id_or_name: NameOrId, ctx: Ctx, corpus: Corpora = "", max_tokens: Budget3000 = 3000,
     response_format: Format = "concise",
 ) -> Annotated[CallToolResult, EntityResult]:
     """Everything about one entity: description, aliases, relationships with evidence, communities. An ambiguous or
@@ -47,12 +52,17 @@ async def get_entity(
 
         return lookup(snapshot, id_or_name, max_tokens=inner, response_format=response_format)
 
+    def many(parts: Parts) -> Result:
+        from graphrag_mcp.query.several import get_entity as lookup
+
+        return lookup(parts, alone(id_or_name), max_tokens=inner, response_format=response_format)
+
     late = too_long(EntityResult, "get_entity", "search_text(query=...)")
-    return await read(ctx, "get_entity", corpus, work, late, whole)
+    return await looked_up(ctx, "get_entity", corpus, [id_or_name], work, many, late, whole)
 
 
 async def get_community_report(
-    community_id: CommunityId, ctx: Ctx, corpus: Corpus = "", max_tokens: Budget4000 = 4000,
+    community_id: CommunityId, ctx: Ctx, corpus: Corpora = "", max_tokens: Budget4000 = 4000,
     response_format: Format = "concise",
 ) -> Annotated[CallToolResult, ReportResult]:
     """The report on one community of related entities: summary, findings with citations, members, parent and
@@ -64,12 +74,17 @@ async def get_community_report(
 
         return lookup(snapshot, community_id, max_tokens=inner, response_format=response_format)
 
+    def many(parts: Parts) -> Result:
+        from graphrag_mcp.query.several import get_community_report as lookup
+
+        return lookup(parts, community_id, max_tokens=inner, response_format=response_format)
+
     late = too_long(ReportResult, "get_community_report", "global_search(query=...)")
-    return await read(ctx, "get_community_report", corpus, work, late, whole)
+    return await looked_up(ctx, "get_community_report", corpus, [community_id], work, many, late, whole)
 
 
 async def get_source(
-    ids: SourceIds, ctx: Ctx, corpus: Corpus = "", max_tokens: Budget4000 = 4000, around: Around = 0,
+    ids: SourceIds, ctx: Ctx, corpus: Corpora = "", max_tokens: Budget4000 = 4000, around: Around = 0,
 ) -> Annotated[CallToolResult, SourceResult]:
     """The exact original text behind citations, with document, lines and character offsets. Quote from this."""
     near = clamp("around", around, 0, 10)
@@ -80,5 +95,41 @@ async def get_source(
 
         return lookup(snapshot, ids, max_tokens=inner, around=near)
 
+    def many(parts: Parts) -> Result:
+        from graphrag_mcp.query.several import get_source as lookup
+
+        return lookup(parts, ids, max_tokens=inner, around=near)
+
     late = too_long(SourceResult, "get_source", "search_text(query=...)")
-    return await read(ctx, "get_source", corpus, work, late, whole)
+    return await looked_up(ctx, "get_source", corpus, ids, work, many, late, whole)
+
+
+# ---- ids of several corpora -------------------------------------------------------------------------
+
+
+async def looked_up(
+    ctx: Ctx, tool: str, corpus: str, ids: list[str], one: Callable[[Snapshot], Result],
+    many: Callable[[Parts], Result], late: Result, budget: int,
+) -> CallToolResult:  # fmt: skip
+    """The call on the corpora that `a/e12` names or `corpus` lists; else on the one corpus that is meant."""
+    if not any("/" in id for id in ids):
+        return await searched(ctx, tool, corpus, one, many, late, budget)
+
+    def on_named(app: App) -> Result:
+        from graphrag_mcp.query.several import qualified
+
+        known = app.corpora()
+        named = list(dict.fromkeys(name for name, _ in map(qualified, ids) if name in known))
+        if not named:
+            return one(app.snapshot(corpus)) if not several_named(corpus) else many(parts_of(app, corpus))
+        rest = [] if all(qualified(id)[0] in known for id in ids) else parts_of(app, corpus)
+        return many([*((name, app.snapshot(name)) for name in named), *(one for one in rest if one[0] not in named)])
+
+    return await serve(ctx, tool, on_named, late, budget)
+
+
+def alone(id: str) -> str:
+    """`a/e12` as `e12`: which corpus it is of has been said already."""
+    from graphrag_mcp.query.several import qualified
+
+    return qualified(id)[1]

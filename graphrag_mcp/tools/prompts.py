@@ -29,6 +29,7 @@ NEEDS = {
     "explore_entity": ("get_entity", "get_community_report", "get_source"),
     "drift_investigate": ("drift_search", "drift_step", "drift_finish"),
     "index_folder": ("index_documents", "graph_status", "global_search"),
+    "be_the_extractor": ("claim_work", "submit_work"),
     "tune_prompts": ("graph_status", "search_text", "get_source"),
 }
 
@@ -57,6 +58,12 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
         """Make a folder searchable and say what is in it"""
         return _filled("index_folder", path=path, corpus=corpus)
 
+    def be_the_extractor(corpus: Corpus = "") -> str:
+        """Read the texts of an index in place of a model"""
+        named = " ".join(corpus.split())[:200]
+        where = f' (corpus="{named}" in every call)' if named else ""
+        return prompts.load("be_the_extractor").substitute(corpus=where)
+
     def tune_prompts(corpus: Corpus = "") -> str:
         """Fit the indexing prompts to a corpus: entity types, examples, the expert's role"""
         try:
@@ -67,7 +74,7 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
 
     made = (
         Prompt.from_function(function, title=function.__name__.replace("_", " ").capitalize())
-        for function in (ask_corpus, explore_entity, drift_investigate, index_folder, tune_prompts)
+        for function in (ask_corpus, explore_entity, drift_investigate, index_folder, be_the_extractor, tune_prompts)
     )
     known = {prompt.name: prompt for prompt in made if set(NEEDS[prompt.name]) <= set(tools)}
     for prompt in known.values():

@@ -73,7 +73,8 @@ def budgets(max_tokens: int, default: int) -> tuple[int, int]:
     used, hint = clamp_budget(min(max(max_tokens, -(10**9)), 10**9), default)
     remark(hint)
     said = " ".join(REMARKS.get() or ())  # it will stand in the hint and under the text
-    return max(LOWEST, used - (2 * count_tokens(said) + 12 if said else 0)), used
+    kept = (2 * count_tokens(said) + 12 if said else 0) + (30 if SUBJECT.get() else 0)  # a cursor's mark, twice
+    return max(LOWEST, used - kept), used
 
 
 def reply(result: Result, budget: int = 0) -> CallToolResult:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 from mcp.server.mcpserver.exceptions import ToolError
@@ -20,10 +20,13 @@ from graphrag_mcp.tools.arguments import (
     Answer,
     Budget4000,
     Budget6000,
-    Corpus,
+    Corpora,
     Cursor,
+    Explain,
+    Filters,
     Format,
     GeneralKnowledge,
+    History,
     Instructions,
     Keywords,
     Query,
@@ -31,73 +34,97 @@ from graphrag_mcp.tools.arguments import (
     as_int,
     names,
 )
-from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, too_long
+from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, serve, too_long
 from graphrag_mcp.types import Result, SearchResult
 
 if TYPE_CHECKING:
+    from graphrag_mcp.app import App
     from graphrag_mcp.ask import Asker
     from graphrag_mcp.store.tables import Snapshot
+
+    Parts = list[tuple[str, Snapshot]]
 
 ANSWER_SECONDS = 38.0  # for the model, so that what it has not finished is said before the call's own limit
 TELL_EVERY = 0.5  # seconds between two progress messages
 
 Level = Annotated[int, BeforeValidator(as_int(-1)), Field(
-    description="-1 picks reports by relevance; 0 is the coarsest level, higher is finer",
+    description="-1: by relevance; 0: the coarsest; higher: finer",
     validation_alias=names("level", "community_level"),
 )]
 
 
 async def local_search(
-    query: Query, ctx: Ctx, corpus: Corpus = "", max_tokens: Budget6000 = 6000, response_format: Format = "concise",
-    cursor: Cursor = "", keywords: Keywords = [], answer: Answer = False, response_type: ResponseType = "",  # noqa: B006
+    query: Query, ctx: Ctx, corpus: Corpora = "", max_tokens: Budget6000 = 6000, response_format: Format = "concise",
+    cursor: Cursor = "", keywords: Keywords = [], filters: Filters = [], history: History = [],  # noqa: B006
+    explain: Explain = False, answer: Answer = False, response_type: ResponseType = "",
     instructions: Instructions = "", general_knowledge: GeneralKnowledge = False,
 ) -> Annotated[CallToolResult, SearchResult]:
     """Answer a specific question about people, things, events or details: the best passages with their entities
     and relationships, each with an id to cite. Start here."""
     inner, whole = budgets(max_tokens, 6000)
     pieces: list[str] = []
+    given: dict[str, Any] = {
+        "max_tokens": inner, "response_format": response_format, "cursor": cursor, "keywords": keywords,
+        "filters": filters, "history": history, "explain": explain, "answer": answer,
+    }  # fmt: skip
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.local import local_search as search
 
         return search(
-            snapshot, query, max_tokens=inner, response_format=response_format, cursor=cursor, keywords=keywords,
-            asker=_asker(ctx, corpus, answer), answer=answer, response_type=response_type, instructions=instructions,
-            general_knowledge=general_knowledge, on_text=pieces.append, seconds=ANSWER_SECONDS,
+            snapshot, query, **given, asker=_asker(ctx, corpus, answer), response_type=response_type,
+            instructions=instructions, general_knowledge=general_knowledge, on_text=pieces.append,
+            seconds=ANSWER_SECONDS,
         )
 
+    def many(parts: Parts) -> Result:
+        from graphrag_mcp.query.several import local_search as search
+
+        return search(parts, query, **given, askers=_askers(ctx, parts))
+
     late = too_long(SearchResult, "local_search", "search_text(query=...)")
-    call = read(ctx, "local_search", corpus, work, late, whole)
+    call = searched(ctx, "local_search", corpus, work, many, late, whole)
     return await (told(ctx, pieces, call) if answer else call)
 
 
 async def global_search(
-    query: Query, ctx: Ctx, corpus: Corpus = "", level: Level = -1, max_tokens: Budget6000 = 6000,
-    response_format: Format = "concise", cursor: Cursor = "", answer: Answer = False, response_type: ResponseType = "",
-    instructions: Instructions = "", general_knowledge: GeneralKnowledge = False,
+    query: Query, ctx: Ctx, corpus: Corpora = "", level: Level = -1, max_tokens: Budget6000 = 6000,
+    response_format: Format = "concise", cursor: Cursor = "", filters: Filters = [],  # noqa: B006
+    history: History = [], explain: Explain = False, answer: Answer = False,  # noqa: B006
+    response_type: ResponseType = "", instructions: Instructions = "", general_knowledge: GeneralKnowledge = False,
 ) -> Annotated[CallToolResult, SearchResult]:
     """Answer a question about the whole corpus (main themes, overview, trends): points from the community reports
     that matter most, with citations."""
-    wanted = clamp("level", level, -1, 30)
+    wanted = clamp("level", level, -1, 99)
     inner, whole = budgets(max_tokens, 6000)
     pieces: list[str] = []
+    given: dict[str, Any] = {
+        "level": wanted, "max_tokens": inner, "response_format": response_format, "cursor": cursor,
+        "filters": filters, "history": history, "explain": explain, "answer": answer,
+    }  # fmt: skip
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.global_ import global_search as search
 
         return search(
-            snapshot, query, level=wanted, max_tokens=inner, response_format=response_format, cursor=cursor,
-            asker=_asker(ctx, corpus, answer), answer=answer, response_type=response_type, instructions=instructions,
-            general_knowledge=general_knowledge, on_text=pieces.append, seconds=ANSWER_SECONDS,
+            snapshot, query, **given, asker=_asker(ctx, corpus, answer), response_type=response_type,
+            instructions=instructions, general_knowledge=general_knowledge, on_text=pieces.append,
+            seconds=ANSWER_SECONDS,
         )
 
+    def many(parts: Parts) -> Result:
+        from graphrag_mcp.query.several import global_search as search
+
+        return search(parts, query, **given)
+
     late = too_long(SearchResult, "global_search", "local_search(query=...)")
-    call = read(ctx, "global_search", corpus, work, late, whole)
+    call = searched(ctx, "global_search", corpus, work, many, late, whole)
     return await (told(ctx, pieces, call) if answer else call)
 
 
 async def search_text(
-    query: Query, ctx: Ctx, corpus: Corpus = "", max_tokens: Budget4000 = 4000, cursor: Cursor = "",
+    query: Query, ctx: Ctx, corpus: Corpora = "", max_tokens: Budget4000 = 4000, cursor: Cursor = "",
+    filters: Filters = [],  # noqa: B006
 ) -> Annotated[CallToolResult, SearchResult]:
     """Find exact words, names, numbers, identifiers or "quoted strings" in the original texts. Use it to verify, or
     when local_search misses a literal."""
@@ -105,21 +132,58 @@ async def search_text(
     inner, whole = budgets(max_tokens, 4000)
 
     def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.lookup import search_text as search
+        from graphrag_mcp.query.words import search_text as search
 
-        return search(snapshot, query, max_tokens=inner, cursor=cursor)
+        return search(snapshot, query, max_tokens=inner, cursor=cursor, filters=filters)
+
+    def many(parts: Parts) -> Result:
+        from graphrag_mcp.query.several import search_text as search
+
+        return search(parts, query, max_tokens=inner, cursor=cursor, filters=filters)
 
     late = too_long(SearchResult, "search_text", "local_search(query=...)")
-    return await read(ctx, "search_text", corpus, work, late, whole)
+    return await searched(ctx, "search_text", corpus, work, many, late, whole)
+
+
+# ---- which corpora ----------------------------------------------------------------------------------
+
+
+async def searched(
+    ctx: Ctx, tool: str, corpus: str, one: Callable[[Snapshot], Result], many: Callable[[Parts], Result],
+    late: Result, budget: int,
+) -> CallToolResult:  # fmt: skip
+    """The call on the one corpus that is meant, or on all that are named."""
+    if not several_named(corpus):
+        return await read(ctx, tool, corpus, one, late, budget)
+    return await serve(ctx, tool, lambda app: many(parts_of(app, corpus)), late, budget)
+
+
+def several_named(corpus: str) -> bool:
+    return corpus.strip() in ("*", "all") or any(mark in corpus for mark in ",，、;")
+
+
+def parts_of(app: App, corpus: str) -> Parts:
+    """The corpora that are named, each as its newest generation."""
+    from graphrag_mcp.query.several import wanted
+
+    named = [app.corpus_for_reading(name) for name in wanted(corpus, app.corpora())]
+    named = named or [app.corpus_for_reading("" if corpus.strip() in ("*", "all") else corpus.strip(" ,，、;"))]
+    return [(name, app.snapshot(name)) for name in named]
 
 
 # ---- a model's answer -------------------------------------------------------------------------------
 
 
 def _asker(ctx: Ctx, corpus: str, wanted: bool) -> Asker | None:
-    """The one door to models, only where an answer is wanted."""
+    """The one door to models, only where an answer is wanted or the question can be embedded."""
     app = ctx.request_context.lifespan_context.app
-    return app.asker(app.corpus_for_reading(corpus)) if wanted else None
+    return app.asker(app.corpus_for_reading(corpus)) if wanted or app.settings.embedding_model else None
+
+
+def _askers(ctx: Ctx, parts: Parts) -> dict[str, Asker]:
+    """Who embeds the question, by corpus."""
+    app = ctx.request_context.lifespan_context.app
+    return {name: app.asker(name) for name, _ in parts} if app.settings.embedding_model else {}
 
 
 async def told(ctx: Ctx, pieces: list[str], call: Awaitable[CallToolResult]) -> CallToolResult:

@@ -104,7 +104,8 @@ class Updates:
             return False
         if len(self.wishes) >= MOST:
             return False
-        self.wishes.append(Wish(uri, stamp, stamp(), session, connection))
+        self.wishes.append(wish := Wish(uri, stamp, None, session, connection))
+        wish.seen = _now(wish)
         if self.some is not None:
             self.some.set()
         return True
@@ -136,7 +137,7 @@ class Updates:
 
     async def _look(self) -> None:
         wishes = list(self.wishes)
-        stamps = await anyio.to_thread.run_sync(lambda: [wish.stamp() for wish in wishes], abandon_on_cancel=True)
+        stamps = await anyio.to_thread.run_sync(lambda: [_now(wish) for wish in wishes], abandon_on_cancel=True)
         published = set()
         for wish, stamp in zip(wishes, stamps, strict=True):
             if stamp == wish.seen:
@@ -173,6 +174,13 @@ def stamp_of(app: App, uri: str) -> Stamp:
         return lambda: None
     manifest = app.folder(first) / "manifest.json"
     return lambda: _file(manifest)
+
+
+def _now(wish: Wish) -> object:
+    try:
+        return wish.stamp()
+    except OSError:  # a folder that cannot be listed just now
+        return wish.seen
 
 
 def _file(path: Path) -> tuple[int, int, int]:

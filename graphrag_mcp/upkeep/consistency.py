@@ -1,7 +1,7 @@
 """What the rows of one generation promise each other.
 
 Takes a snapshot whose tables can be read; gives (kind, table, what) for every promise that is broken: ids that lead
-nowhere, spans that do not give the text, counts that do not recount, communities without report, rows without vector.
+nowhere, spans that do not give the text, counts that do not recount, communities without report, vectors without row.
 Repairs nothing and knows no file. Texts are read a batch of documents at a time.
 """
 
@@ -25,7 +25,6 @@ from graphrag_mcp.types import Document, content_id
 Row = dict[str, Any]
 Broken = tuple[str, str, str]
 TEXTS = 200  # documents whose texts are in memory at once
-MISSING = "unembedded"  # the kind of a row without vector: no fault of the store, a model has still to make it
 PROBES = 20  # rows of a table that are looked up through its indexes
 ALIASES = {"documents": "d", "text_units": "t", "entities": "e", "relationships": "r", "communities": "c"}
 NUMBERED = {**ALIASES, "claims": "k"}
@@ -268,8 +267,8 @@ def _pending(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
 
 
 def _vectors(snapshot: Snapshot) -> Iterator[Broken]:
-    """At most one vector a row, none of a row that is gone, all of one length; one each where a model makes them."""
-    complete = snapshot.manifest.parameters.get("embedding") and not snapshot.manifest.stale
+    """At most one vector a row, none of a row that is gone, all of one length. A row may be without: a model was not
+    there when it was written, and the next indexing with one makes it."""
     lengths: Counter[int] = Counter()
     for table, vectors in VECTORS.items():
         there, rows = _ids(snapshot, table), Counter[str]()
@@ -279,8 +278,6 @@ def _vectors(snapshot: Snapshot) -> Iterator[Broken]:
         yield from (("vector", vectors, f"{id} has {count} vectors") for id, count in sorted(rows.items()) if count > 1)
         lost = sorted(rows.keys() - there)
         yield from (("dangling", vectors, f"a vector of {id}, which is not there") for id in lost)
-        if complete:
-            yield from ((MISSING, vectors, f"{id} has no vector") for id in sorted(there - rows.keys()))
     if len(lengths) > 1:
         yield "vector", "vectors", f"vectors of the lengths {', '.join(map(str, sorted(lengths)))}"
 

@@ -25,7 +25,7 @@ from graphrag_mcp.store.checks import check_values
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.upkeep.consistency import MISSING, inconsistencies
+from graphrag_mcp.upkeep.consistency import inconsistencies
 
 LOCK_SECONDS = 30.0
 SHOWN = 10  # findings of one kind and place; the rest is counted
@@ -34,8 +34,8 @@ RESTORE = "Restore the file from a backup, or index the folders anew into a new 
 REMOVE = "Run graphrag-mcp doctor --repair: it is removed"
 FORGET = "Run graphrag-mcp doctor --repair: the older generations that need it are forgotten"
 SALVAGE = "Run graphrag-mcp doctor --repair while no server runs: what can be read of the book is kept"
-EMBED = "Index again while the embedding model answers: only rows without a vector are embedded"
-# Communities depend on those before them: where these are sound, what is derived again begins with them.
+# Communities depend on those before them: where these are sound (rows of two of the tables have check values, and the
+# third is compared with them), what is derived again begins with them.
 HISTORY = ("communities", "memberships", "reports")
 
 
@@ -93,8 +93,7 @@ def _examined(folder: Path) -> list[Finding]:
     found += broken
     if not any(finding.kind == "table" for finding in broken):
         try:
-            for kind, where, what in inconsistencies(snapshot):
-                found.append(Finding(kind, where, what, EMBED if kind == MISSING else DERIVE))
+            found += [Finding(kind, where, what, DERIVE) for kind, where, what in inconsistencies(snapshot)]
         except GraphRAGError as error:  # rows can be read, an index cannot
             found.append(Finding("table", "indexes", error.what, DERIVE))
     return _shortened(found)
@@ -221,9 +220,9 @@ def _forget_tables(folder: Path, damaged: Set[str]) -> None:
     """
     manifest = manifests.read(folder)
     assert manifest is not None
-    kept = {name: manifest.tables[name] for name in HISTORY if name in manifest.tables}
-    if any(where.startswith((*HISTORY, "indexes", "files")) for where in damaged):
-        kept = {}
+    unsound = {where.split(".")[0] for where in damaged}
+    history = [name for name in HISTORY if name not in unsound and "indexes" not in unsound]
+    kept = {name: manifest.tables[name] for name in history if name in manifest.tables}
     # Deriving replaces each document of the log, so these count as there; all other counters start again.
     counters = {"documents": truth.live_documents(folder, manifest).num_rows}
     counters |= {name: manifest.counters[name] for name in kept if name in manifest.counters}

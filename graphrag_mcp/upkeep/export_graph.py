@@ -7,6 +7,7 @@ description, keywords). Node and edge ids are the short ones (e12, r7). Row by r
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -43,7 +44,8 @@ def graphml(snapshot: Snapshot, path: Path) -> dict[str, int]:
     except OSError as error:
         raise BadInput(f"{path} cannot be written ({error.strerror})", "Name another file") from error
     finally:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
     return counts
 
 

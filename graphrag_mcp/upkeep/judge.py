@@ -119,7 +119,7 @@ def read_verdicts(text: str) -> dict[str, int]:
 
 def _winner(value: Any, name: str) -> int:
     value = value.get("winner", value.get("better")) if isinstance(value, Mapping) else value
-    said = str(value).strip().casefold()
+    said = "" if value is None else str(value).strip().casefold()
     if said in ("0", "tie", "neither", "none", "equal", "draw", "0.0"):
         return 0
     match = re.fullmatch(r"(?:answer)?[\s_#]*([12])(?:\.0)?", said)

@@ -162,7 +162,8 @@ def _profile(asker: Asker, prompt: str, given: Profile, wanted: Sequence[str], d
         answer.value, domain=given.domain or answer.value.domain, language=given.language or answer.value.language
     )
     if not answer.by:
-        degraded.append(f"profile: {answer.reason or 'no answer'}; every default stays")
+        why = (answer.reason or "no answer").rstrip(". ")
+        degraded.append(f"profile: {why}; every default stays")
     else:
         missing = [name for name in wanted if not getattr(profile, name)]
         degraded += [f"{name}: the model gave none that can be used; the default stays" for name in missing]
@@ -219,7 +220,7 @@ async def _examples(
             if answer.value is not None:
                 found.append(answer.value)
             else:
-                reasons[answer.reason or "no answer"] += 1
+                reasons[(answer.reason or "no answer").rstrip(". ")] += 1
     if len(found) < needed:
         why = ", ".join(f"{count} x {reason}" for reason, count in sorted(reasons.items()))
         degraded.append(f"examples: {len(found)} of {needed} can be used ({why}); the shipped one stays")

@@ -1,0 +1,177 @@
+"""No result passes its budget, and pages show every item once: over languages, formats, searches and the wire."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from graphrag_mcp import pack
+from graphrag_mcp.app import App
+from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source, search_text
+from graphrag_mcp.server import build_server
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.text import count_tokens
+from graphrag_mcp.types import Result
+from tests.conftest import SAMPLE
+from tests.serving import Caller, connected
+
+QUESTIONS = (
+    "What did the court of inquiry conclude about Captain Renwick?", "back-run", "海槛最浅处有多少米？", "Ines Calloway",
+    "回流与海草", "¿Qué dijo el tribunal sobre Renwick?", "Зачем нужна карта Narrows?", "🌊 eelgrass 118",
+)  # fmt: skip
+ALIAS = r"[tderck]\d+(?:\.\d+)?"
+SEARCHES: dict[str, Callable[..., Result]] = {"local": local_search, "global": global_search, "text": search_text}
+
+
+@pytest.fixture(scope="module")
+def snapshot(sample_home: Path) -> Snapshot:
+    return open_snapshot(sample_home / "corpora" / "sample")
+
+
+@pytest.fixture(scope="module")
+def call(sample_home: Path) -> Iterator[Caller]:
+    with connected(build_server(App(Settings(home=sample_home, roots=(SAMPLE,))))) as caller:
+        yield caller
+
+
+def weight(result: Result) -> int:
+    """Tokens of what a host hands on, whichever channel it takes."""
+    return max(count_tokens(json.dumps(pack.wire(result), ensure_ascii=False)), count_tokens(result.text))
+
+
+def heads(text: str) -> list[str]:
+    """Ids at the heads of items: `[t1] [t2] Title`, `- [e1]`, `e1|`, one a point (which has no id) by its line."""
+    found: list[str] = []
+    for line in text.splitlines():
+        if match := re.match(rf"(?:\[{ALIAS}\] )+", line):
+            found += re.findall(ALIAS, match.group())
+        elif match := re.match(rf"- \[({ALIAS})\] |({ALIAS})\|", line):
+            found.append(match[1] or match[2])
+        elif line.startswith("- ") and line.endswith(")"):
+            found.append(line)
+    return found
+
+
+# ---- budgets ---------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(sorted(SEARCHES)), st.sampled_from(QUESTIONS), st.integers(200, 20_000), st.booleans(), st.booleans()
+)
+def test_no_search_passes_its_budget(
+    snapshot: Snapshot, name: str, question: str, budget: int, detailed: bool, explain: bool
+) -> None:
+    more: dict[str, Any] = {}
+    if name != "text":
+        history = ["Who was Tobias Fenn?", "灯塔在哪里？"] if explain else []
+        more = {"response_format": "detailed" if detailed else "concise", "explain": explain, "history": history}
+    result = SEARCHES[name](snapshot, question, max_tokens=budget, **more)
+    assert weight(result) <= budget and result.tokens <= budget
+    assert pack.outgoing(result) <= budget  # with the lines that a tool puts under the text
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(["entity", "report", "source"]), st.integers(200, 20_000), st.booleans())
+def test_no_look_up_passes_its_budget(snapshot: Snapshot, name: str, budget: int, detailed: bool) -> None:
+    form = "detailed" if detailed else "concise"
+    result: Result
+    if name == "entity":
+        result = get_entity(snapshot, "Corrie Head", max_tokens=budget, response_format=form)
+    elif name == "report":
+        result = get_community_report(snapshot, "c1", max_tokens=budget, response_format=form)
+    else:
+        result = get_source(snapshot, ["d1", "d2", "t9"], max_tokens=budget)
+    assert weight(result) <= budget and result.tokens <= budget
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(SEARCHES)), st.sampled_from(QUESTIONS[:5]), st.integers(700, 6_000), st.booleans())
+def test_pages_show_every_item_once(
+    snapshot: Snapshot, name: str, question: str, budget: int, detailed: bool
+) -> None:
+    more = {} if name == "text" else {"response_format": "detailed" if detailed else "concise"}
+    whole = SEARCHES[name](snapshot, question, max_tokens=20_000, **more)
+    shown, cursor = [], ""
+    for _ in range(200):
+        page = SEARCHES[name](snapshot, question, max_tokens=budget, cursor=cursor, **more)
+        shown += heads(page.text)
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    assert not cursor and len(shown) == len(set(shown))
+    assert set(heads(whole.text)) <= set(shown)
+    assert whole.next_cursor or set(shown) == set(heads(whole.text))
+
+
+# ---- little room -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [200, 230, 260, 300])
+@pytest.mark.parametrize("question", QUESTIONS[:5])
+def test_with_little_room_there_is_text_a_citation_and_a_way_on_in_both_channels(
+    call: Caller, question: str, budget: int
+) -> None:
+    result = call.good("local_search", query=question, max_tokens=budget)
+    assert count_tokens(json.dumps(result, ensure_ascii=False)) <= budget
+    assert result["citations"] and f"[{result['citations'][0]['id']}]" in result["text"]
+    body = re.sub(r"^(?:##|\[|More:|Next:).*$", "", result["text"], flags=re.MULTILINE)
+    assert len(body.split()) >= 3 or len(body.strip()) >= 8
+    assert result["next_cursor"] and result["next_cursor"] in result["text"]
+
+
+def test_an_item_that_was_cut_is_had_whole_by_the_next_call(call: Caller) -> None:
+    cut = call.good("local_search", query=QUESTIONS[0], max_tokens=260)
+    assert " …" in cut["text"] and cut["truncated"] and cut["next_call"].startswith('get_source(ids=["t')
+    (cited,) = cut["citations"]
+    (whole,) = call.good("get_source", ids=re.findall(r'"(t[\d.]+)"', cut["next_call"]))["sources"]
+    assert whole["id"] == cited["id"] and whole["char_end"] > cited["char_end"] > cited["char_start"] == whole["char_start"]
+
+
+def test_a_source_that_does_not_fit_is_continued_with_a_call_that_gets_further(call: Caller) -> None:
+    cut = call.good("get_source", ids=["t1", "t2"], max_tokens=250)
+    assert cut["truncated"] and "max_tokens=4000" in cut["next_call"] and "t2" in cut["next_call"]
+    ids = re.findall(r'"(t[\d.]+)"', cut["next_call"])
+    whole = call.good("get_source", ids=ids, max_tokens=4000)
+    assert ids[0] == cut["sources"][0]["id"] and whole["sources"][0]["char_end"] > cut["sources"][0]["char_end"]
+
+
+# ---- what a citation costs -------------------------------------------------------------------------
+
+
+def test_a_citation_keeps_its_fields_and_costs_little(call: Caller) -> None:
+    result = call.good("local_search", query=QUESTIONS[0], max_tokens=2000)
+    assert len(result["citations"]) >= 3
+    for cited in result["citations"]:
+        assert set(cited) == {"id", "title", "uri", "document_id", "char_start", "char_end", "score"}
+        own = count_tokens(cited["title"] + cited["uri"])
+        assert count_tokens(json.dumps(cited, ensure_ascii=False)) - own <= 65
+        assert re.fullmatch(r"d\d+", cited["document_id"])
+        source = call.good("get_source", ids=[cited["document_id"]], max_tokens=20_000)["sources"]
+        assert {one["uri"] for one in source} == {cited["uri"]}
+
+
+def test_what_every_result_is_promised_to_carry_is_there_even_when_it_is_empty(call: Caller) -> None:
+    result = call.good("local_search", query="Where is the eelgrass?", max_tokens=20_000)
+    assert {"text", "tokens", "truncated", "next_cursor", "hint", "state", "mode", "corpus", "citations"} <= set(result)
+    assert not {"answer", "method", "usage", "candidates"} & set(result)
+
+
+def test_passages_that_follow_each_other_are_one_block_with_all_their_ids(snapshot: Snapshot) -> None:
+    result = local_search(snapshot, QUESTIONS[0], max_tokens=20_000)
+    blocks = [line for line in result.text.splitlines() if re.match(rf"\[{ALIAS}\] \[", line)]
+    assert blocks
+    rows = snapshot.rows("documents", "", ["n", "text"]).to_pylist()
+    texts = {f"d{row['n']}": row["text"] for row in rows}
+    for cited in result.citations:
+        assert texts[cited.document_id][cited.char_start : cited.char_end].strip() in result.text

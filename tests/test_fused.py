@@ -1,0 +1,92 @@
+"""The last step of fused retrieval: a reranker's opinion over the best passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query import fused
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+
+COUNT = 70
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """Seventy notes about kettles, of which higher numbers mention them less."""
+    home = tmp_path_factory.mktemp("home")
+    texts = tuple(
+        InlineText("kettle " * (COUNT - at) + f"and shelf{at} " + "dust " * at, f"note{at:02}", f"Note {at:02}")
+        for at in range(COUNT)
+    )
+    index_documents(home / "c", IndexRequest(texts=texts), Settings(home=home))
+    return open_snapshot(home / "c")
+
+
+def uris(snapshot: Snapshot, found: fused.Retrieved) -> list[str]:
+    return snapshot.by_key("passages", [one.id for one in found.passages], "id", ["uri"])["uri"].to_pylist()
+
+
+def test_the_reranker_reads_the_question_and_the_best_passages_with_their_titles(snapshot: Snapshot) -> None:
+    read: list[tuple[str, int, str]] = []
+
+    def rerank(query: str, texts: Sequence[str]) -> list[float]:
+        read.append((query, len(texts), texts[0]))
+        return [0.0] * len(texts)
+
+    fused.retrieve(snapshot, "kettle", rerank=rerank)
+    assert len(read) == 1 and read[0][:2] == ("kettle", fused.RERANKED) and read[0][2].startswith("Note ")
+
+
+def test_what_it_likes_rises_and_what_it_did_not_read_stays_behind(snapshot: Snapshot) -> None:
+    before = fused.retrieve(snapshot, "kettle")
+    wanted = before.passages[fused.RERANKED - 1]
+    place = uris(snapshot, before)[fused.RERANKED - 1].removeprefix("text:note")
+
+    def rerank(query: str, texts: Sequence[str]) -> list[float]:
+        return [float(text.startswith(f"Note {place}")) for text in texts]
+
+    after = fused.retrieve(snapshot, "kettle", rerank=rerank)
+    assert after.passages[0].id == wanted.id and after.passages[0].why["rerank"] > 0
+    assert after.passages[0].raw == wanted.raw and {one.id for one in after.passages} == {
+        one.id for one in before.passages
+    }
+    assert [one.id for one in after.passages[1:]] == [one.id for one in before.passages if one.id != wanted.id]
+
+
+@pytest.mark.parametrize("said", [None, [1.0], []])
+def test_a_reranker_that_fails_changes_nothing(snapshot: Snapshot, said: list[float] | None) -> None:
+    assert (
+        fused.retrieve(snapshot, "kettle", rerank=lambda query, texts: said).passages
+        == fused.retrieve(snapshot, "kettle").passages
+    )
+
+
+def test_equal_opinions_change_no_order(snapshot: Snapshot) -> None:
+    plain = [one.id for one in fused.retrieve(snapshot, "kettle").passages]
+    same = fused.retrieve(snapshot, "kettle", rerank=lambda query, texts: [3.0] * len(texts))
+    assert [one.id for one in same.passages] == plain
+
+
+def test_a_name_with_another_ending_still_names_its_entity(tmp_path: Path) -> None:
+    texts = (
+        "Северстрой — строительная компания из Мурманска. Северстрой строит маяки для портов.",
+        "Её директор Анна Белова родилась в Белогорске. Анна Белова любит море, и Северстрой тоже.",
+    )
+    given = tuple(InlineText(text, str(at), "") for at, text in enumerate(texts))
+    index_documents(tmp_path / "c", IndexRequest(texts=given), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    found = fused.retrieve(snapshot, "Кто директор Северстроя?")
+    assert [mention.form for mention in found.names if mention.strong] == ["Северстроя"]
+    first = fused.entities(snapshot, found)[0]
+    assert found.rows[first.id]["title"] == "Северстрой" and first.why["name"] == 0.7
+
+
+def test_han_names_with_the_same_beginning_stay_apart() -> None:
+    like = fused._inflections(["中国人民银行", "северстроя", "анны беловой"])
+    assert like("северстрой") and like("анна белова") is False and not like("中国人民大学")

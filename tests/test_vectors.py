@@ -1,0 +1,170 @@
+"""Vectors in the store and in retrieval: nearest rows, the same whatever the history, trusted as far as words agree."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from graphrag_mcp.ask import Asker
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.models.scripted import ScriptedEmbedder
+from graphrag_mcp.query import fused
+from graphrag_mcp.query.ranking import Passage
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store import tables, vectors
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+
+NOTES = {
+    "Boats": "The harbour keeps nine boats. Each boat is painted in spring by its owner.",
+    "Bread": "The bakery in Port Kell sells rye bread and salt cakes before sunrise.",
+    "Bells": "The chapel bell was cast in 1904 and cracked in the great frost.",
+    "Birds": "Terns nest on the northern cliffs; wardens count the nests in June.",
+    "Roads": "The coast road was washed away twice and is closed in winter.",
+    "Wells": "Water is drawn from three wells, of which one is brackish.",
+}  # fmt: skip
+
+
+def vector(values: list[float]) -> bytes:
+    return np.asarray(values, "<f4").tobytes()
+
+
+def table(rows: dict[str, list[float]]) -> pa.Table:
+    flat = pa.array([x for values in rows.values() for x in values], pa.float32())
+    width = len(next(iter(rows.values())))
+    listed = pa.FixedSizeListArray.from_arrays(flat, width)
+    return pa.table({"id": list(rows), "sha": [""] * len(rows), "vector": listed})
+
+
+def stored(folder: Path, *steps: tables.Change) -> Snapshot:
+    """A generation whose passages have these vectors."""
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest = manifests.Manifest("c")
+    for change in steps:
+        versions = tables.apply(folder, manifest, {"passages_vectors": change})
+        manifest = manifests.replace(manifest, tables=versions, generation=manifest.generation + 1)
+        manifests.commit(folder, manifest)
+    return open_snapshot(folder)
+
+
+SPREAD = {"a": [1.0, 0.0], "b": [0.8, 0.6], "c": [0.0, 1.0], "d": [-1.0, 0.0], "e": [1.6, 1.2]}
+
+
+def test_the_nearest_come_first_and_length_does_not_count(tmp_path: Path) -> None:
+    snapshot = stored(tmp_path / "c", tables.Change([], table(SPREAD)))
+    found = vectors.nearest(snapshot, "passages", vector([2.0, 0.0]), 4)
+    assert found == [("a", 1.0), ("b", 0.8), ("e", 0.8), ("c", 0.0)]
+
+
+def test_of_equally_near_rows_the_first_ids_are_kept_whatever_came_first(tmp_path: Path) -> None:
+    ids = [f"p{number:02}" for number in range(12)]
+    forward = stored(tmp_path / "f", tables.Change([], table({id: [1.0, 0.0] for id in ids})))
+    back = [tables.Change([], table({id: [1.0, 0.0]})) for id in ids[::-1]]
+    backward = stored(tmp_path / "b", *back)
+    wanted = [(id, 1.0) for id in ids[:5]]
+    assert vectors.nearest(forward, "passages", vector([1.0, 0.0]), 5) == wanted
+    assert vectors.nearest(backward, "passages", vector([1.0, 0.0]), 5) == wanted
+
+
+def test_rows_that_are_asked_for_are_compared_too(tmp_path: Path) -> None:
+    snapshot = stored(tmp_path / "c", tables.Change([], table(SPREAD)))
+    assert vectors.similarities(snapshot, "passages", vector([1.0, 0.0]), 1, ["d", "gone"]) == {"a": 1.0, "d": -1.0}
+
+
+def test_large_tables_are_searched_by_the_store_with_the_same_result(tmp_path: Path) -> None:
+    snapshot = stored(tmp_path / "c", tables.Change([], table(SPREAD)))
+    small = vectors.similarities(snapshot, "passages", vector([1.0, 0.1]), 2, ["d"])
+    large = vectors.similarities(snapshot, "passages", vector([1.0, 0.1]), 2, ["d"], flat=1)
+    assert large == pytest.approx(small, abs=1e-4)
+    assert vectors.similarities(snapshot, "passages", vector([1.0, 0.1, 0.0]), 2, ["d"], flat=1) == {}
+
+
+def test_vectors_of_another_length_or_of_nothing_find_nothing(tmp_path: Path) -> None:
+    snapshot = stored(tmp_path / "c", tables.Change([], table(SPREAD)))
+    assert vectors.nearest(snapshot, "passages", vector([1.0, 0.0, 0.0]), 3) == []
+    assert vectors.nearest(snapshot, "passages", vector([0.0, 0.0]), 3) == []
+    assert vectors.nearest(snapshot, "entities", vector([1.0, 0.0]), 3) == []
+
+
+# ---- in retrieval -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> tuple[Snapshot, ScriptedEmbedder]:
+    """An index whose vectors come from an embedder that knows words alone."""
+    embedder = ScriptedEmbedder()
+    asker = Asker(None, None, embedder)
+    texts = tuple(InlineText(text, name, name) for name, text in NOTES.items())
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path), asker=asker)
+    return open_snapshot(tmp_path / "c"), embedder
+
+
+def embedded(embedder: ScriptedEmbedder, text: str) -> bytes:
+    return asyncio.run(embedder.embed([text])).vectors[0]
+
+
+def titles(snapshot: Snapshot, found: fused.Retrieved) -> list[str]:
+    ids = [one.id for one in found.passages]
+    return snapshot.by_key("passages", ids, "id", ["title"])["title"].to_pylist()
+
+
+def test_a_passage_without_any_word_of_the_question_is_found_by_its_vector(
+    notes: tuple[Snapshot, ScriptedEmbedder],
+) -> None:
+    snapshot, embedder = notes
+    near = embedded(embedder, f"Birds\n{NOTES['Birds']}")
+    assert not fused.retrieve(snapshot, "gulls offspring").passages
+    found = fused.retrieve(snapshot, "gulls offspring", vector=near)
+    assert titles(snapshot, found)[0] == "Birds" and found.passages[0].why["vector"] > 0
+    assert found.passages[0].raw == 0.0 and found.considered["near"] == len(NOTES)
+
+
+def test_words_and_meaning_share_the_score(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
+    snapshot, embedder = notes
+    plain = fused.retrieve(snapshot, "bread of the bakery")
+    both = fused.retrieve(snapshot, "bread of the bakery", vector=embedded(embedder, "bread of the bakery"))
+    assert titles(snapshot, plain)[0] == titles(snapshot, both)[0] == "Bread"
+    assert both.passages[0].raw == plain.passages[0].raw > 0
+    assert both.passages[0].why["text"] < plain.passages[0].why["text"] and both.passages[0].why["vector"] > 0
+
+
+def test_a_question_without_a_vector_is_ranked_as_ever(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
+    snapshot, _ = notes
+    assert fused.retrieve(snapshot, "terns nest", vector=b"").passages == fused.retrieve(snapshot, "terns nest").passages
+    other = fused.retrieve(snapshot, "terns nest", vector=vector([1.0, 2.0, 3.0]))
+    assert [one.score for one in other.passages] == [one.score for one in fused.retrieve(snapshot, "terns nest").passages]
+
+
+def candidates(count: int) -> dict[str, Passage]:
+    """Passages p00 .. of which the first five hold the question's words."""
+    ids = [f"p{number:02}" for number in range(count)]
+    return {id: Passage(id, 5.0 - at if at < 5 else 0.1, "", id, [], "") for at, id in enumerate(ids)}
+
+
+def test_vectors_count_as_far_as_they_bear_out_the_words() -> None:
+    some = candidates(40)
+    agreeing = {id: 0.9 if one.raw >= 1 else 0.1 + at / 1000 for at, (id, one) in enumerate(some.items())}
+    blind = {id: (at * 17 % 40) / 40 for at, id in enumerate(some)}
+    contrary = {id: -value for id, value in agreeing.items()}
+    assert fused.agreement(some, agreeing) == 1.0 and fused.agreement(some, contrary) == 0.0
+    assert 0.0 <= fused.agreement(some, blind) < 0.5
+
+
+def test_where_words_say_nothing_meaning_is_taken_as_it_is() -> None:
+    wordless = {id: Passage(id, 0.0, "", id, [], "") for id in ("p1", "p2")}
+    assert fused.agreement(wordless, {"p1": 0.3, "p2": 0.1}) == 1.0
+
+
+def test_entities_and_relationships_near_the_question_are_proposed(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
+    snapshot, embedder = notes
+    row = snapshot.rows("entities", "", ["id", "title", "description"]).to_pylist()[0]
+    near = embedded(embedder, f"{row['title']}: {row['description']}")
+    found = fused.retrieve(snapshot, "zebra crossing", vector=near)
+    listed = {one.id: one for one in fused.entities(snapshot, found)}
+    assert listed[row["id"]].why["vector"] > 0 and found.rows[row["id"]]["title"] == row["title"]
+    assert not fused.relationships(snapshot, fused.retrieve(snapshot, "terns"))
