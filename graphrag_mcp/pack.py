@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from graphrag_mcp.pack_ids import (
+    CHARACTERS,
     PER_GROUP,
     adjoin,
     columns,
@@ -23,19 +24,23 @@ from graphrag_mcp.pack_ids import (
     read_cursor,
     referenced_ids,
     render_references,
+    shorten,
     write_cursor,
 )
 from graphrag_mcp.text import count_tokens, sentences
 from graphrag_mcp.types import Citation, Result, SearchResult
 
 LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
-CHARACTERS = 48_000  # some hosts cut at 25,000 tokens: this many characters stay below in any script
+TITLES = (0, 40, 12, 5, None)  # characters that a cut item's head may keep, where all of it (0) leaves no room for text
 LEAST_TEXT = 8  # tokens of text below which a citation is not worth its place
+ROOM_FOR_CALL = 190  # tokens for items from which a cut one comes with the call that gives it whole
 SPARE = 40  # tokens left over from which another filling is tried
 SMALL = 400  # tokens of a result below which accounts (coverage) go before words
 
-__all__ = ["PER_GROUP", "columns", "one_line", "passage_alias", "read_cursor", "referenced_ids", "render_references",
-           "write_cursor"]  # fmt: skip
+__all__ = [
+    "CHARACTERS", "PER_GROUP", "columns", "one_line", "passage_alias", "read_cursor", "referenced_ids",
+    "render_references", "shorten", "write_cursor",
+]  # fmt: skip
 
 ResultType = TypeVar("ResultType", bound=Result)
 
@@ -138,12 +143,14 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
     for shares in (True, False):
         for section in order:
             room = min(left, int(section.share * budget)) if shares else left * section.greedy
+            letters = min(characters, int(section.share * (CHARACTERS - 6_000))) if shares else characters
             for item in section.items[len(taken[section.name]) :]:
                 price, size = cost(item) - saved(item, taken[section.name]), int(len(item.text) * 1.05) + 400
-                if price > room or size > characters:
+                if price > room or size > letters:
                     break
                 taken[section.name].append(item)
-                room, left, characters = room - price, left - price, characters - size
+                room, left = room - price, left - price
+                letters, characters = letters - size, characters - size
             if not shares and section.items and not any(taken.values()):
                 taken[section.name].append(shorten_item(section.items[0], left, characters))
                 left, cut = 0, True
@@ -164,7 +171,7 @@ def compose(
     if budget < SMALL:
         lighten(result)
     result.next_cursor = cursor(tuple(section.offset for section in sections))  # as long as the real one will be
-    room = budget - outgoing(result) - 4 * sum(bool(section.items) for section in sections) - 2
+    room = budget - outgoing(result) - 4  # for one heading; the loop sees to the rest
 
     def show(page: Page) -> bool:
         """Put the page into the result; does that fit?"""
@@ -176,7 +183,7 @@ def compose(
             setattr(result, target, [dict(item.data) for item in page.taken.get(name, []) if item.data is not None])
         result.next_cursor = cursor(page.offsets) if page.more else ""
         result.truncated, result.next_call, result.tokens = page.more or page.cut, call, budget
-        if page.cut and shown[0].id.startswith("t"):
+        if page.cut and shown[0].id.rpartition("/")[2].startswith("t") and (room > ROOM_FOR_CALL):
             result.next_call = f'get_source(ids=["{shown[0].id}"])'  # the next page begins after what was cut
         result.tokens = min(size(result)[0], budget)
         return outgoing(result) <= budget and size(result)[1] <= CHARACTERS
@@ -184,6 +191,8 @@ def compose(
     fitting: Page | None = None
     for _ in range(8):
         page = fill(sections, room, first)
+        if page.cut and room > ROOM_FOR_CALL:
+            page = fill(sections, room - 50, first)
         if page.offsets == (fitting.offsets if fitting else None):
             break
         if show(page):
@@ -195,7 +204,7 @@ def compose(
         elif fitting is not None:
             break
         else:
-            room -= max(outgoing(result) - budget, 6)
+            room -= max(outgoing(result) - budget, 3)
     if fitting is not None:
         show(fitting)
         return result
@@ -211,11 +220,15 @@ def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
     if not body:
         head, body = "", item.text
     item = replace(item, tokens=0, span=(0, 0))
-    fixed = cost(replace(item, text=head or " ")) + 6
-    if budget - fixed < LEAST_TEXT:
-        item = replace(item, citation=None, also=())
-        head = one_line(head, 60)
-        fixed = cost(replace(item, text=head or " ")) + 6
+    for title in TITLES:  # first the whole head and title, then less of them, then no citation
+        if title is None:
+            item, head = replace(item, citation=None, also=()), one_line(head, 60)
+        elif title:
+            cited = item.citation and item.citation.model_copy(update={"title": one_line(item.citation.title, title)})
+            item, head = replace(item, citation=cited), one_line(head, len(item.id) + 3 + title)
+        fixed = cost(replace(item, text=head or " "))
+        if budget - fixed >= LEAST_TEXT:
+            break
     kept = shorten(body, max(budget - fixed, 4), max(characters - 1_000, 400))
     citation = item.citation
     if citation is not None:
@@ -230,35 +243,6 @@ def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
     if data and "char_end" in data:
         data["char_end"] = data["char_start"] + len(kept)
     return replace(item, text=f"{head}\n{kept} …" if head else f"{kept} …", citation=citation, data=data)
-
-
-def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:
-    """The longest run of whole sentences from the start within the budget; at least a few words of the first.
-
-    Tokens are counted on the JSON form, because that is where the text will have to fit.
-    """
-    text = text[: min(characters, budget * 12 + 200)]
-    ends = [end for _, end in sentences(text)] or [len(text)]
-    if _json_tokens(text) <= budget and len(text) < characters:
-        return text.rstrip()
-    low, high = 0, len(ends)  # the largest count of sentences that fits, by bisection
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _json_tokens(text[: ends[middle - 1]]) <= budget:
-            low = middle
-        else:
-            high = middle - 1
-    if low:
-        return text[: ends[low - 1]].rstrip()
-    end = min(ends[0], budget * 4)
-    while end > 8 and _json_tokens(text[:end]) > budget:
-        end = end * 3 // 4
-    space = text.rfind(" ", end // 2, end)
-    return text[: space if space > 0 else end].rstrip()
-
-
-def _json_tokens(text: str) -> int:
-    return count_tokens(json.dumps(text, ensure_ascii=False))
 
 
 def markdown(sections: Sequence[Section], page: Page) -> str:

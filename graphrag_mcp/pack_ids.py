@@ -6,15 +6,18 @@ used; knows no budget and no table.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp.text import count_tokens, sentences
 from graphrag_mcp.types import content_id
 
 if TYPE_CHECKING:
     from graphrag_mcp.pack import Item
 
+CHARACTERS = 48_000  # some hosts cut at 25,000 tokens: this many characters stay below in any script
 PER_GROUP = 5  # references of one kind in one bracket, then "+more"
 
 _REFERENCES = re.compile(r"\[Data: ([^\[\]\n]{1,4000})\]")
@@ -37,6 +40,35 @@ def columns(*values: object) -> str:
     """One row of a block with columns: `|` between values, escaped inside them, no line breaks."""
     flat = (re.sub(r"\s+", " ", str(value)).strip() for value in values)
     return "|".join(value.replace("\\", "\\\\").replace("|", "\\|") for value in flat)
+
+
+def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:
+    """The longest run of whole sentences from the start within the budget; at least a few words of the first.
+
+    Tokens are counted on the JSON form, because that is where the text will have to fit.
+    """
+    text = text[: min(characters, budget * 12 + 200)]
+    ends = [end for _, end in sentences(text)] or [len(text)]
+    if _json_tokens(text) <= budget and len(text) < characters:
+        return text.rstrip()
+    low, high = 0, len(ends)  # the largest count of sentences that fits, by bisection
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _json_tokens(text[: ends[middle - 1]]) <= budget:
+            low = middle
+        else:
+            high = middle - 1
+    if low:
+        return text[: ends[low - 1]].rstrip()
+    end = min(ends[0], budget * 4)
+    while end > 8 and _json_tokens(text[:end]) > budget:
+        end = end * 3 // 4
+    space = text.rfind(" ", end // 2, end)
+    return text[: space if space > 0 else end].rstrip()
+
+
+def _json_tokens(text: str) -> int:
+    return count_tokens(json.dumps(text, ensure_ascii=False))
 
 
 def joined(items: Sequence[Item]) -> list[str]:

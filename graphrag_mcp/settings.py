@@ -27,6 +27,7 @@ ENVIRONMENT = {
     "GRAPHRAG_MCP_EMBEDDING_MODEL": "embedding_model",
     "GRAPHRAG_MCP_CONCURRENCY": "concurrency",
     "OPENAI_BASE_URL": "base_url",
+    "GRAPHRAG_MCP_TOKENS": "(the tokens of serve --http)",
 }
 
 DEFAULT_TYPES = (

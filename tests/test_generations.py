@@ -69,7 +69,7 @@ def test_many_segments_become_few_and_the_documents_stay(tmp_path: Path) -> None
 
 def test_a_large_segment_is_not_written_again_for_small_ones_and_what_is_gone_stays_gone(tmp_path: Path) -> None:
     chance = random.Random(1)
-    rows = [("put", f"kb/{at:03d}", chance.randbytes(3000).hex()) for at in range(40)]
+    rows = [("put", f"kb/{at:03d}", chance.randbytes(40_000).hex()) for at in range(40)]
     large = truth.append(tmp_path, "documents", log_of(*rows), 1)
     small = [truth.append(tmp_path, "documents", log_of(("gone", f"kb/{at % 30:03d}", "")), at + 2) for at in range(64)]
     manifest = manifests.Manifest("kb", 1, segments=[large, *small], counters={"documents": 10})
@@ -232,7 +232,7 @@ def test_a_writer_killed_while_it_compacts_or_goes_back_leaves_a_sound_index(tmp
 
 
 def test_a_disk_that_fails_at_any_call_gives_an_error_and_costs_nothing(tmp_path: Path) -> None:
-    told, _ = child("disk", tmp_path, "ENOSPC").communicate(timeout=280)
+    told, _ = child("disk", tmp_path, 40, "ENOSPC", "EIO", "EACCES").communicate(timeout=280)
     first, *wrong = told.splitlines()
     assert int(first.removeprefix("calls ")) > 20
     assert wrong == []

@@ -278,8 +278,9 @@ def tools(sample_home: Path) -> list[dict[str, Any]]:
 
 def test_the_tools_are_these(tools: list[dict[str, Any]]) -> None:
     assert sorted(tool["name"] for tool in tools) == [
-        "cancel_job", "drift_finish", "drift_search", "drift_step", "explore_graph", "get_community_report", "get_entity", "get_source",
-        "global_search", "graph_status", "index_documents", "local_search", "search_text",
+        "cancel_job", "claim_work", "drift_finish", "drift_search", "drift_step", "explore_graph",
+        "get_community_report", "get_entity", "get_source", "global_search", "graph_status", "index_documents",
+        "local_search", "search_text", "submit_work",
     ]  # fmt: skip
 
 

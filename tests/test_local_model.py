@@ -40,7 +40,7 @@ def test_a_setting_says_that_the_model_is_here() -> None:
 def test_a_folder_that_is_not_there_is_no_name_to_look_up(tmp_path: Path) -> None:
     for setting in (f"local:{tmp_path / 'nothing'}", "local:", "local:./models/x", "local:a/b/c"):
         with pytest.raises(ModelError, match="names no folder") as caught:
-            LocalEmbedder(setting)
+            run(LocalEmbedder(setting).embed(["salt"]))
         assert caught.value.final and "local:/path" in str(caught.value)
 
 
@@ -56,6 +56,7 @@ def test_prompts_come_from_the_model_itself(tmp_path: Path) -> None:
         ("intfloat/multilingual-e5-small", "query: ", "passage: "),
         ("nomic-ai/nomic-embed-text-v1.5", "search_query: ", "search_document: "),
         ("BAAI/bge-m3", "", ""),
+        ("BAAI/bge-small-en-v1.5", "Represent this sentence for searching relevant passages: ", ""),
         ("sentence-transformers/all-MiniLM-L6-v2", "", ""),
         ("owner/something25", "", ""),
     ],

@@ -23,6 +23,7 @@ from tests.serving import Caller, connected, over_stdio
 NAMES = [
     "index_documents", "local_search", "global_search", "drift_search", "get_entity", "get_community_report", "drift_step",
     "drift_finish", "search_text", "get_source", "explore_graph", "graph_status", "cancel_job",
+    "claim_work", "submit_work",
 ]  # fmt: skip
 DOCUMENTS = {
     "lighthouse.md": "# The Eddystone Lighthouse\n\nJohn Smeaton built the Eddystone Lighthouse in 1759 from dovetailed granite. "
@@ -82,7 +83,7 @@ def test_the_tools_are_these_in_this_order_each_with_true_annotations(call: Call
     tools = call.portal.call(call.client.list_tools).tools
     assert [tool.name for tool in tools] == NAMES
     writes = {tool.name for tool in tools if not tool.annotations.read_only_hint}
-    assert writes == {"index_documents", "drift_search", "drift_step", "cancel_job"}
+    assert writes == {"index_documents", "drift_search", "drift_step", "cancel_job", "claim_work", "submit_work"}
     assert [tool.name for tool in tools if tool.annotations.destructive_hint] == ["index_documents"]
     assert not any(tool.annotations.open_world_hint for tool in tools)
     assert all(tool.output_schema["properties"]["text"] for tool in tools)
@@ -122,7 +123,7 @@ def test_starting_imports_nothing_heavy() -> None:
 def test_the_server_says_in_five_lines_or_so_when_to_use_which_tool(call: Caller) -> None:
     instructions = call.client.instructions
     assert 5 <= len(instructions.splitlines()) <= 6
-    assert [name for name in NAMES if name not in instructions] == ["cancel_job"]
+    assert [name for name in NAMES if name not in instructions] == ["cancel_job", "claim_work", "submit_work"]
 
 
 # ---- both eras ---------------------------------------------------------------------------------------
@@ -170,7 +171,7 @@ def test_entity_community_and_status_hang_together(call: Caller) -> None:
     assert report["id"] == entity["communities"][0]
     status = call.good("graph_status")
     assert status["counts"]["documents"] >= 5 and sum(status["levels"].values()) == status["counts"]["communities"]
-    assert "calls no model" in status["text"] and status["jobs"][0]["status"] == "done"
+    assert "GRAPHRAG_MCP_CHAT_MODEL" in status["text"] and status["jobs"][0]["status"] == "done"
 
 
 def test_an_unknown_entity_is_answered_with_the_nearest_names(call: Caller) -> None:
@@ -238,9 +239,9 @@ def test_other_numbers_are_clamped_with_a_hint_too(call: Caller) -> None:
 
 
 def test_a_reading_tool_names_an_unknown_argument_and_answers_all_the_same(call: Caller) -> None:
-    result = call.good("local_search", query="storm", max_token_count=500, filters=["type=person"], extra=None)
+    result = call.good("local_search", query="storm", max_token_count=500, colour="red", extra=None)
     assert "no argument 'max_token_count'; did you mean 'max_tokens'?" in result["hint"]
-    assert "'filters'" in result["hint"] and "ignored" in result["hint"] and "extra" not in result["hint"]
+    assert "'colour'" in result["hint"] and "ignored" in result["hint"] and "extra" not in result["hint"]
     assert result["hint"] in result["text"]
 
 
@@ -264,7 +265,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("search_text", {"query": ""}, "empty"),
     ("search_text", {"query": None}, "empty"),
     ("drift_search", {"query": "   "}, "empty"),
-    ("drift_search", {"query": "x", "mode": "auto"}, 'mode must be "step"'),
+    ("drift_search", {"query": "x", "mode": "quick"}, 'mode must be "step" or "auto"'),
     ("drift_step", {"session_id": "nope", "node_id": "n", "answer": "x"}, "drift_search"),
     ("drift_step", {"session_id": "../../x", "node_id": "n"}, "drift_search"),
     ("drift_finish", {"session_id": "nope"}, "drift_search"),
@@ -279,7 +280,8 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("index_documents", {"paths": ["no-such-folder"]}, "no file or folder"),
     ("index_documents", {"paths": ["../secret"]}, "GRAPHRAG_MCP_ROOTS"),
     ("index_documents", {"paths": ["storm.md", "/etc/passwd"]}, "outside the folders"),
-    ("index_documents", {"paths": ["."], "method": "llm"}, 'method must be "auto" or "fast"'),
+    ("index_documents", {"paths": ["."], "method": "magic"}, 'method must be "auto"'),
+    ("index_documents", {"paths": ["."], "method": "llm"}, "GRAPHRAG_MCP_CHAT_MODEL"),
     ("index_documents", {"paths": ["."], "corpus": "a/b"}, "cannot be used"),
     ("index_documents", {"texts": [{"title": "x"}]}, "text is missing"),
     ("index_documents", {"paths": ["."], "remove_missing": "perhaps"}, "true or false"),

@@ -121,7 +121,8 @@ def test_a_passage_without_any_word_of_the_question_is_found_by_its_vector(
     assert not fused.retrieve(snapshot, "gulls offspring").passages
     found = fused.retrieve(snapshot, "gulls offspring", vector=near)
     assert titles(snapshot, found)[0] == "Birds" and found.passages[0].why["vector"] > 0
-    assert found.passages[0].raw == 0.0 and found.considered["near"] == len(NOTES)
+    assert found.passages[0].raw == 0.0 and found.passages[0].similarity == pytest.approx(1.0, abs=1e-4)
+    assert found.considered["near"] == len(NOTES)
 
 
 def test_words_and_meaning_share_the_score(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
@@ -130,6 +131,7 @@ def test_words_and_meaning_share_the_score(notes: tuple[Snapshot, ScriptedEmbedd
     both = fused.retrieve(snapshot, "bread of the bakery", vector=embedded(embedder, "bread of the bakery"))
     assert titles(snapshot, plain)[0] == titles(snapshot, both)[0] == "Bread"
     assert both.passages[0].raw == plain.passages[0].raw > 0
+    assert plain.passages[0].similarity is None and both.passages[0].similarity
     assert both.passages[0].why["text"] < plain.passages[0].why["text"] and both.passages[0].why["vector"] > 0
 
 

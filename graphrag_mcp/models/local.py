@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,13 +28,14 @@ EXTRA = "Install the extra with pip install 'graphrag-mcp[local]', or choose a m
 BATCH = 32  # texts that go through the model together; more is no faster on a CPU
 QUESTION, TEXT = ("query",), ("document", "passage", "corpus")  # what models call their two prompts
 
-# Families whose published way of use puts words in front, where the model's own files do not say so.
-_FAMILIES: tuple[tuple[tuple[str, ...], str, str], ...] = (
-    (("e5", "instruct"), "Instruct: Find passages that answer the question\nQuery: ", ""),
-    (("e5",), "query: ", "passage: "),
-    (("nomic-embed",), "search_query: ", "search_document: "),
-    (("bge", "-en"), "Represent this sentence for searching relevant passages: ", ""),
-    (("bge", "-zh"), "为这个句子生成表示以用于检索相关文章：", ""),
+# Families whose published way of use puts words in front, where the model's own files do not say so: a pattern of the
+# name, what goes before a question, what goes before a text.
+_FAMILIES = (
+    (r"(?:^|-)e5-.*instruct", "Instruct: Find passages that answer the question\nQuery: ", ""),
+    (r"(?:^|-)e5(?:-|$)", "query: ", "passage: "),
+    (r"nomic-embed", "search_query: ", "search_document: "),
+    (r"bge-.*-en(?:-|$)", "Represent this sentence for searching relevant passages: ", ""),
+    (r"bge-.*-zh(?:-|$)", "为这个句子生成表示以用于检索相关文章：", ""),
 )
 
 
@@ -50,11 +52,10 @@ class LocalEmbedder:
 
     def __init__(self, setting: str, dimensions: int = 0) -> None:
         self.name = setting
-        self._place = place(setting)
         self._dimensions = dimensions
         self._model: Any = None
         self._worker = ThreadPoolExecutor(1, "local-model")
-        self.query_prompt, self.text_prompt = prompts(self._place)
+        self.query_prompt, self.text_prompt = prompts(setting.removeprefix(PREFIX).strip())
 
     def __repr__(self) -> str:
         return f"LocalEmbedder({self.name!r})"
@@ -74,7 +75,7 @@ class LocalEmbedder:
 
     def _embed(self, texts: list[str]) -> tuple[tuple[bytes, ...], int]:
         model = self._loaded()
-        rows = attempted(self._place, lambda: model.encode(
+        rows = attempted(self.name, lambda: model.encode(
             texts, batch_size=BATCH, prompt="", normalize_embeddings=True, convert_to_numpy=True,
             show_progress_bar=False))  # fmt: skip
         rows = rows.astype("<f4")
@@ -82,7 +83,7 @@ class LocalEmbedder:
 
     def _loaded(self) -> Any:
         if self._model is None:
-            self._model = loaded(self._place, lambda library, where, options: library.SentenceTransformer(
+            self._model = loaded(place(self.name), lambda library, where, options: library.SentenceTransformer(
                 where, device="cpu", truncate_dim=self._dimensions or None, **options))  # fmt: skip
         return self._model
 
@@ -102,20 +103,19 @@ def place(setting: str) -> str:
 def prompts(where: str) -> tuple[str, str]:
     """What goes before a question and before a text: from the model's own files, else by the name of its family."""
     named = _own_prompts(where)
-    ours = (next((named[key] for key in kind if named.get(key)), "") for kind in (QUESTION, TEXT))
-    question, text = ours
+    question, text = (next((named[key] for key in kind if named.get(key)), "") for kind in (QUESTION, TEXT))
     if question or text:
         return question, text
     name = Path(where).name.casefold()
-    for words, question, text in _FAMILIES:
-        if all(word in f"-{name}" for word in (f"-{words[0]}" if words[0] == "e5" else words[0], *words[1:])):
-            return question, text
-    return "", ""
+    return next(((ask, tell) for pattern, ask, tell in _FAMILIES if re.search(pattern, name)), ("", ""))
 
 
 def _own_prompts(where: str) -> dict[str, str]:
-    file: str | None = str(Path(where) / "config_sentence_transformers.json")
-    if not Path(where).is_dir():
+    folder = Path(where).expanduser()
+    file: str | None = str(folder / "config_sentence_transformers.json")
+    if not folder.is_dir():
+        if where.count("/") != 1:
+            return {}
         try:
             from huggingface_hub import try_to_load_from_cache
         except ImportError:
@@ -155,11 +155,11 @@ def loaded(where: str, load: Callable[[Any, str, dict[str, Any]], T]) -> T:
             raise ModelError(what, move, final=True) from error
 
 
-def attempted(where: str, work: Callable[[], T]) -> T:
+def attempted(name: str, work: Callable[[], T]) -> T:
     try:
         return work()
     except Exception as error:  # whatever the library raises: out of memory, a broken file
-        what = f"the local model {where!r} failed ({_brief(error)})"
+        what = f"the model {name!r} failed ({_brief(error)})"
         raise ModelError(what, "Try another model", final=True) from error
 
 

@@ -23,7 +23,6 @@ class LocalReranker:
 
     def __init__(self, setting: str) -> None:
         self.name = setting
-        self._place = place(setting)
         self._model: Any = None
         self._worker = ThreadPoolExecutor(1, "local-reranker")
 
@@ -41,10 +40,10 @@ class LocalReranker:
 
     def _rerank(self, query: str, texts: list[str]) -> tuple[float, ...]:
         if self._model is None:
-            self._model = loaded(self._place, lambda library, where, options: library.CrossEncoder(
+            self._model = loaded(place(self.name), lambda library, where, options: library.CrossEncoder(
                 where, device="cpu", **options))  # fmt: skip
         pairs = [(query, text[:LONGEST]) for text in texts]
-        scores = attempted(self._place, lambda: self._scores(pairs))
+        scores = attempted(self.name, lambda: self._scores(pairs))
         return tuple(round(float(score), 5) for score in scores)
 
     def _scores(self, pairs: list[tuple[str, str]]) -> Any:

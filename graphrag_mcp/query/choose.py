@@ -28,7 +28,7 @@ _OVERVIEW = re.compile(
 )
 # One word that no one would write in a sentence: a code, a path, an identifier, a number with signs in it.
 _IDENTIFIER = re.compile(
-    r"(?=\S{3,200}\Z)(?:[\w.]*[A-Za-z]\w*(?:_|::|->|/|\\|\.(?=\w))[\w./\\:>-]*|[A-Za-z]+[-_]?\d[\w.-]*|"
+    r"(?=\S{3,200}\Z)(?:[\w.]*[A-Za-z]\w*(?:_|::|->|/|\\|\.(?=\w))[\w./\\:>-]*(?:\(\))?|[A-Za-z]+[-_]?\d[\w./-]*|"
     r"[a-z]+[A-Z]\w*(?:\(\))?|\d[\d.,:/_-]{2,}\w*|0x[0-9a-fA-F]+|[0-9a-f]{7,40}|[\w.+-]+@[\w-]+\.[\w.]+|"
     r"\w+://\S+|[A-Z][A-Z0-9]*_[A-Z0-9_]+)\Z"
 )

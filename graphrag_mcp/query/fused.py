@@ -36,6 +36,7 @@ RERANKED = 50  # passages that a reranker reads
 QUERY_CHARACTERS, NAME_CHARACTERS = 20_000, 4_000  # of a very long query
 KEYWORDS = 20
 LEADING, CHANCE, CLEAR = 5, 0.5, 0.8  # of `agreement`
+WORDS_LACK, WORDS_DECIDE = 0.5, 0.9  # of `openness`: shares of a question's worth that one passage holds
 ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's title
 LIGHT = ("id", "document_id", "title_id", "terms", "n_terms", "entity_ids")
 ENTITY = ("id", "n", "key", "title", "type", "description", "names", "frequency", "degree", "terms")
@@ -84,7 +85,7 @@ def retrieve(
     named = dict.fromkeys(content_id("entity", key) for key in name_keys(query[:NAME_CHARACTERS], found.names))
     found.named = named
     own = _Own(weights, named, len(found.names), found.vector, near)
-    found.trust = own.scale(passages)
+    found.trust = own.scale(passages, openness(passages, worth, len(found.unknown)) if near else 0.0)
     for passage in passages.values():
         own.give(passage)
     linked, encyclopaedic = _follow_titles(snapshot, passages, own, score, weights)
@@ -94,7 +95,9 @@ def retrieve(
     if rerank is not None:
         ranked = _reranked(snapshot, query, ranked, rerank, weights)
     top = ranked[0].score()
-    found.passages = [Scored(p.id, p.score() / top if top > 0 else 0.0, p.raw, p.parts) for p in ranked]
+    found.passages = [
+        Scored(p.id, p.score() / top if top > 0 else 0.0, p.raw, p.parts, own.near.get(p.id)) for p in ranked
+    ]
     for place, passage in enumerate(ranked[:8], 1):
         for id in passage.entity_ids:
             found.held[id] = found.held.get(id, 0.0) + passage.score() / place
@@ -147,7 +150,7 @@ class _Own:
     low: float = 0.0
     high: float = 0.0
 
-    def scale(self, passages: Mapping[str, Passage]) -> float:
+    def scale(self, passages: Mapping[str, Passage], openness: float) -> float:
         """Set the scales by what the candidates reach; gives the trust in the vectors."""
         self.top = max((passage.raw for passage in passages.values()), default=0.0)
         if not self.near:
@@ -155,7 +158,7 @@ class _Own:
         # Words are sparse: most candidates hold few of them. Vectors are not, so their zero is the middle candidate;
         # from the worst one up, everything would be half alike and links would drown (MuSiQue 68.7 instead of 71.4).
         self.low, self.high = median(self.near.values()), max(self.near.values())
-        trust = agreement(passages, self.near) if self.high > self.low else 0.0
+        trust = openness * agreement(passages, self.near) if self.high > self.low else 0.0
         self.share = self.weights.vector * trust if self.top else 1.0
         return trust
 
@@ -175,6 +178,23 @@ class _Own:
         held = len(self.named.keys() & passage.entity_ids) if self.named else 0
         if held:
             passage.parts["holds"] = self.weights.holds * min(1.0, held / max(self.names, 1))
+
+
+def openness(passages: Mapping[str, Passage], worth: Mapping[str, float], unknown: int) -> float:
+    """How much words leave open, 0 to 1: nothing where one passage holds nearly all that was asked for, everything
+    where the best one holds half of it or less.
+
+    Without this, vectors cost more than they bring where questions quote their text: 93 -> 44 on made-up chats, 100 ->
+    88 on long Chinese text. Unknown words are an average word each, as far as they outnumber the known ones.
+    """
+    best_one = max(passages.values(), key=lambda p: (p.raw, p.id))
+    total = sum(worth.values()) if best_one.raw else 0.0
+    if not total:
+        return 1.0
+    spaced = f" {best_one.terms} "
+    held = sum(value for term, value in worth.items() if f" {term} " in spaced)
+    total += max(unknown - len(worth) / 2, 0.0) * total / len(worth)
+    return min(max((WORDS_DECIDE - held / total) / (WORDS_DECIDE - WORDS_LACK), 0.0), 1.0)
 
 
 def agreement(passages: Mapping[str, Passage], near: Mapping[str, float]) -> float:

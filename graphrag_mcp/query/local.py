@@ -32,7 +32,7 @@ RELATIONSHIPS_PER_ENTITY = 10
 REPORTS = 10
 HUB = 500  # an entity of more relationships adds none from outside the selection
 SMALL, SMALL_SOURCES = 3_000, 0.8  # with so few tokens text counts most; entities are then named, not described
-LISTED = 20  # candidates of one kind that the detailed format lists
+LISTED = 400  # tokens of the budget for which the detailed format lists one more candidate of each kind
 ORDER = ("Sources", "Entities", "Relationships", "Claims", "Reports")  # of offsets in a cursor, and of concise blocks
 DETAILED = ("Reports", "Entities", "Relationships", "Claims", "Sources")
 HEADERS = {
@@ -274,11 +274,12 @@ def _with_candidates(
     before: str, snapshot: Snapshot, found: Retrieved, filters: Filters | None,
 ) -> SearchResult:  # fmt: skip
     """As `pack.compose`, with the list of what was considered, each marked as in the context or not."""
-    entities = [f"e{row['n']}" for row in modes.chosen(snapshot, found, filters)]
-    window = [(one.id, one.score) for one in found.passages[:LISTED]]
+    most = min(max(budget // LISTED, 6), 20)
+    entities = [f"e{row['n']}" for row in modes.chosen(snapshot, found, filters)][:most]
+    window = [(one.id, one.score) for one in found.passages[:most]]
     sources = [item.id for item in context.passage_items(snapshot, window)[0]]
-    wanted = [*entities[:LISTED], *sources] if budget > SMALL else []
-    room = 12 * len(wanted) + 30 * bool(wanted)
+    wanted = [*entities, *sources] if budget > SMALL else []
+    room = 23 * len(wanted) + 30 * bool(wanted)
     result = compose(result, sections, budget - room, page, intro=before)
     shown = {item.id for section in sections for item in section.items if _stands(item.id, result.text)}
     result.candidates = [{"id": id, "in_context": id in shown} for id in wanted]

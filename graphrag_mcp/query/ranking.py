@@ -47,12 +47,13 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A row id with its fused score (0 to 1), its raw BM25, and what brought it in."""
+    """A row id with its fused score (0 to 1), its raw BM25, what brought it in, and its raw cosine where it has one."""
 
     id: str
     score: float
     raw: float
     why: Mapping[str, float]
+    similarity: float | None = None
 
 
 @dataclass(slots=True)

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import Busy, Damaged, GraphRAGError, NewerFormat
-from graphrag_mcp.store import checks
 
 FORMAT = 2
 KEEP_SECONDS = 600.0  # every generation younger than this stays readable,
@@ -121,6 +120,8 @@ def commit(folder: Path, manifest: Manifest) -> None:
     """
     with writing(folder):
         before = read(folder) or Manifest(manifest.corpus)
+        from graphrag_mcp.store import checks  # Arrow and numpy: whoever only reads a manifest does without
+
         files, record = checks.record(folder, before.files, before.tables, manifest.tables, manifest.generation)
         if record:
             (folder / "files").mkdir(parents=True, exist_ok=True)

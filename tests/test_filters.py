@@ -1,0 +1,430 @@
+"""Filters, history, modes, reasons, several corpora: what every search takes, with and without a model."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from graphrag_mcp.app import App
+from graphrag_mcp.ask import Asker
+from graphrag_mcp.errors import BadInput, ModelError
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.models.scripted import ScriptedChat, ScriptedEmbedder
+from graphrag_mcp.query import filters, history, modes, several
+from graphrag_mcp.query.choose import choose
+from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.lookup import get_entity, get_source, search_text
+from graphrag_mcp.server import build_server
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+from tests.conftest import SAMPLE
+from tests.serving import Caller, connected
+
+NOTES = (
+    InlineText(
+        "Marta Olsen built the harbour crane in Bergen. Her brother is Nils Olsen.", "crane", "Crane",
+        {"date": "2023-05-04", "author": "Ada", "stars": 3, "tags": ["sea", "iron"]},
+    ),
+    InlineText(
+        "Nils Olsen painted the harbour of Bergen in winter. The crane stands in it.", "painting", "Painting",
+        {"date": "2024-02-01", "author": "Ben", "stars": 11},
+    ),
+    InlineText("The harbour of Turku has a museum. Sofia Virta leads the museum of Turku.", "museum", "Museum", {"date": "2024-11-30"}),
+)  # fmt: skip
+ZH = (InlineText("林小雨在杭州开了一家茶馆。林小雨的哥哥林大山是船长。杭州的茶馆很有名。", "tea", "茶馆", {"作者": "王"}),)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, sample_home: Path) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    for name, texts in (("notes", NOTES), ("zh", ZH)):
+        index_documents(home / "corpora" / name, IndexRequest(texts=texts), Settings(home=home))
+    (home / "corpora" / "sample").symlink_to(sample_home / "corpora" / "sample")
+    return home
+
+
+@pytest.fixture(scope="module")
+def notes(home: Path) -> Snapshot:
+    return open_snapshot(home / "corpora" / "notes")
+
+
+@pytest.fixture(scope="module")
+def sample(sample_home: Path) -> Snapshot:
+    return open_snapshot(sample_home / "corpora" / "sample")
+
+
+@pytest.fixture(scope="module")
+def call(home: Path) -> Iterator[Caller]:
+    with connected(build_server(App(Settings(home=home, roots=(SAMPLE,))))) as caller:
+        yield caller
+
+
+def uris(snapshot: Snapshot, *wanted: str, query: str = "harbour crane museum Olsen") -> list[str]:
+    return sorted({one.uri.removeprefix("text:") for one in local_search(snapshot, query, filters=wanted).citations})
+
+
+# ---- filters ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wanted", "left"),
+    [
+        ((), ["crane", "museum", "painting"]), (("author=ada",), ["crane"]), (("author!=Ada",), ["museum", "painting"]),
+        (("date>=2024",), ["museum", "painting"]), (("date<=2024-02",), ["crane", "painting"]), (("date=2024-11",), ["museum"]),
+        (("stars>=9",), ["painting"]), (("stars<=9",), ["crane"]), (("tags=iron",), ["crane"]), (("uri=text:m*",), ["museum"]),
+        (("uri!=*crane",), ["museum", "painting"]), (("document=Museum", "document=Crane"), ["crane", "museum"]),
+        (("metadata.author=Ben",), ["painting"]), (("date>=2024", "author=Ben"), ["painting"]), (("entity!=Nils Olsen",), ["museum"]),
+    ],
+)  # fmt: skip
+def test_filters_keep_what_passes(notes: Snapshot, wanted: tuple[str, ...], left: list[str]) -> None:
+    assert uris(notes, *wanted) == left
+    found = {one.uri.removeprefix("text:") for one in search_text(notes, "harbour crane museum Olsen", filters=wanted).citations}
+    assert sorted(found) == left
+
+
+def test_a_document_is_filtered_by_its_alias_too(notes: Snapshot) -> None:
+    for cited in local_search(notes, "harbour").citations:
+        assert {one.document_id for one in local_search(notes, "harbour", filters=[f"document={cited.document_id}"]).citations} == {
+            cited.document_id
+        }
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("autor=Ada", "Did you mean 'author'"), ("colour=red", "Known are document, uri, entity, type, date, rating, author"),
+        ("crane", "Write filters as"), ("uri>=x", "no order"), ("rating>=high", "number"), ("entity=Xqzwv", "not there"),
+        ("author=", "cannot be read"),
+    ],
+)  # fmt: skip
+def test_a_filter_that_cannot_be_read_is_told_what_there_is(notes: Snapshot, wrong: str, said: str) -> None:
+    for search in (local_search, global_search, search_text):
+        with pytest.raises(BadInput, match=re.escape(said)):
+            search(notes, "harbour", filters=[wrong])
+
+
+def test_nothing_that_passes_is_told_apart_from_nothing_there(notes: Snapshot) -> None:
+    result = local_search(notes, "crane", filters=["author=Ada", "date>=2030"])
+    assert result.state == "not_found" and "0 of 3 documents pass" in result.text and "filters" in result.hint
+
+
+def titles(text: str) -> list[str]:
+    return [match[2] for match in re.finditer(r"^(?:- \[(e\d+)\] |e\d+\|)([^(|]+?)(?: \(|\|)", text, re.MULTILINE)]
+
+
+def test_an_included_entity_comes_first_whatever_the_ranking(sample: Snapshot) -> None:
+    plain = local_search(sample, "eelgrass survey")
+    assert "Tobias Fenn" not in titles(plain.text)[:1]
+    asked = local_search(sample, "eelgrass survey", filters=["entity=Tobias Fenn"])
+    assert titles(asked.text)[0] == "Tobias Fenn" and "fenn" in asked.text.split("\n\n[")[0].lower()
+    scores = [one.score for one in asked.citations]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_an_excluded_entity_goes_before_the_cut_so_that_the_list_refills(sample: Snapshot) -> None:
+    question = "Tobias Fenn and the back-run at Corrie Head"
+    plain = local_search(sample, question, response_format="detailed", max_tokens=20_000)
+    without = local_search(sample, question, response_format="detailed", max_tokens=20_000, filters=["entity!=Tobias Fenn"])
+    assert "Tobias Fenn" in titles(plain.text) and "Tobias Fenn" not in titles(without.text)
+    assert len(titles(without.text)) == len(titles(plain.text)) == modes.ENTITIES
+    block = without.text.partition("## Relationships")[2].partition("## ")[0]
+    assert block and "|Tobias Fenn|" not in block
+
+
+def test_an_empty_question_gives_the_included_names(sample: Snapshot) -> None:
+    result = local_search(sample, "", filters=["entity=Ines Calloway"])
+    assert result.mode == "local" and titles(result.text)[0] == "Ines Calloway" and "Calloway" in result.text
+    assert local_search(sample, "", filters=["uri=*md"]).mode == "overview"
+
+
+def test_types_and_ratings_are_filtered(sample: Snapshot) -> None:
+    result = local_search(sample, "Who was at Corrie Head?", response_format="detailed", filters=["type=person"])
+    rows = sample.rows("entities", "type = 'person'", ["title"])["title"].to_pylist()
+    assert titles(result.text) and set(titles(result.text)) <= set(rows)
+    ranks = {f"c{row['n']}": row["rank"] for row in sample.rows("reports", "", ["n", "rank"]).to_pylist()}
+    middle = sorted(ranks.values())[len(ranks) // 2]
+    for given in ({"filters": [f"rating>={middle}"]}, {"filters": [f"min_rating={middle}"]}, {"min_rating": middle}):
+        found = global_search(sample, "back-run", max_tokens=20_000, **given)  # type: ignore[arg-type]
+        assert found.communities and all(ranks[id] >= middle for id in found.communities)
+    assert any(ranks[id] < middle for id in global_search(sample, "back-run", max_tokens=20_000).communities)
+
+
+def test_reports_keep_to_documents_and_put_included_entities_first(sample: Snapshot) -> None:
+    found = global_search(sample, "back-run", filters=["entity=Tobias Fenn"], max_tokens=20_000)
+    entity = get_entity(sample, "Tobias Fenn")
+    assert found.communities[0] in entity.communities
+    none = global_search(sample, "back-run", filters=["uri=*nowhere*"])
+    assert none.state == "not_found" and "0 pass" in none.text
+
+
+def test_a_narrow_filter_finds_what_many_better_candidates_would_hide(tmp_path: Path) -> None:
+    texts = [InlineText(f"Lamp lamp lamp lamp number {n} of the lamp store.", f"n{n}", f"Note {n}") for n in range(900)]
+    texts.append(InlineText("In the attic there was among many other old things also one lamp.", "attic", "Attic", {"kind": "rare"}))
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    assert [one.uri for one in local_search(snapshot, "lamp", filters=["kind=rare"]).citations] == ["text:attic"]
+    assert [one.uri for one in search_text(snapshot, "lamp", filters=["kind=rare"]).citations] == ["text:attic"]
+
+
+def test_a_narrowed_snapshot_counts_as_the_one_it_is_made_of(notes: Snapshot) -> None:
+    made = filters.read(notes, ["author=Ada"])
+    assert made is not None
+    narrowed = filters.Narrowed(notes, made)
+    assert narrowed == notes and hash(narrowed) == hash(notes) and {notes: 1}[narrowed] == 1
+    assert narrowed.manifest is notes.manifest and narrowed.count("passages") == notes.count("passages")
+
+
+# ---- history ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("turns", "question", "expected"),
+    [
+        (["Who is Marta Olsen?"], "and her brother?", "Nils Olsen"),
+        (["user: Tell me about Marta Olsen", "assistant: She built a crane."], "Who is her brother?", "Nils Olsen"),
+    ],
+)
+def test_a_question_that_points_back_finds_by_the_earlier_turn(notes: Snapshot, turns: list[str], question: str, expected: str) -> None:
+    alone = local_search(notes, question)
+    told = local_search(notes, question, history=turns)
+    assert expected in told.text.partition("## Sources")[2].split("\n\n")[0]
+    assert told.citations[0].uri == "text:crane" and (alone.state == "not_found" or alone.text != told.text)
+
+
+def test_chinese_turns_take_part_too(home: Path) -> None:
+    snapshot = open_snapshot(home / "corpora" / "zh")
+    assert local_search(snapshot, "他的哥哥呢？", history=["林小雨是谁？"]).citations
+    assert "林小雨" in " ".join(history.keywords(["林小雨是谁？"], "他的哥哥呢？"))
+
+
+def test_the_last_five_user_turns_stand_first_and_the_newest_survive_a_small_budget(sample: Snapshot) -> None:
+    turns = [f"user: Question {n} about the ribbon of eelgrass in the sound?" for n in range(8)]
+    wide = local_search(sample, "back-run", history=[*turns, "assistant: no"], max_tokens=6000).text
+    assert wide.startswith("-----Conversation History-----\n") and wide.index("user|") < wide.index("## Sources")
+    assert re.findall(r"user\|Question (\d)", wide) == ["3", "4", "5", "6", "7"]
+    narrow = local_search(sample, "back-run", history=turns, max_tokens=700)
+    assert re.findall(r"user\|Question (\d)", narrow.text)[-1] == "7" and narrow.tokens <= 700
+    assert len(re.findall(r"user\|Question", narrow.text)) < 5
+    point = global_search(sample, "back-run", history=turns).text
+    assert point.startswith("-----Conversation History-----")
+    second = local_search(sample, "back-run", history=turns, max_tokens=700, cursor=narrow.next_cursor)
+    assert second.state == "context" and "Conversation History" not in second.text
+
+
+def test_a_model_reads_the_history_before_the_context(sample: Snapshot) -> None:
+    chat = ScriptedChat([("", "They say so [Data: Sources (t1)].")])
+    result = local_search(sample, "And the back-run?", history=["Who was Tobias Fenn?"], asker=Asker(None, chat, None), answer=True)
+    sent = chat.calls[-1][-1].content
+    assert result.state == "answered" and sent.index("Conversation History") < sent.index("## Sources")
+
+
+def test_messages_are_taken_as_turns_by_the_tool(call: Caller) -> None:
+    messages = [{"role": "user", "content": "Who is Marta Olsen?"}, {"role": "assistant", "content": "A builder."}]
+    for given in ({"history": messages}, {"messages": json.dumps(messages)}, {"history": "Who is Marta Olsen?"}):
+        found = call.good("local_search", query="and her brother?", corpus="notes", **given)
+        assert "Nils Olsen" in found["text"] and "user|Who is Marta Olsen?" in found["text"]
+
+
+# ---- modes and reasons -----------------------------------------------------------------------------
+
+
+def test_basic_is_ten_passages_and_hybrid_goes_by_entities(sample: Snapshot) -> None:
+    basic = local_search(sample, "back-run radar lighthouse", mode="basic", max_tokens=20_000)
+    assert len(basic.citations) == 10 and not basic.next_cursor and "## Entities" not in basic.text and basic.mode == "basic"
+    hybrid = local_search(sample, "Who was Tobias Fenn?", mode="hybrid", max_tokens=20_000)
+    assert hybrid.citations and all("Fenn" in one or "FENN" in one for one in [hybrid.text.split("\n\n## ")[0]])
+    assert local_search(sample, "Who was Tobias Fenn?", mode="fused").citations == local_search(sample, "Who was Tobias Fenn?").citations
+    with pytest.raises(BadInput, match="hybrid"):
+        local_search(sample, "x", mode="naive")
+
+
+@pytest.mark.parametrize(
+    ("question", "mode"),
+    [
+        ('Where does it say "own error"?', "text"), ("「海槛最浅处为」", "text"), ("HTA-2019/7", "text"), ("read_file()", "text"),
+        ("What are the main themes?", "global"), ("Give me an overview of these documents", "global"), ("这些文档的主要主题是什么？", "global"),
+        ("Worum geht es insgesamt?", "global"), ("¿Cuáles son los temas principales?", "global"), ("Quels sont les grands thèmes ?", "global"),
+        ("Каковы основные темы?", "global"), ("全体の要約を教えて", "global"), ("주요 주제는 무엇인가요?", "global"),
+        ("Who was Tobias Fenn?", "fused"), ("Summarise what Tobias Fenn saw", "fused"), ("沈若岚是谁？", "fused"),
+        ("How deep is the sill?", "fused"), ("", "fused"),
+    ],
+)  # fmt: skip
+def test_the_mode_is_chosen_with_a_reason(sample: Snapshot, question: str, mode: str) -> None:
+    chosen, reason = choose(question, sample)
+    assert (chosen, reason.endswith(".")) == (mode, True) and len(reason) > 20
+
+
+def test_each_item_says_why_it_is_there(sample: Snapshot) -> None:
+    result = local_search(sample, "Who was Tobias Fenn?", explain=True, response_format="detailed", max_tokens=9000)
+    assert all("rank" in one.why and f"(why: {one.why})" in result.text for one in result.citations)
+    assert "rank 1" in result.citations[0].why and "BM25" in result.citations[0].why
+    for name in ("Entities", "Relationships", "Reports"):
+        lines = result.text.partition(f"## {name}\n")[2].partition("\n## ")[0].strip().splitlines()[1:]
+        assert lines and all("(why: " in line for line in lines)
+    points = global_search(sample, "back-run", explain=True)
+    assert re.search(r"why: report 1 of \d+ by relevance, rated 5\.0 of 5", points.text)
+    assert "(why:" not in local_search(sample, "Who was Tobias Fenn?").text
+
+
+def test_a_link_names_the_passage_that_it_comes_from(tmp_path: Path) -> None:
+    texts = (
+        InlineText("The Tern Prize for marine drawing was won by Ilse Brandt.", "a", "Tern Prize"),
+        InlineText("Ilse Brandt is a painter. Her people kept a bakery in Port Kell.", "b", "Ilse Brandt"),
+        InlineText("The Gull Prize is given every year.", "c", "Gull Prize"),
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    result = local_search(open_snapshot(tmp_path / "c"), "Where is the family of the Tern Prize winner from?", explain=True)
+    second = next(one for one in result.citations if one.title == "Ilse Brandt")
+    source = next(one for one in result.citations if one.title == "Tern Prize")
+    assert f"its title is named in {source.id}" in second.why
+
+
+def test_detailed_lists_candidates_marked_in_context_or_not(sample: Snapshot) -> None:
+    result = local_search(sample, "Tobias Fenn and the back-run", response_format="detailed", max_tokens=4000)
+    marked = {one["id"]: one["in_context"] for one in result.candidates}
+    assert True in marked.values() and False in marked.values()
+    inside, outside = re.findall(r"^(?:not )?in context: (.*)$", result.text, re.MULTILINE)
+    assert [id for id, held in marked.items() if held] == inside.split(", ") and [id for id, held in marked.items() if not held] == outside.split(", ")
+    for cited in result.citations:
+        assert marked.get(cited.id, True)
+
+
+# ---- several corpora -------------------------------------------------------------------------------
+
+
+def test_several_corpora_are_one_ranking_with_ids_that_lead_back(call: Caller) -> None:
+    found = call.good("local_search", query="Marta Olsen harbour crane 茶馆 Tobias Fenn", corpus="notes, zh,sample")
+    assert found["corpus"] == "notes,zh,sample" and {one["id"].split("/")[0] for one in found["citations"]} == {"notes", "zh", "sample"}
+    scores = [one["score"] for one in found["citations"]]
+    assert scores == sorted(scores, reverse=True)
+    for cited in found["citations"][:4]:
+        assert f"[{cited['id']}]" in found["text"]
+        source = call.good("get_source", ids=[cited["id"]])["sources"][0]
+        assert (source["id"], source["uri"], source["char_start"]) == (cited["id"], cited["uri"], cited["char_start"])
+        assert call.good("get_source", ids=[cited["document_id"]])["sources"][0]["uri"] == cited["uri"]
+    entity = re.search(r"\[((?:notes|zh|sample)/e\d+)\]", found["text"])
+    assert entity and call.good("get_entity", name=entity[1])["id"] == entity[1]
+
+
+def test_every_corpus_is_meant_by_a_star(call: Caller) -> None:
+    for tool in ("local_search", "search_text"):
+        found = call.good(tool, query="museum 茶馆 lighthouse", corpus="*")
+        assert {one["id"].split("/")[0] for one in found["citations"]} == {"notes", "sample", "zh"}
+    points = call.good("global_search", query="lighthouse keeper", corpus="*")
+    report = call.good("get_community_report", id=points["communities"][0])
+    assert report["id"] == points["communities"][0] and report["text"].count(report["id"]) >= 1
+    overview = call.good("local_search", query="", corpus="*")
+    assert "Corpus notes" in overview["text"] and "sample/e" in overview["text"]
+
+
+def test_pages_of_several_corpora_show_every_item_once(home: Path) -> None:
+    parts = [(name, open_snapshot(home / "corpora" / name)) for name in ("notes", "sample", "zh")]
+    shown, cursor = [], ""
+    for _ in range(60):
+        page = several.local_search(parts, "harbour lighthouse 茶馆", max_tokens=1500, cursor=cursor)
+        assert page.tokens <= 1500
+        shown += [one.id for one in page.citations]
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    assert not cursor and len(shown) == len(set(shown)) > 10
+    whole = several.local_search(parts, "harbour lighthouse 茶馆", max_tokens=20_000)
+    assert {one.id for one in whole.citations} <= set(shown)
+
+
+def test_an_entity_is_looked_for_in_all_of_them(call: Caller) -> None:
+    assert call.good("get_entity", name="Marta Olsen", corpus="sample,notes")["id"].startswith("notes/e")
+    assert "notes/" in call.good("get_entity", name="Marta Olson", corpus="sample,notes")["candidates"][0]["id"] + str(
+        call.good("get_entity", name="Marta Olson", corpus="sample,notes")["candidates"]
+    )
+    assert "Say which" in call.bad("get_community_report", id="c1", corpus="sample,notes")
+    assert "no corpus 'nope'" in call.bad("local_search", query="x", corpus="notes,nope")
+
+
+def test_a_filter_that_only_one_corpus_knows_leaves_the_others_out(call: Caller) -> None:
+    found = call.good("local_search", query="harbour", corpus="*", filters=["author=Ben"])
+    assert [one["uri"] for one in found["citations"]] == ["text:painting"]
+    assert "Known are" in call.bad("local_search", query="harbour", corpus="*", filters=["nothing=1"])
+
+
+# ---- not there, failed, partial --------------------------------------------------------------------
+
+
+def test_not_in_the_corpus_failed_and_unfinished_are_three_things(notes: Snapshot) -> None:
+    def state(chat: ScriptedChat | None, query: str, seconds: float = 0.0) -> tuple[str, str]:
+        asker = Asker(None, chat, None) if chat else None
+        result = local_search(notes, query, asker=asker, answer=chat is not None, seconds=seconds)
+        assert bool(result.citations) == (result.state != "not_found")
+        return result.state, result.hint
+
+    assert state(None, "Xqzwv")[0] == "not_found"
+    refused, hint = state(ScriptedChat([("", ModelError("the server said 503", "Try later"))]), "Marta Olsen")
+    assert refused == "failed" and "503" in hint
+    slow = ScriptedChat([("", "Late.")], latency=0.6)
+    unfinished, hint = state(slow, "Marta Olsen", 0.1)
+    assert unfinished == "partial" and "same call again" in hint
+    time.sleep(0.7)
+
+
+# ---- vectors ---------------------------------------------------------------------------------------
+
+
+def test_a_question_is_embedded_where_the_index_has_vectors_and_a_failure_costs_nothing(tmp_path: Path) -> None:
+    good = ScriptedEmbedder()
+    settings = Settings(home=tmp_path, embedding_model="scripted-embedding")
+    index_documents(tmp_path / "c", IndexRequest(texts=NOTES), settings, asker=Asker(None, None, good))
+    snapshot = open_snapshot(tmp_path / "c")
+    assert snapshot.count("passages_vectors") == 3
+    asked = len(good.calls)
+    found = local_search(snapshot, "harbour crane", asker=Asker(None, None, good))
+    assert good.calls[asked:] == [("harbour crane",)] and found.state == "context" and found.hint == ""
+    assert any("vector" in one.why for one in modes.find(snapshot, "harbour crane", vector=snapshot_vector(good)).passages)
+    bad = ScriptedEmbedder(fail=lambda *_: ModelError("the server said 500", "Try later"))
+    failed = local_search(snapshot, "harbour museum", asker=Asker(None, None, bad))
+    assert failed.citations and "could not be embedded" in failed.hint
+    assert failed.citations == local_search(snapshot, "harbour museum").citations
+
+
+def snapshot_vector(embedder: ScriptedEmbedder) -> bytes:
+    return anyio.run(embedder.embed, ["harbour crane"]).vectors[0]
+
+
+def test_an_index_without_vectors_asks_no_embedding_model(notes: Snapshot) -> None:
+    embedder = ScriptedEmbedder()
+    assert local_search(notes, "harbour", asker=Asker(None, None, embedder)).citations and embedder.calls == []
+
+
+# ---- sources ---------------------------------------------------------------------------------------
+
+
+def test_documents_are_had_by_uri_and_neighbours_stand_around(sample: Snapshot) -> None:
+    uri = local_search(sample, "eelgrass survey").citations[0].uri
+    for given in (uri, uri.rpartition("/")[2], f"[{uri}]"):
+        assert {one["uri"] for one in get_source(sample, [given], max_tokens=20_000).sources} == {uri}
+    (alone,) = get_source(sample, ["t2.1"]).sources
+    near = get_source(sample, ["t2.1"], around=1, max_tokens=20_000).sources
+    assert [one["id"] for one in near] == ["t2.1", "t2.2"] and near[0] == alone
+
+
+def test_the_neighbours_of_a_text_unit_are_those_before_and_after_it(tmp_path: Path) -> None:
+    text = "\n\n".join(f"Paragraph {n} speaks at length of lamp number {n} and of its keeper." for n in range(60))
+    request = IndexRequest(texts=(InlineText(text, "long", "Long"),))
+    index_documents(tmp_path / "c", request, Settings(home=tmp_path, chunk_size=200, chunk_overlap=20, passage_size=200))
+    snapshot = open_snapshot(tmp_path / "c")
+    found = [one["id"] for one in get_source(snapshot, ["t3"], around=1, max_tokens=20_000).sources]
+    assert found == ["t2", "t3", "t4"]
+
+
+def test_an_overview_has_central_entities_and_the_tree_of_communities(sample: Snapshot) -> None:
+    text = local_search(sample, "", max_tokens=6000).text
+    tree = text.partition("## Communities\n")[2].partition("\n## ")[0]
+    depths = [len(line) - len(line.lstrip()) for line in tree.splitlines()]
+    assert depths[0] == 0 and 2 in depths and "level 0" in tree and "level 1" in tree and "## Entities" in text
