@@ -169,6 +169,15 @@ def test_a_damaged_row_and_a_damaged_table_file_are_found_and_derived_again(inde
     assert digest(open_snapshot(index)) == wanted
 
 
+def test_an_index_that_lost_all_its_tables_is_derived_from_the_truth(index: Path, built: Index) -> None:
+    shutil.rmtree(index / "tables")
+    assert {finding.kind for finding in doctor(index)} == {"table"}
+    mended = doctor(index, repair=True, rebuild=lambda folder: run(folder, built[1]))
+    assert all(finding.repaired for finding in mended)
+    assert (doctor(index), digest(open_snapshot(index))) == ([], digest(open_snapshot(built[0])))
+    assert [path.name for path in index.glob(".*")] == []
+
+
 def test_an_index_file_that_cannot_be_read_is_a_finding_and_no_crash(index: Path) -> None:
     for file in (index / "tables" / "passages.lance" / "_indices").rglob("*.lance"):
         file.write_bytes(file.read_bytes()[:-40] + b"\0" * 40)

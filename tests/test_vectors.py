@@ -125,14 +125,33 @@ def test_a_passage_without_any_word_of_the_question_is_found_by_its_vector(
     assert found.considered["near"] == len(NOTES)
 
 
-def test_words_and_meaning_share_the_score(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
+def test_words_and_meaning_share_the_score_where_no_passage_holds_what_was_asked(
+    notes: tuple[Snapshot, ScriptedEmbedder],
+) -> None:
     snapshot, embedder = notes
-    plain = fused.retrieve(snapshot, "bread of the bakery")
-    both = fused.retrieve(snapshot, "bread of the bakery", vector=embedded(embedder, "bread of the bakery"))
-    assert titles(snapshot, plain)[0] == titles(snapshot, both)[0] == "Bread"
-    assert both.passages[0].raw == plain.passages[0].raw > 0
-    assert plain.passages[0].similarity is None and both.passages[0].similarity
-    assert both.passages[0].why["text"] < plain.passages[0].why["text"] and both.passages[0].why["vector"] > 0
+    question = "rye bread, painted boats, brackish wells, cliffs and a chapel"
+    plain = fused.retrieve(snapshot, question)
+    both = fused.retrieve(snapshot, question, vector=embedded(embedder, f"Birds\n{NOTES['Birds']}"))
+    raw = {one.id: one.raw for one in plain.passages}
+    assert both.trust > 0.5 and {one.id: one.raw for one in both.passages if one.id in raw} == raw
+    assert plain.passages[0].similarity is None and both.passages[0].similarity is not None
+    assert titles(snapshot, both)[0] == "Birds" != titles(snapshot, plain)[0]
+    assert both.passages[0].why["vector"] > 0
+
+
+def test_words_decide_where_one_passage_holds_all_of_them(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
+    snapshot, embedder = notes
+    plain = fused.retrieve(snapshot, "rye bread and salt cakes")
+    misled = fused.retrieve(snapshot, "rye bread and salt cakes", vector=embedded(embedder, NOTES["Boats"]))
+    assert misled.trust == 0.0 and titles(snapshot, misled)[0] == titles(snapshot, plain)[0] == "Bread"
+    assert misled.passages[0].why == plain.passages[0].why
+
+
+def test_words_that_occur_nowhere_leave_a_question_open() -> None:
+    some = {"p1": Passage("p1", 2.0, "", "p1", [], "tern terns nest")}
+    worth = {"terns": 1.0, "tern": 1.5}
+    assert fused.openness(some, worth, 0) == 0.0 < fused.openness(some, worth, 3)
+    assert fused.openness(some, worth | {"cliff": 9.0}, 0) == 1.0
 
 
 def test_a_question_without_a_vector_is_ranked_as_ever(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:

@@ -238,6 +238,7 @@ def _forget_tables(folder: Path, damaged: Set[str]) -> None:
             path.unlink()
     tables.disconnect(folder)
     old, new = (folder / f".tables-{which}-{os.getpid()}.tmp" for which in ("old", "new"))
+    (folder / "tables").mkdir(exist_ok=True)
     new.mkdir()
     for name in kept:
         os.replace(folder / "tables" / f"{name}.lance", new / f"{name}.lance")
