@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from graphrag_mcp.ask_limits import Budget, Gate, Spent, batches
 from graphrag_mcp.ask_writer import Vectors, Writer
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.seams import ChatModel, EmbeddingModel, Message, Usage
+from graphrag_mcp.seams import ChatModel, EmbeddingModel, Message, Reranker, Usage
 
 if TYPE_CHECKING:
     from graphrag_mcp.settings import Settings
@@ -80,7 +80,9 @@ class Asker:
     def __init__(
         self, book: AnswerBook | None, chat: ChatModel | None, embedder: EmbeddingModel | None, *,
         budget: Budget | None = None, concurrency: int = 25, batch: int = 64, refresh: bool = False, space: str = "",
+        reranker: Reranker | None = None,
     ) -> None:  # fmt: skip
+        self._reranker = reranker
         self._space = space or (embedder.name if embedder else "")
         self._book, self._chat, self._embedder = book, chat, embedder
         self._budget, self._batch, self._refresh = budget or Budget(), batch, refresh
@@ -107,6 +109,10 @@ class Asker:
     @property
     def embeds(self) -> bool:
         return not self._embed_off
+
+    @property
+    def reranks(self) -> bool:
+        return self._reranker is not None
 
     @property
     def model(self) -> str:
@@ -198,7 +204,7 @@ class Asker:
     async def _closing(self) -> None:
         if self._writer.task is not None:
             await self._writer.task
-        for model in (self._chat, self._embedder):
+        for model in (self._chat, self._embedder, self._reranker):
             if model is not None:
                 await model.close()
 
@@ -289,8 +295,13 @@ class Asker:
 
     # ---- vectors --------------------------------------------------------------------------------
 
-    async def embed(self, texts: Sequence[str]) -> list[bytes | None]:
-        """float32 vectors of texts, from the book or in batches from the model; None where there is none."""
+    async def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes | None]:
+        """float32 vectors of texts, from the book or in batches from the model; None where there is none.
+
+        `query`: the texts are questions, before which some models want other words than before what is searched.
+        """
+        prompt = getattr(self._embedder, "query_prompt" if query else "text_prompt", "")
+        texts = [prompt + text for text in texts] if prompt else texts
         keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in texts]
         if self._embedder is None:
             return [None] * len(texts)
@@ -300,6 +311,17 @@ class Asker:
         for made in await asyncio.gather(*(self._embed(part) for part in parts)):
             found.update(made)
         return [found.get(key) for key in keys]
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | None:
+        """Scores of texts for a question, for worker threads; None without a reranker, or when it fails."""
+        if self._reranker is None:
+            return None
+        try:
+            return self.wait(self._reranker.rerank(query, texts))
+        except ModelError as error:
+            self.broken.append(error.what)
+            self._reranker = None if error.final else self._reranker
+            return None
 
     async def _embed(self, batch: Mapping[str, str]) -> dict[str, bytes]:
         assert self._embedder is not None
@@ -344,19 +366,29 @@ def open_asker(
     """
     from graphrag_mcp.store.answers import open_book
 
-    chat = embedder = None
-    if settings.chat_model or settings.embedding_model:
+    chat = embedder = reranker = None
+    if settings.rerank_model:
+        from graphrag_mcp.models.rerank import LocalReranker
+
+        reranker = LocalReranker(settings.rerank_model)
+    if settings.embedding_model.startswith("local:"):
+        from graphrag_mcp.models.local import LocalEmbedder
+
+        embedder = LocalEmbedder(settings.embedding_model, settings.embedding_dimensions)
+        if not limited:  # a search: the model is loaded while the index is opened
+            embedder.warm()
+    if settings.chat_model or (settings.embedding_model and embedder is None):
         from graphrag_mcp.models.limits import Limits
         from graphrag_mcp.models.openai_api import chat_from, embedder_from
 
         limits = Limits(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
-        chat, embedder = chat_from(settings, limits=limits), embedder_from(settings, limits=limits)
+        chat, embedder = chat_from(settings, limits=limits), embedder or embedder_from(settings, limits=limits)
     s = settings
     book, note = open_book(folder, mend=mend, needed=limited)
     prices = (s.price_prompt, s.price_output, s.price_embedding)
     budget = Budget(*((s.max_calls, s.max_tokens, s.max_cost) if limited else (0, 0, 0.0)), *prices)
     space = f"{s.embedding_model} {s.embedding_dimensions}" if embedder and s.embedding_dimensions else ""
     options = {"concurrency": s.concurrency, "batch": s.embedding_batch, "refresh": refresh, "space": space}
-    made = Asker(book, chat, embedder, budget=budget, **options)
+    made = Asker(book, chat, embedder, budget=budget, reranker=reranker, **options)
     made.note = note
     return made

@@ -189,7 +189,7 @@ def compose(
         return outgoing(result) <= budget and size(result)[1] <= CHARACTERS
 
     fitting: Page | None = None
-    for _ in range(8):
+    for attempt in range(10):
         page = fill(sections, room, first)
         if page.cut and room > ROOM_FOR_CALL:
             page = fill(sections, room - 50, first)
@@ -204,11 +204,11 @@ def compose(
         elif fitting is not None:
             break
         else:
-            room -= max(outgoing(result) - budget, 3)
+            room -= max(outgoing(result) - budget, 3) + 2 * attempt
     if fitting is not None:
         show(fitting)
         return result
-    return finish(result, budget)
+    return finish(result, max(budget - outgoing(result) + size(result)[0], LOWEST // 2))
 
 
 def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:

@@ -52,7 +52,8 @@ class Settings:
     seed: int = 42
     # Which models, where, how fast. A key is never a setting: only the name of the variable that holds it is.
     chat_model: str = ""  # "" = none: nothing ever calls out
-    embedding_model: str = ""  # "" = no vectors
+    embedding_model: str = ""  # "" = no vectors; "local:<folder or name>" runs in this process (extra [local])
+    rerank_model: str = ""  # "" = none; "local:<folder or name>" of a cross-encoder
     base_url: str = ""  # "" = the provider's own
     embedding_base_url: str = ""  # "" = base_url
     api_key_variable: str = "OPENAI_API_KEY"

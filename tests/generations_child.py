@@ -137,6 +137,7 @@ def disk(home: Path, stride: int, kinds: list[str]) -> None:
             faulty.at, faulty.error, faulty.seen = at, getattr(errno, kind), 0
             try:
                 write(folder, note(4))
+                faulty.at = 0
                 if faulty.seen < at:  # how often the disk is asked depends a little on the clock
                     break
                 say(f"{kind} {at}: no error")
@@ -153,6 +154,7 @@ def disk(home: Path, stride: int, kinds: list[str]) -> None:
                 digest(open_snapshot(folder)) != wanted
             ):
                 say(f"{kind} {at}: {wrong} {left} {doctor(folder)}")
+    say("done")
 
 
 if __name__ == "__main__":

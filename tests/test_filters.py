@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import anyio
 import pytest
 
 from graphrag_mcp.app import App
@@ -16,7 +15,7 @@ from graphrag_mcp.ask import Asker
 from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.models.scripted import ScriptedChat, ScriptedEmbedder
-from graphrag_mcp.query import filters, history, modes, several
+from graphrag_mcp.query import filters, history, modes
 from graphrag_mcp.query.choose import choose
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
@@ -297,64 +296,6 @@ def test_detailed_lists_candidates_marked_in_context_or_not(sample: Snapshot) ->
         assert marked.get(cited.id, True)
 
 
-# ---- several corpora -------------------------------------------------------------------------------
-
-
-def test_several_corpora_are_one_ranking_with_ids_that_lead_back(call: Caller) -> None:
-    found = call.good("local_search", query="Marta Olsen harbour crane 茶馆 Tobias Fenn", corpus="notes, zh,sample")
-    assert found["corpus"] == "notes,zh,sample" and {one["id"].split("/")[0] for one in found["citations"]} == {"notes", "zh", "sample"}
-    scores = [one["score"] for one in found["citations"]]
-    assert scores == sorted(scores, reverse=True)
-    for cited in found["citations"][:4]:
-        assert f"[{cited['id']}]" in found["text"]
-        source = call.good("get_source", ids=[cited["id"]])["sources"][0]
-        assert (source["id"], source["uri"], source["char_start"]) == (cited["id"], cited["uri"], cited["char_start"])
-        assert call.good("get_source", ids=[cited["document_id"]])["sources"][0]["uri"] == cited["uri"]
-    entity = re.search(r"\[((?:notes|zh|sample)/e\d+)\]", found["text"])
-    assert entity and call.good("get_entity", name=entity[1])["id"] == entity[1]
-
-
-def test_every_corpus_is_meant_by_a_star(call: Caller) -> None:
-    for tool in ("local_search", "search_text"):
-        found = call.good(tool, query="museum 茶馆 lighthouse", corpus="*")
-        assert {one["id"].split("/")[0] for one in found["citations"]} == {"notes", "sample", "zh"}
-    points = call.good("global_search", query="lighthouse keeper", corpus="*")
-    report = call.good("get_community_report", id=points["communities"][0])
-    assert report["id"] == points["communities"][0] and report["text"].count(report["id"]) >= 1
-    overview = call.good("local_search", query="", corpus="*")
-    assert "Corpus notes" in overview["text"] and "sample/e" in overview["text"]
-
-
-def test_pages_of_several_corpora_show_every_item_once(home: Path) -> None:
-    parts = [(name, open_snapshot(home / "corpora" / name)) for name in ("notes", "sample", "zh")]
-    shown, cursor = [], ""
-    for _ in range(60):
-        page = several.local_search(parts, "harbour lighthouse 茶馆", max_tokens=1500, cursor=cursor)
-        assert page.tokens <= 1500
-        shown += [one.id for one in page.citations]
-        cursor = page.next_cursor
-        if not cursor:
-            break
-    assert not cursor and len(shown) == len(set(shown)) > 10
-    whole = several.local_search(parts, "harbour lighthouse 茶馆", max_tokens=20_000)
-    assert {one.id for one in whole.citations} <= set(shown)
-
-
-def test_an_entity_is_looked_for_in_all_of_them(call: Caller) -> None:
-    assert call.good("get_entity", name="Marta Olsen", corpus="sample,notes")["id"].startswith("notes/e")
-    assert "notes/" in call.good("get_entity", name="Marta Olson", corpus="sample,notes")["candidates"][0]["id"] + str(
-        call.good("get_entity", name="Marta Olson", corpus="sample,notes")["candidates"]
-    )
-    assert "Say which" in call.bad("get_community_report", id="c1", corpus="sample,notes")
-    assert "no corpus 'nope'" in call.bad("local_search", query="x", corpus="notes,nope")
-
-
-def test_a_filter_that_only_one_corpus_knows_leaves_the_others_out(call: Caller) -> None:
-    found = call.good("local_search", query="harbour", corpus="*", filters=["author=Ben"])
-    assert [one["uri"] for one in found["citations"]] == ["text:painting"]
-    assert "Known are" in call.bad("local_search", query="harbour", corpus="*", filters=["nothing=1"])
-
-
 # ---- not there, failed, partial --------------------------------------------------------------------
 
 
@@ -386,15 +327,10 @@ def test_a_question_is_embedded_where_the_index_has_vectors_and_a_failure_costs_
     asked = len(good.calls)
     found = local_search(snapshot, "harbour crane", asker=Asker(None, None, good))
     assert good.calls[asked:] == [("harbour crane",)] and found.state == "context" and found.hint == ""
-    assert any("vector" in one.why for one in modes.find(snapshot, "harbour crane", vector=snapshot_vector(good)).passages)
     bad = ScriptedEmbedder(fail=lambda *_: ModelError("the server said 500", "Try later"))
     failed = local_search(snapshot, "harbour museum", asker=Asker(None, None, bad))
     assert failed.citations and "could not be embedded" in failed.hint
     assert failed.citations == local_search(snapshot, "harbour museum").citations
-
-
-def snapshot_vector(embedder: ScriptedEmbedder) -> bytes:
-    return anyio.run(embedder.embed, ["harbour crane"]).vectors[0]
 
 
 def test_an_index_without_vectors_asks_no_embedding_model(notes: Snapshot) -> None:

@@ -77,7 +77,7 @@ def local_search(
         return finish(context.stale(snapshot, mode), budget)
     kept, snapshot = modes.narrowed(snapshot, filters, min_rating)
     vector, unembedded = modes.vector_of(asker, snapshot, query)
-    found = modes.find(snapshot, query, mode=mode, keywords=keywords, filters=kept, vector=vector)
+    found = modes.find(snapshot, query, mode=mode, keywords=keywords, filters=kept, vector=vector, asker=asker)
     if not found.passages:
         return _nothing(snapshot, query, found, budget, note, kept)
     result = SearchResult(mode=mode, corpus=snapshot.manifest.corpus, coverage=dict(found.considered))

@@ -27,12 +27,13 @@ UNITS = 20  # text units of one entity whose passages are looked at
 INCLUDED = 10  # passages that an `entity=` filter brings in beside the ranked ones
 PAIR = 0.5  # worth of two chosen entities in one passage, beside their own
 EMBED_SECONDS = 5.0
+LOAD_SECONDS = 30.0  # a model in this process is loaded by its first question
 FACTS = ["id", "document_id", "entity_ids"]
 
 
 def find(
     snapshot: Snapshot, query: str, *, mode: str = "local", keywords: Sequence[str] = (),
-    filters: Filters | None = None, vector: bytes | None = None,
+    filters: Filters | None = None, vector: bytes | None = None, asker: Asker | None = None,
 ) -> Retrieved:  # fmt: skip
     """Passages best first, as the mode sees them, of those that pass the filters."""
     found = Retrieved()
@@ -40,7 +41,8 @@ def find(
         weights = fused.Weights()
         if mode == "basic":
             weights = replace(weights, named=0.0, holds=0.0, link=0.0, shared=0.0, quiet=0.0)
-        found = fused.retrieve(snapshot, query, weights=weights, keywords=keywords, vector=vector or b"")
+        found = fused.retrieve(snapshot, query, weights=weights, keywords=keywords, vector=vector or b"",
+                               rerank=asker.rerank if asker is not None and asker.reranks else None)  # fmt: skip
     if filters is not None:
         _narrow(snapshot, found, filters)
     if mode == "hybrid" and found.passages:
@@ -70,9 +72,9 @@ def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[byte
     """The question's vector, where this index has vectors and a model embeds; and a sentence when that failed."""
     if asker is None or not query or not asker.embeds or not snapshot.count("passages_vectors"):
         return None, ""
-    future = asker.start(asker.embed([query[:8_000]]))
+    future = asker.start(asker.embed([query[:8_000]], query=True))
     try:
-        (vector,) = future.result(EMBED_SECONDS)
+        (vector,) = future.result(LOAD_SECONDS if asker.embedding_model.startswith("local:") else EMBED_SECONDS)
     except Exception:  # a model that is late or fails in any way must not cost the search
         vector = None
     said = "" if vector else "The question could not be embedded, so its words alone decided."

@@ -177,13 +177,13 @@ def parts_of(app: App, corpus: str) -> Parts:
 def _asker(ctx: Ctx, corpus: str, wanted: bool) -> Asker | None:
     """The one door to models, only where an answer is wanted or the question can be embedded."""
     app = ctx.request_context.lifespan_context.app
-    return app.asker(app.corpus_for_reading(corpus)) if wanted or app.settings.embedding_model else None
+    return app.asker(app.corpus_for_reading(corpus)) if wanted or _models(app) else None
 
 
 def _askers(ctx: Ctx, parts: Parts) -> dict[str, Asker]:
     """Who embeds the question, by corpus."""
     app = ctx.request_context.lifespan_context.app
-    return {name: app.asker(name) for name, _ in parts} if app.settings.embedding_model else {}
+    return {name: app.asker(name) for name, _ in parts} if _models(app) else {}
 
 
 async def told(ctx: Ctx, pieces: list[str], call: Awaitable[CallToolResult]) -> CallToolResult:
@@ -220,3 +220,8 @@ async def told(ctx: Ctx, pieces: list[str], call: Awaitable[CallToolResult]) -> 
         raise refused or ToolError("the search gave no result. Try it again.")
     await tell()
     return result
+
+
+def _models(app: App) -> bool:
+    """Do searches use a model even without an answer: for the question's vector, or to look at passages again?"""
+    return bool(app.settings.embedding_model or app.settings.rerank_model)

@@ -43,7 +43,8 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Models. Without a name here nothing ever calls out": {
         "chat_model": "Reads texts, writes reports and answers; empty = none.",
-        "embedding_model": "Makes vectors for search; empty = none.",
+        "embedding_model": "Makes vectors for search; empty = none; local:FOLDER runs in this process.",
+        "rerank_model": "Looks at the best passages again; empty = none; local:FOLDER of a cross-encoder.",
         "base_url": "Of any server that speaks the OpenAI protocol; empty = the provider's own.",
         "embedding_base_url": "Of another server for vectors; empty = base_url.",
         "api_key_variable": "The environment variable that holds the key; a local server needs none.",
