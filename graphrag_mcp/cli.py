@@ -15,12 +15,12 @@ from graphrag_mcp.cli_common import as_utf8, failed
 from graphrag_mcp.cli_eval import eval as evaluate
 from graphrag_mcp.cli_graph import drift, explore
 from graphrag_mcp.cli_read import entity, report, search, source, status
-from graphrag_mcp.cli_upkeep import digest, doctor, export
+from graphrag_mcp.cli_upkeep import digest, doctor, export, rollback
 from graphrag_mcp.cli_write import answers, index, init, serve, tune
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 
 STOPPED = 130  # what shells report for Ctrl-C
-COMMANDS = (serve, index, search, entity, report, source, status, doctor, digest, export, tune, init, answers)
+COMMANDS = (serve, index, search, entity, report, source, status, doctor, digest, export, rollback, tune, init, answers)
 COMMANDS += (explore, drift, evaluate)
 
 

@@ -68,7 +68,9 @@ def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
 def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("search")
     add("query", metavar="QUERY")
-    add("--mode", default="auto", help="auto (here: local), local, global, drift (with a model) or text")
+    add("--mode", default="auto", help="auto, fused, hybrid, local, global, basic, text, or drift (with a model)")
+    add("--filter", action="append", default=[], metavar="X", help="field=value, !=, >=, <=; repeat it for more")
+    add("--explain", action="store_true", help="say of each item what brought it in")
     add("--answer", action="store_true", help="let the configured model answer from the context")
     add("--response-type", default="", metavar="TEXT", help='form of that answer, e.g. "a table of three rows"')
     add("--level", type=int, default=-1, metavar="N", help="community level for global: 0 is the coarsest, -1 chooses")
@@ -83,7 +85,8 @@ def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("source")
     add("ids", nargs="+", metavar="ID", help="ids such as t33 or d4")
     add("--around", type=int, default=0, metavar="N", help="so many text units before and after")
-    command("status")
+    add = command("status")
+    add("--since", type=int, metavar="N", help="what changed since generation N")
 
 
 def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
@@ -93,6 +96,8 @@ def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("export")
     add("folder", metavar="DIR", help="where the Parquet files go")
     add("--graphml", action="store_true", help="also write graph.graphml, for networkx, Gephi and others")
+    add = command("rollback")
+    add("generation", type=int, metavar="N", help="a generation that is still kept")
     add = command("tune")
     add("--selection", choices=("random", "top", "centroid"), default="random", help="which texts the sample is of")
     add("--limit", type=int, default=15, metavar="N", help="text units of the sample")

@@ -6,44 +6,71 @@ Takes parsed arguments; prints what the searches give. Each command imports what
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.cli_common import app_of, show, snapshot_of
+from graphrag_mcp.cli_common import app_of, print_json, show, snapshot_of
 from graphrag_mcp.errors import BadInput
 
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
     from graphrag_mcp.types import Result
 
-MODES = ("auto", "local", "global", "drift", "text")
-LATER_MODES = ("fused", "hybrid", "basic")
+MODES = ("auto", "fused", "hybrid", "local", "global", "drift", "basic", "text")
 
 
 def search(options: argparse.Namespace) -> int:
     """Cited context for a question; with --answer a model's answer from it."""
+    from graphrag_mcp.query import several
+    from graphrag_mcp.query.choose import choose
+
     if options.mode not in MODES:
-        when = "comes with a later release" if options.mode in LATER_MODES else "is unknown"
-        raise BadInput(f"search mode {options.mode!r} {when}", f"Use one of {', '.join(MODES)}")
+        raise BadInput(f"search mode {options.mode!r} is unknown", f"Use one of {', '.join(MODES)}")
     app = app_of(options)
+    given: dict[str, Any] = {"max_tokens": options.max_tokens} if options.max_tokens is not None else {}
+    if names := several.wanted(options.corpus, app.corpora()):
+        return show(options, _in_several(app, names, options, given))
     corpus = app.corpus_for_reading(options.corpus)
     snapshot = app.snapshot(corpus)
-    given: dict[str, Any] = {"max_tokens": options.max_tokens} if options.max_tokens is not None else {}
-    if options.mode == "drift":
+    mode, reason = choose(options.query, snapshot) if options.mode == "auto" else (options.mode, "")
+    if mode == "drift":
         return show(options, _drift(app, corpus, options.query, given))
-    if options.mode == "text":
+    if mode == "text":
         from graphrag_mcp.query.lookup import search_text
 
-        return show(options, search_text(snapshot, options.query, **given))
-    given |= {"answer": options.answer, "response_format": options.format, "response_type": options.response_type}
-    given["asker"] = app.asker(corpus) if options.answer or app.settings.embedding_model else None
-    if options.mode == "global":
+        return _shown(options, search_text(snapshot, options.query, filters=options.filter, **given), reason)
+    given |= {
+        "answer": options.answer, "response_format": options.format, "response_type": options.response_type,
+        "filters": options.filter, "explain": options.explain,
+    }  # fmt: skip
+    asked = options.answer or app.settings.embedding_model or app.settings.rerank_model
+    given["asker"] = app.asker(corpus) if asked else None
+    if mode == "global":
         from graphrag_mcp.query.global_ import global_search
 
-        return show(options, global_search(snapshot, options.query, level=options.level, **given))
+        return _shown(options, global_search(snapshot, options.query, level=options.level, **given), reason)
     from graphrag_mcp.query.local import local_search
 
-    return show(options, local_search(snapshot, options.query, **given))
+    return _shown(options, local_search(snapshot, options.query, mode=mode, **given), reason)
+
+
+def _shown(options: argparse.Namespace, result: Any, reason: str) -> int:
+    """The result, with the reason of an automatic choice of mode in its hint."""
+    if reason:
+        result.hint = " ".join(filter(None, [result.hint, f"Mode {result.mode}: {reason}"]))
+    return show(options, result)
+
+
+def _in_several(app: App, names: Sequence[str], options: argparse.Namespace, given: dict[str, Any]) -> Result:
+    from graphrag_mcp.query import several
+
+    parts = [(name, app.snapshot(app.corpus_for_reading(name))) for name in names]
+    if options.mode == "text":
+        return several.search_text(parts, options.query, filters=options.filter, **given)
+    given |= {"response_format": options.format, "filters": options.filter, "explain": options.explain}
+    if options.mode == "global":
+        return several.global_search(parts, options.query, **given)
+    return several.local_search(parts, options.query, **given)
 
 
 def _drift(app: App, corpus: str, query: str, given: Mapping[str, Any]) -> Result:
@@ -84,6 +111,16 @@ def source(options: argparse.Namespace) -> int:
 
 def status(options: argparse.Namespace) -> int:
     """What is indexed, and what is running."""
+    app = app_of(options)
+    if options.since is not None:
+        from graphrag_mcp.upkeep.generations import changes
+
+        found = changes(app.folder(app.corpus_for_reading(options.corpus)), options.since).record()
+        if options.json:
+            print_json(found)
+        else:
+            print("\n".join(f"{name}: {value}" for name, value in found.items()))
+        return 0
     from graphrag_mcp.tools.index import status as status_of  # the graph_status tool, without its wire
 
-    return show(options, status_of(app_of(options), options.corpus))
+    return show(options, status_of(app, options.corpus))

@@ -66,3 +66,16 @@ def export(options: argparse.Namespace) -> int:
     else:
         print("\n".join(f"{name}.parquet {count:,} rows" for name, count in rows.items()))
     return 0
+
+
+def rollback(options: argparse.Namespace) -> int:
+    """Make the content of an earlier generation current again."""
+    from graphrag_mcp.upkeep.generations import rollback as back
+
+    app = app_of(options)
+    new = back(app.folder(app.corpus_for_reading(options.corpus)), options.generation)
+    if options.json:
+        print_json({"generation": new.generation, "content_of": options.generation})
+    else:
+        print(f"The content of generation {options.generation} is current again, as generation {new.generation}.")
+    return 0

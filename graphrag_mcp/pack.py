@@ -208,7 +208,8 @@ def compose(
     if fitting is not None:
         show(fitting)
         return result
-    return finish(result, max(budget - outgoing(result) + size(result)[0], LOWEST // 2))
+    below = outgoing(result) - size(result)[0] if budget >= SMALL else 0  # with less, the footer gives way in the tool
+    return finish(result, budget - below)
 
 
 def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:

@@ -128,7 +128,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_in(tmp_path: Path
         (["index", "no-such-folder"], ["no file or folder", "no-such-folder"]),
         (["index"], ["index needs a folder", "index docs"]),
         (["search", "x"], ["no index"]),
-        (["search", "x", "--mode", "psychic"], ["unknown", "auto, local, global, drift, text"]),
+        (["search", "x", "--mode", "psychic"], ["unknown", "auto, fused, hybrid, local"]),
         (["dance"], ["invalid choice"]),
         (["search"], ["QUERY"]),
         (["status", "--corpus", "../escape"], ["cannot be used"]),

@@ -214,7 +214,7 @@ def test_some_failed_batches_make_the_answer_partial(snapshot: Snapshot, monkeyp
 def test_a_model_that_fails_leaves_points_as_context(snapshot: Snapshot, mark: str) -> None:
     door, _ = asker((mark, ModelError("the server said 503", "Try later")))
     result = global_search(snapshot, QUESTION, asker=door, answer=True)
-    assert (result.state, result.answer) == ("context", "") and "## Points" in result.text and "503" in result.hint
+    assert (result.state, result.answer) == ("failed", "") and "## Points" in result.text and "503" in result.hint
 
 
 def test_without_a_model_it_is_the_search_as_ever_and_says_how_to_turn_one_on(snapshot: Snapshot) -> None:
@@ -271,3 +271,13 @@ def test_ratings_are_read_as_models_write_them(said: str, value: int) -> None:
 def test_what_is_no_rating_is_refused(said: str) -> None:
     with pytest.raises(BadReply):
         read_rating(said)
+
+
+def test_earlier_turns_stand_first_in_every_batch(snapshot: Snapshot) -> None:
+    door, chat = asker((MAP, ModelError("the server said 503", "Try later")))
+    global_search(snapshot, QUESTION, level=0, asker=door, answer=True, history=["user: Who was Tobias Fenn?"])
+    batches = prompts_with(chat, MAP)
+    assert batches
+    for prompt in batches:
+        assert prompt.index("-----Conversation History-----") < prompt.index("\n1|")
+        assert "user|Who was Tobias Fenn?" in prompt

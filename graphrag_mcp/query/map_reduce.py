@@ -91,6 +91,7 @@ def with_answer(
         return _without_points(snapshot, query, level, result, chosen, outcome, budget, page)
     reduced = outcome.reduced
     if reduced is None or not reduced.by:
+        result.state = "failed"
         note(result, failed(reduced.reason if reduced else ""))
         return compose(result, [Section("Points", point_items(outcome), 1.0)], budget, lambda _: "", first="Points")
     items, result.communities = _points(snapshot, query, chosen)
@@ -115,7 +116,9 @@ def _without_points(
         return finish(global_.nothing_said(snapshot, result, level), budget)
     if outcome.failed == outcome.batches:
         note(result, failed(outcome.reason))
-        return _shown(snapshot, query, level, result, chosen, budget, page)
+        result = _shown(snapshot, query, level, result, chosen, budget, page)
+        result.state = "failed"
+        return result
     result = _shown(snapshot, query, level, result, chosen, budget, page)
     result.state = "partial"
     note(result, f"{outcome.failed} of {outcome.batches} batches of reports gave no answer ({outcome.reason}).")
@@ -234,7 +237,8 @@ async def read(asker: Asker, snapshot: Snapshot, query: str, chosen: Sequence[Ra
     outcome = Read([], {number[row["id"]]: f"c{row['n']}" for row in rows}, len(rows))
     batches = _batches(rows)
     outcome.batches = len(batches)
-    given = await asyncio.gather(*(_map(asker, snapshot, query, batch, weight, number) for batch in batches))
+    work = (_map(asker, snapshot, query, batch, weight, number, wish.history) for batch in batches)
+    given = await asyncio.gather(*work)
     found: list[tuple[float, int, int, Point]] = []
     for at, (points, reason) in enumerate(given):
         outcome.failed += bool(reason)
@@ -285,14 +289,19 @@ def _report(row: Row) -> str:
 
 
 async def _map(
-    asker: Asker, snapshot: Snapshot, query: str, batch: Sequence[Row], weight: dict[str, float], number: dict[str, str]
-) -> tuple[list[Point], str]:
-    """The points of one batch with references to the whole's numbers, and why there are none when it failed."""
+    asker: Asker, snapshot: Snapshot, query: str, batch: Sequence[Row], weight: dict[str, float],
+    number: dict[str, str], before: str = "",
+) -> tuple[list[Point], str]:  # fmt: skip
+    """The points of one batch with references to the whole's numbers, and why there are none when it failed.
+
+    `before`: the block of earlier turns, which stands first.
+    """
     lines = [
         f"{place}|{one_line(row['title'], 200).replace('|', '/')}|{weight[row['id']]:.2f}|{_report(row)}"
         for place, row in enumerate(batch, 1)
     ]
-    text = prompts.load("map", snapshot.folder).substitute(reports=data("\n".join(lines)), question=data(query))
+    rows = "\n\n".join(filter(None, [before, "\n".join(lines)]))
+    text = prompts.load("map", snapshot.folder).substitute(reports=data(rows), question=data(query))
     ask = Ask("map", (Message("user", text),), read_points, lambda: (), POINTS_SCHEMA)
     given = await asked(asker, ask)
     if not given.by:
