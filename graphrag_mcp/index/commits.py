@@ -133,7 +133,8 @@ def documents(run: Run, sources: Mapping[str, Any], batch: Batch, numbers: dict[
         for id, kind in sorted(merged.long.items()):
             read["pending"].append(pending(kind, id, "", "not yet asked"))
         changes = {**merged.changes, **_side_tables(run, gone_units | batch.fresh.keys(), read)}
-        changes |= forgotten(changes, versions)
+        if run.vectors is not None:
+            changes |= forgotten(changes, versions)
     moved.update(
         documents=len(batch.documents) - len(batch.gone), text_units=len(batch.units) - len(old_units),
         passages=len(batch.passages) - len(old_passages), entities=merged.entities, relationships=merged.relationships,
