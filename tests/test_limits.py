@@ -257,12 +257,15 @@ def test_the_pieces_of_a_stream_make_up_the_answer_wherever_they_are_cut() -> No
 @pytest.mark.parametrize("piece", ["<think>", "</think>", "<think>a</think>", "<thin", "<"])
 def test_taking_thinking_out_takes_linear_time(piece: str) -> None:
     def seconds(length: int) -> float:
-        text, begin = piece * (length // len(piece)), time.perf_counter()
+        return min(once(length) for _ in range(3))  # the least disturbed of three
+
+    def once(length: int) -> float:
+        text, begin = piece * (length // len(piece)), time.process_time()
         without_thinking(text)
         screen = Screen(lambda _: None)
         for at in range(0, len(text), 100):
             screen.feed(text[at : at + 100])
         screen.finish()
-        return time.perf_counter() - begin
+        return time.process_time() - begin
 
-    assert seconds(400_000) <= 15 * max(seconds(40_000), 0.002)
+    assert seconds(400_000) <= 30 * max(seconds(40_000), 0.002)  # quadratic would be 100 times
