@@ -276,7 +276,7 @@ def test_no_repeated_pattern_takes_more_than_linear_time(pump: str) -> None:
             best = min(best, time.process_time() - begun)
         return best
 
-    assert seconds(200_000) <= 15 * max(seconds(20_000), 0.005)
+    assert seconds(200_000) <= 30 * max(seconds(20_000), 0.005)
 
 
 ALPHABET = st.sampled_from([*"(){}[]\"'<>|#:,\n\t AaB1.é中\ud800\x00", "<|>", "##", '"entity"', '("relationship"<|>', "<|COMPLETE|>", '{"name":', "</think>", "&lt;"])
