@@ -80,7 +80,7 @@ class Tally:
 
 def rank(home: Path, questions: list[dict], graph: bool = True) -> dict[str, float]:
     """The order of the passages, asked of the engine itself; time without making the question's vector."""
-    from graphrag_mcp.ask import open_asker
+    from graphrag_mcp.ask_open import open_asker
     from graphrag_mcp.query import fused
     from graphrag_mcp.settings import load
     from graphrag_mcp.store.tables import open_snapshot

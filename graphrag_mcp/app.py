@@ -101,7 +101,7 @@ class App:
 
     def asker(self, corpus: str) -> Asker:
         """Whom searches of a corpus may ask: the configured models through its answer book, without a budget."""
-        from graphrag_mcp.ask import open_asker
+        from graphrag_mcp.ask_open import open_asker
 
         with self._lock:
             if corpus not in self._askers:

@@ -80,7 +80,7 @@ class Settings:
     summary_fragments: int = 8  # descriptions of one name from which a model joins them,
     summary_tokens: int = 1200  # or tokens
     report_min_size: int = 5  # entities below which a community's report is extractive even with a model
-    report_min_units: int = 3  # the same for text units: a report on two of them could only repeat them
+    report_min_units: int = 4  # the same for text units: a report on three of them could only repeat them
     report_tokens: int = 8000  # of context for one report
     claims_enabled: bool = False
     claims_entity_specs: tuple[str, ...] = ("organization", "person", "location", "event")

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.ask import Answer, Ask, Asker, BadReply, open_asker
+from graphrag_mcp.ask import Answer, Ask, Asker, BadReply
 from graphrag_mcp.ask_limits import Budget, batches
+from graphrag_mcp.ask_open import open_asker
 from graphrag_mcp.errors import Damaged, GraphRAGError, ModelError
 from graphrag_mcp.models.scripted import ScriptedChat, ScriptedEmbedder
 from graphrag_mcp.seams import Message

@@ -47,3 +47,21 @@ except ValueError as error:
     print("nowhere" in str(error))
 """
     assert ran(code) == "True"
+
+
+def test_neither_pandas_nor_the_models_of_replies_are_imported_and_both_work_later() -> None:
+    code = """
+import sys
+from graphrag_mcp.store.lance import lancedb
+from graphrag_mcp.models.wire import openai_client
+database, client = lancedb(), openai_client()
+print("pandas" in sys.modules, any(name.startswith("openai.types") for name in sys.modules))
+import pandas, pyarrow, tempfile
+print(pyarrow.table({"a": [1]}).to_pandas()["a"].sum() == 1)
+table = database.connect(tempfile.mkdtemp()).create_table("t", pandas.DataFrame({"a": [1, 2]}))
+print(len(table.to_pandas()) == 2)
+from openai.types.chat import ChatCompletion
+import openai
+print(openai is client, openai.types.chat.ChatCompletion is ChatCompletion)
+"""
+    assert ran(code).split() == ["False", "False", "True", "True", "True", "True"]

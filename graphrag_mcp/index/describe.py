@@ -77,7 +77,10 @@ def joined(fragments: Sequence[str], limit: int = JOINED) -> str:
     """Each fragment once, in order, within `limit` tokens, ending with a whole sentence."""
     kept: list[str] = []
     left = limit
-    for one in _distinct(fragments):
+    distinct = _distinct(fragments)
+    if sum(len(one.encode()) + 1 for one in distinct) <= limit:  # a token is a byte or more
+        return "\n".join(distinct)
+    for one in distinct:
         price = count_tokens(one + "\n")
         if price > left:
             rest = _shorter(one, left)

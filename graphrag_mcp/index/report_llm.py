@@ -9,10 +9,10 @@ and calls no model.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from string import Template
 from typing import Any
 
@@ -162,6 +162,7 @@ def _prompted(rows: Rows, tables: Sequence[Table], taken: Iterable[Report] = ())
     return Prompted("\n\n".join(blocks), numbering, tuple(sorted(child.id for child in taken)), left_out)
 
 
+@lru_cache(maxsize=1 << 12)
 def _unreferenced(text: str) -> str:
     """A child's text without its references: its row in the prompt has a number of its own, which stands for them."""
     return replace_references(text, lambda _: "").strip()
@@ -227,7 +228,6 @@ class _Check:
         names = sorted(self.entities.values(), key=lambda row: (-len(row.title), row.title, row.id))
         self.names = [(row.title.casefold(), row.id) for row in names if len(row.title) > 1]
         self.unknown = 0
-        self._words: dict[str, frozenset[str]] = {}
 
     def __call__(self, text: str, heading: str) -> str:
         """The text with stored references; "" when it has none that holds and names no member either."""
@@ -263,7 +263,7 @@ class _Check:
         folded = text.casefold()
         found: list[str] = []
         for name, id in self.names:
-            if name in folded and re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", folded):
+            if _stands_alone(name, folded):
                 found.append(id)
                 folded = folded.replace(name, " ")
             if len(found) == PER_GROUP:
@@ -308,15 +308,27 @@ class _Check:
                 held[unit] += worth
         if len(held) <= 1:
             return list(held)
-        said = self.words(statement)
+        said = _words(statement)
         shared: dict[str, int] = {}
         for row in rows:
             for unit, text in sorted(row.evidence, key=lambda one: (-held[one[0]], one))[:LOOKED_AT]:
-                shared[unit] = max(shared.get(unit, 0), len(said & self.words(text)))
+                shared[unit] = max(shared.get(unit, 0), len(said & _words(text)))
         return sorted(held, key=lambda unit: (-held[unit], -shared.get(unit, 0), unit))[: PER_GROUP + 1]
 
-    def words(self, text: str) -> frozenset[str]:
-        found = self._words.get(text)
-        if found is None:
-            found = self._words[text] = frozenset(terms(text))
-        return found
+
+
+def _stands_alone(name: str, text: str) -> bool:
+    """Does the name stand in the text, and not inside a longer word?"""
+    at = text.find(name)
+    while at >= 0:
+        around = text[at - 1 : at] + text[at + len(name) : at + len(name) + 1]
+        if not any(ch.isascii() and ch.isalnum() for ch in around):
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+@lru_cache(maxsize=1 << 12)
+def _words(text: str) -> frozenset[str]:
+    """Read once: a sentence is evidence of a community, and of the ones above it."""
+    return frozenset(terms(text))

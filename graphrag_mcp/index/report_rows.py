@@ -26,6 +26,7 @@ COLUMNS = {
 }
 # No text has fewer bytes a token (English 4, Chinese 3): most communities are so small that nothing need be counted.
 BYTES = 2
+HEADINGS = 100  # tokens of the names of all tables and of their columns, and of the blank lines
 FOR_REPORTS = 0.75  # of the budget, where reports and rows have to share it
 _TAG = re.compile(r"<(?=/\s*context)", re.IGNORECASE)
 
@@ -156,6 +157,8 @@ class Rows:
                 most += line.price()
                 if most > budget * 1.25:
                     return False
+        if most + HEADINGS <= budget:
+            return True
         return count_tokens("\n\n".join(table.text() for table in self.tables())) <= budget
 
     # ---- children ---------------------------------------------------------------------------------

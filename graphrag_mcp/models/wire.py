@@ -23,6 +23,7 @@ from urllib.parse import unquote, urlsplit
 from weakref import WeakKeyDictionary
 
 from graphrag_mcp.errors import ModelError
+from graphrag_mcp.lean import imported
 from graphrag_mcp.models.limits import PRIORITY, Limits, Turn
 from graphrag_mcp.settings import Settings
 
@@ -94,6 +95,11 @@ class _HttpClients:
 
 
 _CLIENTS = _HttpClients()
+
+
+def openai_client() -> Any:
+    """The package `openai`. Its models of replies are not needed: replies are read by `openai_api`, forgivingly."""
+    return imported("openai", stand_ins=("openai.types",))
 
 
 class Wire:
@@ -183,8 +189,7 @@ class Wire:
         self, attempt: Callable[..., Awaitable[T]], client: Any, turn: Turn, texts: Sequence[str]
     ) -> tuple[Exception | None, Any]:
         """One attempt. Failures are returned: raised from inside `except`, they would carry the request along."""
-        import openai  # noqa: TID251
-
+        openai = openai_client()
         try:
             async with asyncio.timeout(self._timeout) as alarm:
                 return None, await attempt(client, alarm, turn)
@@ -210,8 +215,7 @@ class Wire:
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
             self._check()
-            import openai  # noqa: TID251
-
+            openai = openai_client()
             timeout = openai.Timeout(self._timeout, connect=min(15.0, self._timeout))
             http = _CLIENTS.take(openai.DefaultAsyncHttpxClient)
             self._clients[loop] = openai.AsyncOpenAI(

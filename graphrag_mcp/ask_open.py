@@ -1,0 +1,62 @@
+"""Opening the door to the models: the asker of a corpus, as the settings name its models.
+
+Takes a corpus folder and settings; gives an `Asker`. Nothing of a model is imported before it is named. Knows no
+question.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphrag_mcp.ask import Asker
+from graphrag_mcp.ask_limits import Budget
+
+if TYPE_CHECKING:
+    from graphrag_mcp.settings import Settings
+
+
+def prepare_client(asker: Asker) -> None:
+    """Import what speaks to servers, a quarter of a second, while nobody waits for it yet."""
+    if asker.model or asker.embedding_model:
+        from graphrag_mcp.models.wire import openai_client
+
+        openai_client()
+
+
+def open_asker(
+    folder: Path, settings: Settings, *, limited: bool = True, refresh: bool = False, mend: bool = False
+) -> Asker:
+    """The asker of a corpus as the settings name its models; `limited`: the budgets of the settings hold for it.
+
+    `mend`: a damaged answer book is set aside, what can be read of it kept, and `note` says so. Without limits, for
+    searches, a book that cannot be used is done without.
+    """
+    from graphrag_mcp.store.answers import open_book
+
+    chat = embedder = reranker = None
+    if settings.rerank_model:
+        from graphrag_mcp.models.rerank import LocalReranker
+
+        reranker = LocalReranker(settings.rerank_model)
+    if settings.embedding_model.startswith("local:"):
+        from graphrag_mcp.models.local import LocalEmbedder
+
+        embedder = LocalEmbedder(settings.embedding_model, settings.embedding_dimensions)
+        if not limited:  # a search: the model is loaded while the index is opened
+            embedder.warm()
+    if settings.chat_model or (settings.embedding_model and embedder is None):
+        from graphrag_mcp.models.limits import Limits
+        from graphrag_mcp.models.openai_api import chat_from, embedder_from
+
+        limits = Limits(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
+        chat, embedder = chat_from(settings, limits=limits), embedder or embedder_from(settings, limits=limits)
+    s = settings
+    book, note = open_book(folder, mend=mend, needed=limited)
+    prices = (s.price_prompt, s.price_output, s.price_embedding)
+    budget = Budget(*((s.max_calls, s.max_tokens, s.max_cost) if limited else (0, 0, 0.0)), *prices)
+    space = f"{s.embedding_model} {s.embedding_dimensions}" if embedder and s.embedding_dimensions else ""
+    options = {"concurrency": s.concurrency, "batch": s.embedding_batch, "refresh": refresh, "space": space}
+    made = Asker(book, chat, embedder, budget=budget, reranker=reranker, **options)
+    made.note = note
+    return made
