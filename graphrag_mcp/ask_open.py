@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from graphrag_mcp.settings import Settings
 
 
+LOCAL = "local:"  # begins the name of an embedding model that runs in this process
+
+
 def prepare_client(asker: Asker) -> None:
     """Import what speaks to servers, a quarter of a second, while nobody waits for it yet."""
     if asker.model or asker.embedding_model:
@@ -39,7 +42,7 @@ def open_asker(
         from graphrag_mcp.models.rerank import LocalReranker
 
         reranker = LocalReranker(settings.rerank_model)
-    if settings.embedding_model.startswith("local:"):
+    if settings.embedding_model.startswith(LOCAL):
         from graphrag_mcp.models.local import LocalEmbedder
 
         embedder = LocalEmbedder(settings.embedding_model, settings.embedding_dimensions)

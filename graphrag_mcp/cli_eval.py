@@ -22,13 +22,11 @@ from graphrag_mcp.types import Citation, Result, SearchResult
 
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
-    from graphrag_mcp.settings import Settings
     from graphrag_mcp.upkeep.eval import EvalResult, Search
     from graphrag_mcp.upkeep.eval_files import Question
 
 MODES = ("local", "fused", "hybrid", "basic", "global", "text")
 TOOLS = {"global": "global_search", "text": "search_text"}
-DEFAULT = "local,fused,basic,global,text"
 
 
 def eval(options: argparse.Namespace) -> int:
@@ -108,12 +106,6 @@ def _other(app: App, named: str) -> tuple[App, str]:
     if path.name not in other.corpora():
         raise NotFound(f"there is no index {named!r}", "Give --against HOME/CORPUS, or a corpus of this home")
     return other, path.name
-
-
-def _with_home(settings: Settings, home: Path) -> Settings:
-    from dataclasses import replace
-
-    return replace(settings, home=home)
 
 
 # ---- searching -----------------------------------------------------------------------------------

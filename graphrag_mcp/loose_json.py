@@ -16,9 +16,7 @@ __all__ = ["read", "without_thoughts"]
 
 _ATTEMPTS = 64  # places where JSON might begin; more are noise
 _DEEPEST = 60
-_THOUGHT = re.compile(r"<(think|thinking|reasoning|thought)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
-_THOUGHT_BEGIN = re.compile(r"\s*<(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
+_THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _BEGIN = re.compile(r"\{(?=\s*+(?:[\"'“‘}/]|\w{1,60}+\s*+[:：]))|\[(?=\s*+(?:[\"'“‘{\[\]/\-\d]|true|false|null))")
 _SKIP = re.compile(r"(?:\s|//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z))*+")
 _NUMBER = re.compile(r"[-+]?\d{1,300}(?:\.\d{1,300})?(?:[eE][-+]?\d{1,4})?(?=\s*+(?:[,，}\]]|//|/\*|\Z|\n))")
@@ -70,11 +68,19 @@ def read(text: str, *, keep_cut: bool = False) -> Any:
 
 
 def without_thoughts(text: str) -> str:
-    """The reply without what a reasoning model thought aloud before it; "" when it never came to an answer."""
-    text = _THOUGHT.sub("", text) if "</" in text else text
-    end = _THOUGHT_END.search(text)
-    text = text[end.end() :] if end else text  # begun in the prompt, so that the reply only ends it
-    return "" if _THOUGHT_BEGIN.match(text) else text
+    """Thoughts are blocks that open at the start of a line; some servers swallow the opening of the first one."""
+    kept: list[str] = []
+    at, inside = 0, False
+    for match in _THOUGHT.finditer(text):
+        if match[1]:
+            before, after = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
+            alone = before in ("", "\n") or after in ("", "\n")
+            if inside or (not kept and alone):
+                kept, at, inside = kept or [""], match.end(), False
+        elif not inside and not text[max(0, match.start() - 200) : match.start()].rpartition("\n")[2].strip():
+            kept.append(text[at : match.start()])
+            inside = True
+    return "".join(kept) + ("" if inside else text[at:])  # never closed: cut off while thinking
 
 
 def _nothing() -> Any:

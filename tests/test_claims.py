@@ -20,12 +20,20 @@ from graphrag_mcp.index.claims import (
     claims_of_unit,
     iso_date,
     params_from,
-    parse_claims,
     read_claims,
 )
 from graphrag_mcp.models.demonstration import demonstration
 from graphrag_mcp.models.scripted import Rule, ScriptedChat
 from graphrag_mcp.settings import Settings
+
+
+def parse_claims(reply: str, text: str, dropped: Counter[str] | None = None) -> list[Claim]:
+    """The claims of a reply; `dropped` counts the others by reason."""
+    claims, _, lost = read_claims(reply, text)
+    if dropped is not None:
+        dropped.update(lost)
+    return claims
+
 
 TEXT = (
     "The Harbour Council fined Nordlys Shipping for “false weights” on 10 January 2022.\n"

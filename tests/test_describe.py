@@ -122,7 +122,7 @@ def test_a_question_that_was_answered_is_not_asked_again(tmp_path: Path):
         ("```\nFenced text.\n```", "Fenced text."),
         ("```markdown\n# Guild\n\nFenced text.\n```", "Fenced text."),
         ("Sure!\n\nHere is the merged description:\n\nThe text.", "The text."),
-        ("thoughts</think>The text.", "The text."),
+        ("thoughts\n</think>The text.", "The text."),
         ('{"description": "The text of it.", "n": 1}', "The text of it."),
         ("## Summary\n\nFirst.\n\n\nSecond **bold**.", "First.\nSecond bold."),
         ("摘要：研究院保护莫高窟。", "研究院保护莫高窟。"),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.models.local import LocalEmbedder, is_local, place, prompts
+from graphrag_mcp.models.local import LocalEmbedder, place, prompts
 from graphrag_mcp.models.rerank import LocalReranker
 from graphrag_mcp.seams import Usage
 
@@ -32,8 +32,7 @@ def floats(vector: bytes) -> list[float]:
 # ---- without the library ------------------------------------------------------------------------
 
 
-def test_a_setting_says_that_the_model_is_here() -> None:
-    assert is_local("local:owner/name") and not is_local("text-embedding-3-small")
+def test_a_setting_names_the_model_that_is_here() -> None:
     assert place("local:owner/name") == "owner/name"
 
 

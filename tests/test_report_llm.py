@@ -16,9 +16,9 @@ from graphrag_mcp.index.report_llm import (
     PromptParams,
     ReportInput,
     context,
+    context_alone,
     finish,
     finish_report,
-    needs_children,
     report_ask,
 )
 from graphrag_mcp.index.report_reply import Draft, cited, parse_report
@@ -142,10 +142,10 @@ def test_whether_children_are_needed_is_known_without_their_reports():
     alone = replace(given, children=())
     exact = count_tokens(context(alone, PromptParams(tokens=100_000)).text)
     for tokens in (exact - 1, exact, exact + 1, 300, 100_000):
-        assert needs_children(alone, PromptParams(tokens=tokens)) == (tokens < exact)
+        assert (context_alone(alone, PromptParams(tokens=tokens)) is None) == (tokens < exact)
         assert (context(given, PromptParams(tokens=tokens)).substituted != ()) == (tokens < exact)
     leaf = replace(given, community=replace(given.community, children=()))
-    assert not needs_children(leaf, PromptParams(tokens=300))
+    assert context_alone(leaf, PromptParams(tokens=300)) is not None
 
 
 def test_the_largest_children_are_substituted_first_and_only_until_it_fits():

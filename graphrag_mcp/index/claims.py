@@ -152,14 +152,6 @@ _FIELDS = {
 Raw = tuple[str, str, str, str, str, str, str, list[str]]  # the fields in the order of the prompt
 
 
-def parse_claims(reply: str, text: str, dropped: Counter[str] | None = None) -> list[Claim]:
-    """The claims of `reply` that `text` bears out; `dropped` counts the others by reason. Raises BadReply."""
-    claims, _, lost = read_claims(reply, text)
-    if dropped is not None:
-        dropped.update(lost)
-    return claims
-
-
 def read_claims(reply: str, text: str) -> tuple[list[Claim], bool, Counter[str]]:
     """Claims, whether the reply was complete, and what was dropped why. Raises BadReply when nothing usable is in it.
 

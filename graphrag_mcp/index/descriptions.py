@@ -19,7 +19,6 @@ from graphrag_mcp.index.graph import to_table, told_of_entity, told_of_pair
 from graphrag_mcp.index.models import Models
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
-from graphrag_mcp.text import terms
 
 Row = dict[str, Any]
 OF_TABLE = {"entity": "entities", "relationship": "relationships"}
@@ -115,8 +114,3 @@ def titles_of(snapshot: Snapshot, rows: Sequence[Mapping[str, Any]]) -> dict[str
     ends = sorted({row[end] for row in rows for end in ("source_id", "target_id")})
     found = snapshot.by_key("entities", ends, "id", ["id", "title"])
     return dict(zip(found["id"].to_pylist(), found["title"].to_pylist(), strict=True))
-
-
-def words_of(row: Mapping[str, Any]) -> str:
-    """The search terms of an entity's names."""
-    return " ".join(dict.fromkeys(term for form in (row["title"], *row["aliases"]) for term in terms(form)))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 from graphrag_mcp import prompts
 from graphrag_mcp.ask import Ask, BadReply
 from graphrag_mcp.index.records import MOST_ENTITIES, MOST_RELATIONS, EntityRecord, Records, RelationRecord, parse
-from graphrag_mcp.index.replies import without_thoughts
+from graphrag_mcp.loose_json import without_thoughts
 from graphrag_mcp.seams import Message
 from graphrag_mcp.text import is_cjk, normalise_name, query_terms, terms
 from graphrag_mcp.types import content_id

@@ -11,13 +11,14 @@ import json
 import re
 from typing import Any
 
+from graphrag_mcp.loose_json import without_thoughts
+
 LONGEST_REPLY = 4_000_000  # characters that are looked at
 MOST_TOKENS = 300_000  # signs and texts of JSON that are looked at; 1,500 records have some 40,000
 DEEPEST = 64
 
 # ---- the reply as a whole -------------------------------------------------------------------------
 
-_THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _MARK = re.compile(
     r"[<＜][ ]?[|｜#]{0,3}[ ]?COMPLETED?[ ]?(?:[|｜#]{1,3}[ ]?[>＞]?|[>＞])|[<＜][|｜#]{1,3}COMPLETED?\b"
     r"|(?<!\w)[|｜]COMPLETED?[|｜]",
@@ -37,22 +38,6 @@ def plain_reply(reply: str) -> tuple[str, bool]:
         text = unescaped(text)
     text, marks = _MARK.subn("\n", text)
     return _FENCE.sub("", _SPECIAL.sub("\n", text)).strip(), marks > 0
-
-
-def without_thoughts(text: str) -> str:
-    """Thoughts are blocks that open at the start of a line; some servers swallow the opening of the first one."""
-    kept: list[str] = []
-    at, inside = 0, False
-    for match in _THOUGHT.finditer(text):
-        if match[1]:
-            before, after = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
-            alone = before in ("", "\n") or after in ("", "\n")
-            if inside or (not kept and alone):
-                kept, at, inside = kept or [""], match.end(), False
-        elif not inside and not text[max(0, match.start() - 200) : match.start()].rpartition("\n")[2].strip():
-            kept.append(text[at : match.start()])
-            inside = True
-    return "".join(kept) + ("" if inside else text[at:])  # never closed: cut off while thinking
 
 
 def unescaped(text: str) -> str:

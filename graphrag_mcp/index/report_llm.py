@@ -28,7 +28,7 @@ from graphrag_mcp.text import terms
 
 __all__ = [
     "CRITERIA", "Claim", "Finished", "PromptParams", "Prompted", "Ref", "ReportInput", "SCHEMA", "context",
-    "context_alone", "finish", "finish_report", "needs_children", "report_ask",
+    "context_alone", "finish", "finish_report", "report_ask",
 ]  # fmt: skip
 
 CRITERIA = "how important the community is for understanding the whole: its reach, and the consequences of what it does"
@@ -104,11 +104,6 @@ class Finished:
 
 
 # ---- what the model is shown --------------------------------------------------------------------
-
-
-def needs_children(given: ReportInput, params: PromptParams) -> bool:
-    """Would the community's own rows not fit, so that its children's reports have to be written first?"""
-    return bool(given.community.children) and not _rows(given).fits(params.tokens)
 
 
 def context_alone(given: ReportInput, params: PromptParams) -> Prompted | None:

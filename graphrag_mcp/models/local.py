@@ -39,11 +39,6 @@ _FAMILIES = (
 )
 
 
-def is_local(setting: str) -> bool:
-    """Does this setting name a model of this kind?"""
-    return setting.startswith(PREFIX)
-
-
 class LocalEmbedder:
     """`name` is the setting; `query_prompt` and `text_prompt` are what the model wants before the two kinds of text.
 
