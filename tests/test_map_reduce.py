@@ -75,7 +75,8 @@ def test_the_model_rates_each_report_once_and_goes_down_only_where_it_is_relevan
 
 def test_a_parent_is_not_read_beside_a_relevant_child(snapshot: Snapshot) -> None:
     door, _ = asker((RATE, '{"reason": "-", "rating": 5}'))
-    kept, coverage = door.wait(map_reduce.select(door, snapshot, QUESTION, -1))
+    selected = door.wait(map_reduce.select(door, snapshot, QUESTION, -1))
+    kept, coverage = selected.reports, selected.coverage
     ids = {one.id for one in kept}
     assert kept and not any(one.parent in ids for one in kept)
     roots = [row for row in snapshot.rows("reports", "level = 0", ["id"]).to_pylist()]
@@ -91,7 +92,8 @@ def test_when_no_root_is_relevant_the_next_level_is_rated_whole(snapshot: Snapsh
         return json.dumps({"rating": 3 if any(rows[id][:60] in messages[-1].content for id in below) else 0})
 
     door, chat = asker((RATE, only_below))
-    kept, coverage = door.wait(map_reduce.select(door, snapshot, QUESTION, -1))
+    selected = door.wait(map_reduce.select(door, snapshot, QUESTION, -1))
+    kept, coverage = selected.reports, selected.coverage
     assert kept and {one.level for one in kept} == {1} and coverage["rated"] == len(every)
 
 
@@ -101,13 +103,13 @@ def test_ratings_stop_at_forty_and_leave_half_for_the_levels_below(monkeypatch: 
     children = {"": roots} | {one.id: [leaf for leaf in leaves if leaf.parent == one.id] for one in roots}
     asked: list[str] = []
 
-    async def ratings(asker: Any, snapshot: Any, query: str, some: list[Rated]) -> list[float]:
+    async def ratings(asker: Any, snapshot: Any, query: str, some: list[Rated]) -> tuple[list[float], list[str]]:
         asked.extend(one.id for one in some)
-        return [5.0] * len(some)
+        return [5.0] * len(some), []
 
     monkeypatch.setattr(map_reduce, "_ratings", ratings)
     door = Asker(None, None, None)
-    kept, rated = door.wait(map_reduce._descend(door, None, "?", children))  # type: ignore[arg-type]
+    kept, rated, _ = door.wait(map_reduce._descend(door, None, "?", children))  # type: ignore[arg-type]
     assert rated == len(asked) == 40 and sum("." in id for id in asked) == 20
     assert asked[:3] == ["r099", "r098", "r097"]  # lexically nearest first
     assert not {one.parent for one in kept} & {one.id for one in kept}
@@ -215,6 +217,14 @@ def test_a_model_that_fails_leaves_points_as_context(snapshot: Snapshot, mark: s
     door, _ = asker((mark, ModelError("the server said 503", "Try later")))
     result = global_search(snapshot, QUESTION, asker=door, answer=True)
     assert (result.state, result.answer) == ("failed", "") and "## Points" in result.text and "503" in result.hint
+
+
+def test_ratings_that_fail_leave_the_choice_to_the_words_and_say_so(snapshot: Snapshot) -> None:
+    door, chat = asker((RATE, ModelError("the server said 429", "Try later")))
+    result = global_search(snapshot, QUESTION, asker=door, answer=True)
+    assert result.state == "partial" and result.answer and len(prompts_with(chat, MAP)) > 0
+    assert result.coverage["unrated"] == result.coverage["rated"] > 0
+    assert f"{result.coverage['unrated']} reports got no rating from the model" in result.hint and "429" in result.hint
 
 
 def test_without_a_model_it_is_the_search_as_ever_and_says_how_to_turn_one_on(snapshot: Snapshot) -> None:

@@ -60,6 +60,15 @@ class Read:
     reduced: Answered | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The reports to read, what was counted on the way to them, and why ratings were missing ("" when none was)."""
+
+    reports: list[Rated]
+    coverage: dict[str, int]
+    unrated: str = ""
+
+
 # ---- a search with an answer ---------------------------------------------------------------------
 
 
@@ -73,22 +82,25 @@ def with_answer(
         return _shown(snapshot, query, level, result, kept, budget, page)
     meter = Meter(asker)
 
-    async def work() -> tuple[list[Rated], dict[str, int], Read]:
-        chosen, coverage = await select(asker, snapshot, query, level)
-        return chosen, coverage, await read(asker, snapshot, query, chosen, wish, word_limit(budget))
+    async def work() -> tuple[Chosen, Read]:
+        chosen = await select(asker, snapshot, query, level)
+        return chosen, await read(asker, snapshot, query, chosen.reports, wish, word_limit(budget))
 
     given = waited(asker, work(), wish.seconds)
     result.usage = meter.usage()
     if given is None:
         unfinished(result)
         return _shown(snapshot, query, level, result, kept, budget, page)
-    chosen, coverage, outcome = given
-    result.coverage = coverage | {
+    (selected, outcome), chosen = given, given[0].reports
+    result.coverage = selected.coverage | {
         "read": outcome.reports, "batches": outcome.batches, "batches_answered": outcome.batches - outcome.failed,
         "batches_failed": outcome.failed, "points": len(outcome.points),
     }  # fmt: skip
+    if selected.unrated:
+        note(result, f"{selected.coverage['unrated']} reports got no rating from the model ({selected.unrated}), "
+                     "so their words decided.")  # fmt: skip
     if not outcome.points:
-        return _without_points(snapshot, query, level, result, chosen, outcome, budget, page)
+        return _without_points(snapshot, query, level, result, selected, outcome, budget, page)
     reduced = outcome.reduced
     if reduced is None or not reduced.by:
         result.state = "failed"
@@ -100,15 +112,20 @@ def with_answer(
     if outcome.failed:
         note(result, partly)
     result = answered(result, reduced, [section], budget, page, snapshot=snapshot, shown=items, first="Points")
-    result.state = "partial" if outcome.failed else "answered"
+    result.state = "partial" if outcome.failed or selected.unrated else "answered"
     return result
 
 
 def _without_points(
-    snapshot: Snapshot, query: str, level: int, result: SearchResult, chosen: Sequence[Rated], outcome: Read,
-    budget: int, page: Callable[[tuple[int, ...]], str],
+    snapshot: Snapshot, query: str, level: int, result: SearchResult, selected: Chosen, outcome: Read, budget: int,
+    page: Callable[[tuple[int, ...]], str],
 ) -> SearchResult:  # fmt: skip
     """Nothing relevant was said, or nobody said anything: two different things."""
+    chosen = selected.reports
+    if selected.unrated and not chosen:
+        note(result, failed(selected.unrated))
+        result.state = "failed"
+        return _shown(snapshot, query, level, result, chosen, budget, page)
     if not outcome.failed:
         result.method = ""
         said = f"{outcome.reports} reports were read and none says anything on it." if outcome.reports else ""
@@ -131,9 +148,9 @@ def _shown(
 ) -> SearchResult:  # fmt: skip
     """The reports' own findings, no model's."""
     if not kept:
-        partial = result.state == "partial"
+        before = result.state
         result = global_.nothing_said(snapshot, result, level)
-        result.state = "partial" if partial else result.state
+        result.state = before if before in ("partial", "failed") else result.state
         return finish(result, budget)
     items, result.communities = _points(snapshot, query, kept)
     return finish(compose(result, [Section("Points", items, 1.0)], budget, page, first="Points"), budget)
@@ -147,32 +164,36 @@ def _points(snapshot: Snapshot, query: str, kept: Sequence[Rated]) -> tuple[list
 # ---- which reports -------------------------------------------------------------------------------
 
 
-async def select(asker: Asker, snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated], dict[str, int]]:
+async def select(asker: Asker, snapshot: Snapshot, query: str, level: int) -> Chosen:
     """The reports to read, and how many were rated, kept and pruned.
 
     level -1: from the roots down, as far as the model finds a report relevant. level n: that level and the childless
     reports above it, the lexically nearest first. A question about nothing in particular takes the weightiest.
     """
     if level >= 0:
-        return await asyncio.to_thread(global_.whole_level, snapshot, query, level)
+        return Chosen(*await asyncio.to_thread(global_.whole_level, snapshot, query, level))
     if global_.asked_about(snapshot, query) is None:
-        return await asyncio.to_thread(global_.select, snapshot, query, level)
+        return Chosen(*await asyncio.to_thread(global_.select, snapshot, query, level))
     every = await asyncio.to_thread(global_.all_rated, snapshot, query)
     coverage = {"reports": len(every), "rated": 0, "kept": 0, "pruned": 0}
     children: dict[str, list[Rated]] = {}
     for one in every.values():
         children.setdefault(one.parent if one.parent in every else "", []).append(one)
-    kept, rated = await _descend(asker, snapshot, query, children)
+    kept, rated, missing = await _descend(asker, snapshot, query, children)
     kept.sort(key=lambda one: (-one.rating, -round(one.own, 6), -round(one.weight, 6), one.id))
     kept = kept[:READ]
     coverage.update(rated=rated, kept=len(kept), pruned=rated - len(kept))
-    return kept, coverage
+    if missing:
+        coverage["unrated"] = len(missing)
+    return Chosen(kept, coverage, missing[0] if missing else "")
 
 
 async def _descend(
     asker: Asker, snapshot: Snapshot, query: str, children: dict[str, list[Rated]]
-) -> tuple[list[Rated], int]:
-    """Level by level: rate, go on below what is relevant. A parent is kept only where no rated child is relevant.
+) -> tuple[list[Rated], int, list[str]]:
+    """Reports kept, how many were rated, and why ratings are missing.
+
+    Level by level: rate, go on below what is relevant. A parent is kept only where no rated child is relevant.
 
     On each level at most half of the ratings that are left are spent while there are levels below it, so that a broad
     top does not keep the search from going down; lexically nearest first. Where the model gives no rating the
@@ -180,13 +201,15 @@ async def _descend(
     """
     frontier = children.get("", [])
     kept: dict[str, Rated] = {}
+    missing: list[str] = []
     rated = fallback = 0
     while frontier and rated < READ:
         left = READ - rated
         below = any(children.get(one.id) for one in frontier)
         frontier.sort(key=lambda one: (-round(one.rating, 6), -round(one.weight, 6), -one.rank, one.id))
         taken = frontier[: max(1, left // 2) if below else left]
-        ratings = await _ratings(asker, snapshot, query, taken)
+        ratings, reasons = await _ratings(asker, snapshot, query, taken)
+        missing += reasons
         rated += len(taken)
         marked = [replace(one, rating=float(value)) for one, value in zip(taken, ratings, strict=True)]
         relevant = [one for one in marked if one.rating >= THRESHOLD]
@@ -197,14 +220,17 @@ async def _descend(
             fallback += 1
             relevant = frontier
         frontier = [child for one in relevant for child in children.get(one.id, [])]
-    return list(kept.values()), rated
+    return list(kept.values()), rated, missing
 
 
-async def _ratings(asker: Asker, snapshot: Snapshot, query: str, some: Sequence[Rated]) -> list[float]:
-    """One rating of 0 to 5 for each report, all asked for at once."""
+async def _ratings(
+    asker: Asker, snapshot: Snapshot, query: str, some: Sequence[Rated]
+) -> tuple[list[float], list[str]]:
+    """One rating of 0 to 5 for each report, all asked for at once; and the reasons where the model gave none."""
     found = await asyncio.to_thread(context.rows, snapshot, "reports", [one.id for one in some])
     rows = {row["id"]: row for row in found}
     prompt = prompts.load("rate", snapshot.folder)
+    missing: list[str] = []
 
     async def rating(one: Rated) -> float:
         row = rows.get(one.id)
@@ -213,9 +239,12 @@ async def _ratings(asker: Asker, snapshot: Snapshot, query: str, some: Sequence[
         text = prompt.substitute(report=data(_headlines(row)), question=data(query))
         ask = Ask("rate", (Message("user", text),), read_rating, lambda: -1, RATING_SCHEMA)
         given = await asked(asker, ask)
-        return float(given.value) if given.by else one.own
+        if given.by:
+            return float(given.value)
+        missing.append(given.reason or "no reply")
+        return one.rating
 
-    return list(await asyncio.gather(*(rating(one) for one in some)))
+    return list(await asyncio.gather(*(rating(one) for one in some))), missing
 
 
 def _headlines(row: Row) -> str:
