@@ -86,9 +86,9 @@ def estimate(
         _texts(found, units, models, known)
         graph = _imitated(units)
         _descriptions(found, graph, settings)
-        _reports(found, graph, models, settings)
+        communities = _reports(found, graph, models, settings)
         if models.embedding:
-            _embeddings(found, graph, settings)
+            _embeddings(found, graph, communities, settings)
     if models.embedding:
         sizes = [len(row["title"]) + len(row["text"]) for row in passages]
         _embedded(found, sizes, settings)
@@ -181,11 +181,12 @@ def _descriptions(found: Estimate, graph: _Graph, settings: Settings) -> None:
             found.add("describe", 180 + tokens, SUMMARY_WORDS)
 
 
-def _reports(found: Estimate, graph: _Graph, models: Models, settings: Settings) -> None:
+def _reports(found: Estimate, graph: _Graph, models: Models, settings: Settings) -> int:
+    """Adds the reports that a model would write; how many there are with those that rules write."""
     assert models.reports is not None
     edges = [(*graph.ends[id], graph.weight[id]) for id in sorted(graph.ends)]
     if not edges:
-        return
+        return 0
     tree = cluster(edges, None, ClusterParams(max_cluster_size=settings.max_cluster_size, seed=settings.seed))
     constant = tokens_of(models.reports.template.template)
     inside: dict[str, list[str]] = defaultdict(list)
@@ -200,12 +201,13 @@ def _reports(found: Estimate, graph: _Graph, models: Models, settings: Settings)
         if len(community.members) >= settings.report_min_size and len(held) >= settings.report_min_units:
             shown = sum(ROW + graph.said[row] / 4 for row in rows)
             found.add("report", constant + min(shown, settings.report_tokens), REPORT_WORDS)
+    return len(tree.communities)
 
 
-def _embeddings(found: Estimate, graph: _Graph, settings: Settings) -> None:
+def _embeddings(found: Estimate, graph: _Graph, communities: int, settings: Settings) -> None:
     _embedded(found, [graph.said[id] for id in graph.units if id not in graph.ends], settings)
     _embedded(found, [graph.said[id] for id in graph.ends], settings)
-    _embedded(found, [2_000] * found.calls["report"], settings)
+    _embedded(found, [2_000] * found.calls["report"] + [500] * (communities - found.calls["report"]), settings)
 
 
 def _embedded(found: Estimate, sizes: Sequence[int], settings: Settings) -> None:
