@@ -31,8 +31,8 @@ from graphrag_mcp.store.lance import lancedb as import_lancedb
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 
-# Rows up to which searches keep a table in memory (a read then costs 0.2 ms instead of 2 to 5), some 100 MB each.
-HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 25_000, "relationships": 25_000}
+# Rows up to which searches keep a table in memory (a read then costs 0.2 ms instead of 2 to 5), up to 70 MB each.
+HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 6_000, "relationships": 25_000}
 FLAT = 60_000  # rows up to which vectors are compared one by one: 5 ms at 60,000 x 384; an index there took 40 s
 KEPT = 4_000  # rows remembered between searches, some 10 MB
 TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS = 256, 0.02, 32  # when `compact` acts
@@ -74,13 +74,16 @@ class Snapshot:
         self._served: dict[tuple[str, str], dict[str, Any]] = {}
         self._held: dict[str, pa.Table] = {}
         self._places: dict[tuple[str, str], dict[Any, list[int]]] = {}
+        self._counts: dict[str, int] = {}  # a generation's tables never change: 3 ms each, several a search
 
     def count(self, table: str) -> int:
-        handle = self._handle(table)
-        try:
-            return _wait(handle.count_rows()) if handle is not None else 0
-        except Exception as error:
-            raise self._failed(table, error) from error
+        if table not in self._counts:
+            handle = self._handle(table)
+            try:
+                self._counts[table] = _wait(handle.count_rows()) if handle is not None else 0
+            except Exception as error:
+                raise self._failed(table, error) from error
+        return self._counts[table]
 
     def rows(
         self, table: str, where: str = "", columns: Sequence[str] | None = None, limit: int | None = None
@@ -113,10 +116,9 @@ class Snapshot:
             parts: Iterable[pa.Table] = self.batches(table, read)
         else:
             parts = (self._run(table, handle.query().where(where), read) for where in in_lists(key, values))
-        kept = [part.filter(pc.is_in(part[key], wanted)) for part in parts]  # a damaged index finds others, too
-        found = pa.concat_tables(kept) if kept else _empty(table, read)
-        order = pc.sort_indices(pc.index_in(found[key], wanted))  # stable
-        return found.take(order).select(names)
+        kept = (part.filter(pc.is_in(part[key], wanted)) for part in parts)  # a damaged index finds others, too
+        found = pa.concat_tables([_empty(table, read), *kept])
+        return found.take(pc.sort_indices(pc.index_in(found[key], wanted))).select(names)  # a stable sort
 
     def full_text(
         self, table: str, terms: Sequence[str], limit: int = 200, columns: Sequence[str] | None = None
