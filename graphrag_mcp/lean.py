@@ -74,11 +74,11 @@ def imported(package: str, stand_ins: Sequence[str] = (), missing: Sequence[str]
         try:
             return importlib.import_module(package)
         except Exception:  # a release that does more with them while it is imported
-            for name in [name for name in sys.modules if name not in before and _within(name, [package])]:
+            for name in [name for name in list(sys.modules) if name not in before and _within(name, [package])]:
                 del sys.modules[name]
         finally:
             sys.meta_path.remove(finder)
-            for name in [name for name in sys.modules if _within(name, stand_ins)]:
+            for name in [name for name in list(sys.modules) if _within(name, stand_ins)]:
                 del sys.modules[name]
                 parent, _, tail = name.rpartition(".")
                 if isinstance(vars(sys.modules.get(parent, types)).get(tail), _StandIn):

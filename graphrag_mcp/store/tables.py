@@ -116,8 +116,8 @@ class Snapshot:
             parts: Iterable[pa.Table] = self.batches(table, read)
         else:
             parts = (self._run(table, handle.query().where(where), read) for where in in_lists(key, values))
-        kept = (part.filter(pc.is_in(part[key], wanted)) for part in parts)  # a damaged index finds others, too
-        found = pa.concat_tables([_empty(table, read), *kept])
+        kept = [part.filter(pc.is_in(part[key], wanted)) for part in parts]  # a damaged index finds others, too
+        found = pa.concat_tables(kept) if kept else _empty(table, read)
         return found.take(pc.sort_indices(pc.index_in(found[key], wanted))).select(names)  # a stable sort
 
     def full_text(
