@@ -12,23 +12,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from operator import itemgetter
 
-from graphrag_mcp import han
+from graphrag_mcp import han, uncased
+from graphrag_mcp.kinds import kind_of, subjects
 from graphrag_mcp.lexicon import DULL, FILE_ENDINGS, LANGUAGES, PHRASE_HEADS, STARTERS
 from graphrag_mcp.lexicon_han import SIMPLIFY
-from graphrag_mcp.names import LOWER_RUN, Names, common, subjects
-from graphrag_mcp.text import normalise_name, stop_word
+from graphrag_mcp.names import LOWER_RUN, Names, common
+from graphrag_mcp.text import STOP_WORDS, normalise_name, stop_word
 from graphrag_mcp.types import Mention
 
-VERSION = "nlp-2"
+VERSION = "nlp-3"
 Candidate = tuple[int, int, str, bool]
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 SHORT = 300  # characters: up to here a text is taken for a question, where single rare words are worth trying
 LONGEST = 120  # characters of a name; what is longer is a run of letters, not a name
-_SKIP = STARTERS | DULL
+_SKIP = STARTERS | DULL | STOP_WORDS
 PER_THOUSAND = 60  # distinct keys kept per started 1,000 characters
 
 _QUOTED = re.compile(
@@ -71,7 +72,20 @@ def mentions(text: str, short: bool = False) -> list[Fields]:
             if taken.find(1, start, end) < 0:
                 taken[start:end] = b"\x01" * (end - start)
                 kept.append((start, end, kind, strong))
-    return _mentions(text, _with_quoted(text, kept, taken), aliases)
+    found = _mentions(text, _with_quoted(text, kept, taken), aliases)
+    return _with_variants(text, found) if short and not text.isascii() else found
+
+
+def _with_variants(text: str, found: list[Fields]) -> list[Fields]:
+    """Adds, to names of a question that may begin with a word of one letter (Arabic, Hebrew), what follows it."""
+    keys = {mention[0] for mention in found}
+    more: list[Fields] = []
+    for start, end in uncased.variants(text, [(mention[4], mention[5]) for mention in found]):
+        key = normalise_name(text[start:end])
+        if key and key not in keys:
+            keys.add(key)
+            more.append((key, text[start:end], "other", False, start, end, ""))
+    return sorted(found + more, key=itemgetter(4)) if more else found
 
 
 def _with_quoted(text: str, kept: list[Candidate], taken: bytearray) -> list[Candidate]:
@@ -138,16 +152,29 @@ def _mentions(text: str, found: list[Candidate], aliases: dict[tuple[int, int], 
     if len(counts) > limit:
         best = set(sorted(counts, key=lambda key: (key not in strong_keys, -counts[key], -len(key), key))[:limit])
         rows = [row for row in rows if row[0] in best]
-    kind_of = {
+    type_of = {
         key: min(set(kinds), key=lambda kind: (-kinds.count(kind), kind)) if len(kinds) > 1 else kinds[0]
         for key, kinds in types.items()
     }
     alias_of = {normalise_name(text[a:b]): normalise_name(text[c:d]) for (a, b), (c, d) in aliases.items()}
     alias_of = {short: long for short, long in alias_of.items() if short != long}
+    _share_kinds(type_of, counts, alias_of)
     return [
-        (key, form, kind_of.get(key, "other"), key in strong_keys, start, end, alias_of.get(key, ""))
+        (key, form, type_of.get(key, "other"), key in strong_keys, start, end, alias_of.get(key, ""))
         for key, form, start, end in rows
     ]
+
+
+def _share_kinds(type_of: dict[str, str], keys: Iterable[str], alias_of: dict[str, str]) -> None:
+    """Gives an acronym the type of what it is short for, and a family name alone that of the person of this text."""
+    for short, long in alias_of.items():
+        if kind := type_of.get(long) or type_of.get(short):
+            type_of[long] = type_of[short] = kind
+    family = {key.rpartition(" ")[2] for key, kind in type_of.items() if kind == "person" and " " in key}
+    if family:
+        for key in keys:
+            if key in family and key not in type_of:
+                type_of[key] = "person"
 
 
 # ---- what the text itself defines ---------------------------------------------------------------
@@ -186,9 +213,10 @@ def _definitions(text: str) -> tuple[list[Candidate], dict[tuple[int, int], tupl
                 long = long if long and long[0] == start else None
         if long:
             aliases[short] = long
-            found += [(*long, "other", True), (*short, "other", True)]
+            kind = kind_of(text, *long, text[slice(*long)].split())
+            found += [(*long, kind, True), (*short, "other", True)]
     shorts: set[str] = set()
-    for match in _SHORTENED.finditer(text):
+    for match in _SHORTENED.finditer(text) if "称" in text or "稱" in text else ():
         if span := _shortened(text, match.start(), match[1]):
             aliases[match.span(1)] = span
             found += [(*span, "organization", True), (*match.span(1), "organization", True)]
@@ -283,7 +311,8 @@ def _code(text: str) -> Iterator[Candidate]:
 def _phrases(text: str, runs: list[tuple[int, str]], language: str, short: bool) -> Iterator[Candidate]:
     """Noun phrases of 2-4 lower-case words: those repeated in this text, or with a head that speaks for a term."""
     grammar = frozenset() if language == "en" else LANGUAGES[language]
-    segments = [found for start, run in runs if short or " " in run for found in _content(start, run, grammar)]
+    skipped = _SKIP | grammar if grammar else _SKIP
+    segments = [found for start, run in runs if short or " " in run for found in _content(start, run, skipped)]
     if not short:
         segments = [found for found in segments if len(found[1]) > 1]  # a single word is never taken here
     pairs = Counter(pair for _, words in segments for pair in pairwise(words))
@@ -306,11 +335,11 @@ def _phrases(text: str, runs: list[tuple[int, str]], language: str, short: bool)
             index -= size
 
 
-def _content(start: int, run: str, grammar: frozenset[str]) -> Iterator[tuple[int, list[str]]]:
+def _content(start: int, run: str, skipped: frozenset[str]) -> Iterator[tuple[int, list[str]]]:
     """Maximal pieces of a lower-case run without words of grammar, with their offsets."""
     at, piece, begun = start, [], start
     for word in run.split(" "):
-        if word in _SKIP or word in grammar or stop_word(word):
+        if word in skipped:
             if piece:
                 yield begun, piece
             piece = []

@@ -1,4 +1,4 @@
-"""Names in Chinese, Japanese, Korean and in scripts without case, where capitals say nothing.
+"""Names in scripts without capitals: those in Chinese, and the way to the others (`east`, `uncased`).
 
 Takes a text, gives candidates `(start, end, type, strong)`, each finder sorted by start and free of overlaps of its
 own. Chinese words and their classes come from `rjieba`, loaded at the first Han character; its known faults are
@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from types import ModuleType
 
+from graphrag_mcp import east, uncased
 from graphrag_mcp.lexicon_han import (
-    JA_HEADS,
-    JOSA,
     SIMPLIFY,
     ZH_DULL,
     ZH_FUNCTION,
@@ -38,14 +37,8 @@ _LATIN_RUN = re.compile(
     r"(?<![A-Za-z0-9_.&-])[A-Za-zα-ωΑ-Ω](?:[A-Za-z0-9_.&'-]{0,40}[A-Za-z0-9+#])?(?: [A-Z][A-Za-z0-9_.&'-]{0,40}){0,4}"
 )
 _KATAKANA = re.compile("[ァ-ヺー]{2,30}(?:[・=＝][ァ-ヺー]{1,30})*")
-_KANJI = re.compile(f"[{_HAN}]{{2,12}}")
-_HANGUL = re.compile("[가-힣]{2,20}")
-_UNCASED = (
-    "\u0590-\u060b\u060d-\u061a\u0620-\u06d3\u06d5-\u08ff\u0900-\u0963\u0966-\u0dff"  # Hebrew to Sinhala
-    "\u0e00-\u0eff\u10a0-\u10ff\u1200-\u137f\u1780-\u17ff"  # Thai, Lao, Georgian, Ethiopic, Khmer
-)
-_UNCASED_WORD = re.compile(f"[{_UNCASED}]{{3,40}}")
-_KO_ENDINGS = ("다", "는", "한", "된", "고", "며", "던", "지", "게", "서", "할", "될", "인", "하여", "했던", "니다")
+_FAR = re.compile("[\u0590-\u1dff\u2e80-\uffef\U00020000-\U0003ffff]")  # any script of this module and its kin
+_HANGUL = re.compile("[가-힣]")
 # Before these heads any word may be the name: 固始/a 站.
 _PLACE_HEADS = frozenset(
     "站 县 市 省 镇 乡 村 寺 庙 大学 学院 公司 集团 铁路 公路 路 街 桥 大桥 山 江 河 湖 岛 郡 区 州 府 城 战争 "
@@ -67,23 +60,23 @@ def _jieba() -> ModuleType:
 
 def candidates(text: str, short: bool) -> list[Candidate]:
     """All candidates of the scripts of this module; `short`: take words seen once as well."""
-    if text.isascii():
+    if text.isascii() or not _FAR.search(text):
         return []
     found: list[Candidate] = []
     if _HAN_CHAR.search(text):
         n_han, n_kana = len(_HAN_CHAR.findall(text)), len(_KANA.findall(text))
         if n_kana * 12 > n_han:
-            found += _japanese(text)
+            found += east.japanese(text)
         else:
             found += _chinese(text, short)
-        found += ((m.start(), m.end(), "other", True) for m in _KATAKANA.finditer(text) if len(m[0]) > 2)
+            found += ((m.start(), m.end(), "other", True) for m in _KATAKANA.finditer(text) if len(m[0]) > 2)
         if (n_han + n_kana) * 6 > len(text):
             found += _latin(text, short)
     elif _KANA.search(text) or _KATAKANA.search(text):
-        found += ((m.start(), m.end(), "other", True) for m in _KATAKANA.finditer(text) if len(m[0]) > 2)
-    found += _korean(text, short)
-    found += _repeated([(m.start(), m.end()) for m in _UNCASED_WORD.finditer(text)], text, short)
-    return found
+        found += east.japanese(text)
+    if _HANGUL.search(text):
+        found += east.korean(text, short)
+    return found + uncased.candidates(text, short)
 
 
 def _latin(text: str, short: bool) -> Iterator[Candidate]:
@@ -97,11 +90,6 @@ def _latin(text: str, short: bool) -> Iterator[Candidate]:
             yield start, end, "other", True
         elif plain and len(form) > 3 and (short or counts[form] > 1):
             yield start, end, "other", False
-
-
-def _repeated(spans: list[tuple[int, int]], text: str, short: bool) -> list[Candidate]:
-    counts = Counter(text[start:end] for start, end in spans)
-    return [(start, end, "other", False) for start, end in spans if short or counts[text[start:end]] > 1]
 
 
 # ---- Chinese ------------------------------------------------------------------------------------
@@ -256,29 +244,3 @@ def _judged(word: str, tag: str, known: bool, count: int, short: bool) -> tuple[
         if short or count > 1:
             return ZH_HEAD_TYPE.get(word[-2:], "other") if len(word) > 3 else "other", False
     return None
-
-
-# ---- Japanese, Korean ---------------------------------------------------------------------------
-
-
-def _japanese(text: str) -> Iterator[Candidate]:
-    for match in _KANJI.finditer(text):
-        form, kind = match[0], ""
-        for size in (4, 2, 1):
-            kind = kind or (JA_HEADS.get(form[-size:], "") if len(form) > size else "")
-        yield match.start(), match.end(), kind or "other", bool(kind)
-
-
-def _korean(text: str, short: bool) -> Iterator[Candidate]:
-    words: list[tuple[int, int, bool]] = []
-    for match in _HANGUL.finditer(text):
-        form = match[0]
-        particle = next((p for p in JOSA if form.endswith(p) and len(form) - len(p) >= 2), "")
-        if particle and not form.endswith(("하는", "되는", "있는", "없는")):
-            words.append((match.start(), match.end() - len(particle), True))
-        elif not form.endswith(_KO_ENDINGS):
-            words.append((match.start(), match.end(), False))
-    counts = Counter(text[start:end] for start, end, _ in words)
-    for start, end, marked in words:
-        if marked or short or counts[text[start:end]] > 1:
-            yield start, end, "other", False

@@ -6,6 +6,9 @@ hint, never a gate alone: a word that is missing here costs one doubtful name, n
 
 from __future__ import annotations
 
+from graphrag_mcp.stems import LANGUAGES as LANGUAGES
+
+# fmt: off
 # Never the first word of a name when they open a sentence, and never a name of their own.
 STARTERS = frozenset("""
 a about above according across additionally after again against all almost along also although always am among an and
@@ -27,40 +30,6 @@ who who's whoever whom whose why will with within without won't would written ye
 your yours two three four five six seven eight nine ten eleven twelve dear yesterday sorry ah oh hey ask write make find click
 see note figure table chapter section page part step example
 """.split())
-
-# Words that open or join a name in other languages and would be taken for a part of it at the start of a sentence.
-# One row per language: function words that betray it; the same words are its sentence starters.
-LANGUAGES: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in {
-    "en": """
-        the of and in to was is for by on that with as from it his at were are which an or this be had has who
-        what""",
-    "de": """
-        der die das und ist nicht ein eine einer eines mit von zu dem den auf für im am des sich als auch es er
-        sie wurde war nach bei aus durch wie oder wir ihr sein seine seit über unter vor wer was wo wann dieser
-        diese dieses zum zur ins vom beim in an so noch nur wenn dass aber sowie bis um""",
-    "fr": """
-        le la les un une des du de et est dans en il elle que qui pour par sur au aux ce cette ces son sa ses
-        avec ne pas plus fut été se sont ont comme mais où ou nous vous ils après avant depuis selon lors quel
-        quelle quels""",
-    "es": """
-        el la los las un una unos unas de del y es en que por para con su sus al se lo como más fue son era pero
-        no este esta estos entre desde hasta sobre según cuando donde quién qué cuál él ella""",
-    "it": """
-        il lo la gli le un una uno di del della dei delle e è in che per con su da nel nella al alla si come fu
-        sono ha non più suo sua ma anche dopo tra fra questo questa""",
-    "pt": """
-        o a os as um uma de do da dos das e é em que por para com no na nos nas se ao seu sua foi são não mais
-        como mas este esta entre até sobre quando onde ele ela""",
-    "nl": """
-        de het een en van is in op te dat die voor met zijn werd aan door als bij naar ook niet om uit tot over
-        deze hij zij er was maar na wie wat waar""",
-    "ru": """
-        и в во на с со по из к о об у за от до для при не что как это он она они его её их был была было были
-        также но или после под над между через кто где когда который которая эта этот эти том так же а""",
-    "el": """
-        ο η το οι τα του της των στο στη στην στον και είναι με για από που να θα ήταν ως σε μια ένα ένας τον
-        την αυτό αυτή μετά πριν δεν""",
-}.items()}
 
 MONTHS = frozenset("""january february march april may june july august september october november december jan feb mar
 apr jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday januar februar märz mai

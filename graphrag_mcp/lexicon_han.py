@@ -1,15 +1,9 @@
-"""Word and character lists for Chinese, Japanese and Korean: plain data, no code beyond splitting strings.
+"""Word and character lists for Chinese: plain data, no code beyond splitting strings.
 
 Takes nothing, gives frozen sets and small maps; knows nothing of texts. Every list is a hint, never a gate alone.
 """
 
 from __future__ import annotations
-
-# Korean particles at the end of an eojeol, longest first.
-JOSA = tuple("""
-에서는 으로는 이라고 이라는 에게서 으로서 으로써 까지 부터 에서 에게 으로 라고 라는 이나 처럼 보다 마다 은 는 이 가 을
-를 의 에 도 로 와 과 만
-""".split())
 
 ZH_HEADS = {
     "organization": """
@@ -34,16 +28,25 @@ for _type, _words in ZH_HEADS.items():
     for _word in _words.split():
         ZH_HEAD_TYPE.setdefault(_word, _type)
 # Characters that glue sentences together: they bound a character n-gram and never end a person's name.
-ZH_FUNCTION = frozenset("".join("""
+ZH_FUNCTION = frozenset(
+    "".join(
+        """
 的了是在和与與及或等也都而于於以为為被把从從向对對由将將曾又亦就才只仅僅并並但不没沒有这這那其之所者着著过過会會可能要
 该該此每各使让讓给給到来來去上下中里裡内內外前后後时時年月日个個名次位种種些我你他她它们們吗嗎呢吧呀谁誰哪何什么麼怎多
 少很最更还還再便即则則因如若当當
-""".split()))
-ZH_TRAIL = frozenset("".join("""
+""".split()
+    )
+)
+ZH_TRAIL = frozenset(
+    "".join(
+        """
 于於以为為在是有和与與及曾现現将將被把从從向对對的了也都即又则則便说說称稱任至使让讓给給后後时時等得能就却卻并並
-""".split()))
+""".split()
+    )
+)
 # Common nouns that the segmenter's lists call names, and nouns too general to be worth a candidate.
-ZH_DULL = frozenset("""
+ZH_DULL = frozenset(
+    """
 时候 原因 作用 特点 方面 情况 问题 部分 其中 当时 人员 方式 方法 时间 地方 地点 东西 内容 意思 意义 关系 结果 过程 开始
 目的 数量 类型 名字 名称 名单 以上 以下 期间 之后 之前 之间 一些 目前 成为 主要 国家 世界 全国 国际 地区 王朝 关系密切
 大家庭 大家 友谊赛 加盟 长大 出生 毕业 工作 活动 影响 使用 生活 发展 研究 设计 管理 建设 建立 第一 一般 一样 同时 公司
@@ -55,27 +58,38 @@ ZH_DULL = frozenset("""
 官员 军队 人民 民众 居民 群众 士兵 家族 家庭 朋友 角色 故事 游戏 专辑 歌曲 歌手 演员 导演 球员 运动员 选手 东北 西南
 东南 西北 大洋 冰河 佛典 广义 狭义 遮阳 朝东 十字 学名 交汇处 史前 权威 王权 道德 全球 卫星 总之 其他 大部 北部 南部
 东部 西部 中部
-""".split())
-ZH_SURNAMES = frozenset("".join("""
+""".split()
+)
+ZH_SURNAMES = frozenset(
+    "".join(
+        """
 赵钱孙李周吴郑王冯陈褚卫蒋沈韩杨朱秦尤许何吕施张孔曹严华金魏陶姜戚谢邹喻柏水窦章云苏潘葛奚范彭郎鲁韦昌马苗凤花方俞任袁
 柳鲍史唐费廉岑薛雷贺倪汤滕殷罗毕郝邬安常乐于时傅皮卞齐康伍余元卜顾孟平黄和穆萧尹姚邵湛汪祁毛禹狄米贝明臧计伏成戴谈宋茅
 庞熊纪舒屈项祝董梁杜阮蓝闵席季麻强贾路娄危江童颜郭梅盛林刁钟徐邱骆高夏蔡田樊胡凌霍虞万支柯管卢莫房裘缪解应宗丁宣邓郁单
 杭洪包诸左石崔吉龚程嵇邢滑裴陆荣翁荀羊惠甄曲封芮储靳焦巴牧车侯全班秋仲伊宫宁仇栾甘厉祖武符刘景詹束龙叶司黎乔苍双闻党翟
 谭贡姬申扶冉桑桂牛寿边尚温庄晏柴瞿阎连习艾容向古易廖耿匡文寇关沙曾辛简饶丰游查岳权商佘佟佐赫白涂楼欧上东皇尉公慕端独南
 呼
-""".split()))
-ZH_SURNAMES_TWO = frozenset("""
+""".split()
+    )
+)
+ZH_SURNAMES_TWO = frozenset(
+    """
 欧阳 司马 诸葛 上官 东方 皇甫 尉迟 公孙 慕容 令狐 司徒 司空 夏侯 端木 独孤 南宫 长孙 宇文 完颜 爱新 织田 武田 石田 德川
 丰臣 上杉 北条 伊达 真田 明智 足利 佐藤 铃木 高桥 田中 渡边 伊藤 山本 中村 小林 加藤 吉田 山田 松本 井上 木村 清水 藤原
-""".split())
+""".split()
+)
 # Characters that spell foreign names.
-ZH_SOUNDS = frozenset("".join("""
+ZH_SOUNDS = frozenset(
+    "".join(
+        """
 阿埃艾安昂奥巴拜班邦保鲍贝本比彼宾波伯勃博布采查达戴丹当道德登迪蒂丁东杜敦顿多恩尔法凡菲费芬佛夫弗福盖甘冈戈格葛古圭哈
 海汉豪赫亨华怀惠霍基吉加嘉杰金卡凯坎康科可克肯库夸拉莱赖兰朗劳勒雷里利莉丽列林琳留龙隆娄卢鲁路伦罗洛马玛迈麦曼芒梅门蒙
 米密缪摩莫默姆穆纳娜内尼涅宁纽农努诺欧帕派潘庞佩彭皮平坡珀普齐契乔钦琴琼丘热日荣茹瑞若撒萨塞赛桑瑟沙莎山舍申圣施史士什
 斯丝苏索塔泰坦汤唐特藤提图托瓦万旺威韦维魏温文翁沃乌武西希锡夏香肖谢辛休许雪雅亚延扬耶叶伊易因英尤于约泽扎詹珍芝智兹子
 佐茨茜薇蕾黛妮彻迦澳菈奇奈蓬芙露娅瓜朵黎柏伐墨荷逊雄仑伽侬厄哥奎妥姬岑帝捷斐森楚欣汀浩渥珊琪瑙祖窦茵蓓陀颇黑咸
-""".split()))
+""".split()
+    )
+)
 # Traditional to simplified, one character to one, so that offsets stay: traditional, simplified, traditional, ...
 _PAIRS = """
 國国學学會会東东車车馬马長长門门開开關关間间見见觀观視视覺觉親亲語语說说話话讀读寫写書书記记詞词論论議议訓训許许設设訪
@@ -106,6 +120,3 @@ _PAIRS = """
 """
 _flat = "".join(_PAIRS.split())
 SIMPLIFY: dict[int, str] = {ord(a): b for a, b in zip(_flat[::2], _flat[1::2], strict=True) if a != b}
-JA_HEADS = {"社": "organization", "大学": "organization", "大學": "organization", "県": "location", "市": "location",
-            "駅": "location", "氏": "person", "株式会社": "organization", "会社": "organization", "町": "location",
-            "国": "location", "島": "location", "城": "location", "川": "natural object", "山": "natural object"}

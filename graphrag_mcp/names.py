@@ -11,16 +11,16 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from graphrag_mcp import foreign
+from graphrag_mcp.kinds import kind_of
+from graphrag_mcp.letters import CASED, LOWER, UPPER, WORD
 from graphrag_mcp.lexicon import (
     ACRONYM_NOISE,
-    AMBIGUOUS_HEADS,
     BODIES,
     COMMON,
     DEMONYMS,
     DULL,
     EVENT_HEADS,
-    FIRST_TYPE,
-    GIVEN,
     HEAD_TYPE,
     LANGUAGES,
     MONTHS,
@@ -30,32 +30,13 @@ from graphrag_mcp.lexicon import (
     TAILS,
     TITLES,
 )  # fmt: skip
-from graphrag_mcp.text import stop_word
+from graphrag_mcp.text import normalise_name, stop_word
 
 Candidate = tuple[int, int, str, bool]
 
-# ---- characters: scripts with case, by range, since `re` knows no \p{Lu} --------------------------------------
-
-_CASED = "A-Za-zÀ-ÖØ-öø-ʯͰ-ϿЀ-ԯԱ-ևḀ-ỿἀ-῾"
-_W = _CASED + "0-9\u0300-\u036f"
-
-
-def _ranges(test: str) -> str:
-    """Character class of all letters of the cased scripts for which `str.<test>()` holds."""
-    found = [c for c in (*range(0x41, 0x250), *range(0x370, 0x588), *range(0x1E00, 0x2000)) if getattr(chr(c), test)()]
-    parts: list[list[int]] = []
-    for code in found:
-        if parts and parts[-1][1] == code - 1:
-            parts[-1][1] = code
-        else:
-            parts.append([code, code])
-    return "".join(f"{chr(a)}-{chr(b)}" if a != b else chr(a) for a, b in parts)
-
-
-_U, _L = _ranges("isupper"), _ranges("islower")
-_CAP = rf"[{_U}][{_W}]*+(?:(?:[’'‐&-]| @-@ )[{_W}]++)*+"
+_CAP = rf"[{UPPER}][{WORD}]*+(?:(?:[’'‐&-]| @-@ )[{WORD}]++)*+"
 _ABBREVIATED = r"(?:St|Mt|Ft|Dr|Mr|Mrs|Ms|Prof|Jr|Sr|Lt|Col|Gen|Sgt|Capt|Rev|Hon|Sen|Rep|Gov|Inc|Corp|Ltd|Co|Bros)\."
-_TOKEN = rf"(?:[{_U}]\.)++(?:[{_U}](?![{_W}]))?|{_ABBREVIATED}|{_CAP}|[a-z]{{1,2}}[{_U}][{_W}]*+"
+_TOKEN = rf"(?:[{UPPER}]\.)++(?:[{UPPER}](?![{WORD}]))?|{_ABBREVIATED}|{_CAP}|[a-z]{{1,2}}[{UPPER}][{WORD}]*+"
 _PARTICLE = r"(?:of|the|de|du|des|del|della|di|da|dos|das|do|la|le|van|von|der|den|ten|ter|zu|zur|el|al|bin|ibn|ben)"
 _SEP = (
     rf"(?:[ \n]|(?<=\.)| & | (?:and|for)(?: the)? | {_PARTICLE}(?: (?:the|la|las|los|der|den))? | (?:und|et|y|e|ap|i) "
@@ -63,13 +44,13 @@ _SEP = (
 )
 _NUMBER = r"\d{1,4}(?:st|nd|rd|th)?"
 _PHRASE = re.compile(
-    rf"(?<![{_W}_.@/\\-])(?:{_NUMBER}(?:[–-]\d\d)? )?(?:{_TOKEN})"
-    rf"(?:{_SEP}(?:{_TOKEN}|{_NUMBER}(?![{_W}%]|[.,]\d)))*+"
+    rf"(?<![{WORD}_.@/\\-])(?:{_NUMBER}(?:[–-]\d\d)? )?(?:{_TOKEN})"
+    rf"(?:{_SEP}(?:{_TOKEN}|{_NUMBER}(?![{WORD}%]|[.,]\d)))*+"
 )
 _PIECE = re.compile(rf"{_TOKEN}|{_NUMBER}")
-_PLAIN = re.compile(rf"[{_U}][{_CASED}]*+(?: [{_U}][{_CASED}]*+)++")
-_LOW = rf"[{_L}]{{2,}}+(?:-[{_L}]++)*+"
-LOWER_RUN = re.compile(rf"(?<![{_W}_.@/\\’'-]){_LOW}(?: {_LOW})*+(?![{_W}_(’'])")
+_PLAIN = re.compile(rf"[{UPPER}][{CASED}]*+(?: [{UPPER}][{CASED}]*+)++")
+_LOW = rf"[{LOWER}]{{2,}}+(?:-[{LOWER}]++)*+"
+LOWER_RUN = re.compile(rf"(?<![{WORD}_.@/\\’'-]){_LOW}(?: {_LOW})*+(?![{WORD}_(’'])")
 _OPENERS = frozenset(" \t\"“”‘'`(（[*#>_-–—•«„¿¡=|")
 _STOPS = frozenset(".!?…:;\n。！？|")
 
@@ -97,8 +78,11 @@ def _opens(text: str, at: int) -> bool:
 
 def language(lower: set[str]) -> str:
     """The language whose words of grammar show most among these lower-case words; English when none does."""
+    english = len(LANGUAGES["en"] & lower)
+    if english > 7 and "the" in lower:
+        return "en"  # nothing else has so many of its words
     best = max(LANGUAGES, key=lambda name: len(LANGUAGES[name] & lower))
-    return best if len(LANGUAGES[best] & lower) > len(LANGUAGES["en"] & lower) else "en"
+    return best if len(LANGUAGES[best] & lower) > english else "en"
 
 
 class Names:
@@ -107,20 +91,46 @@ class Names:
     def __init__(self, text: str, lower: set[str]) -> None:
         self.text, self.lower = text, lower
         self.language = language(lower)
+        if self.language == "en" and not text.isascii() and not lower & LANGUAGES["en"]:
+            self.language = foreign.script_language(text, lower)
+        self.english = self.language == "en"
         self.starters = (STARTERS if self.language == "en" else LANGUAGES[self.language]) | _OTHER_SCRIPTS
         self.seen: set[str] = set()  # words that stand capitalised where no sentence begins
         self.pieces: list[tuple[int, int, list[str], bool, bool, bool]] = []
 
     def find(self) -> Iterator[Candidate]:
+        if not self.english:
+            yield from foreign.phrases(self.text, self.language)
         for match in _PHRASE.finditer(self.text):
             if match[0].isalpha():
                 self._one_word(match[0], match.start(), match.end())
-            elif not (_PLAIN.fullmatch(match[0]) and self._plain(match[0], match.start(), match.end())):
+            elif not self.english or not (
+                _PLAIN.fullmatch(match[0]) and self._plain(match[0], match.start(), match.end())
+            ):
                 self._cut(match.start(), match.end())
+        yield from self._judged() if self.english else self._judged_abroad()
+
+    def _judged(self) -> Iterator[Candidate]:
         for start, end, words, opening, titled, shouted in self.pieces:
             strong = self._strength(words, opening, shouted)
             if strong is not None:
-                yield start, end, "person" if titled else _type(self.text, start, end, words), strong
+                yield start, end, "person" if titled else kind_of(self.text, start, end, words), strong
+
+    def _judged_abroad(self) -> Iterator[Candidate]:
+        """The same in other languages: a word that only opens the sentence goes, a noun in small letters comes."""
+        known = {normalise_name(self.text[piece[0] : piece[1]]) for piece in self.pieces}
+        for start, end, words, opening, titled, shouted in self.pieces:
+            if opening and len(words) > 1 and not foreign.is_given(words[0]):
+                tail = self.text.find(words[1], start + len(words[0]), end)
+                if tail > 0 and normalise_name(self.text[tail:end]) in known:
+                    start, words, opening = tail, words[1:], False
+            strong = self._strength(words, opening, shouted)
+            strong = foreign.strength(self.text, (start, end), words, opening, self.language, strong)
+            if strong is None:
+                continue
+            end, kind = foreign.longer(self.text, start, end, words, self.language)
+            kind = kind or foreign.kind_of(self.text, start, end, words, self.language)
+            yield start, end, "person" if titled else kind or kind_of(self.text, start, end, words), strong
 
     def _one_word(self, word: str, start: int, end: int) -> None:
         """What `_cut` does with a phrase of one word without signs, which most are."""
@@ -149,6 +159,10 @@ class Names:
         """Splits one phrase into names; each goes to `pieces` with its words and where it stood."""
         text = self.text
         tokens = [(m[0], m.start(), m.end()) for m in _PIECE.finditer(text, start, end)]
+        roles: set[int] = set()
+        stops: set[int] = set()
+        if not self.english:
+            tokens, roles, stops = foreign.cut(text, tokens, self.language)
         opening = _opens(text, start)
         shouted = len(tokens) > 1 and (end - start) > 9 and text[start:end].isupper()
         heading = len(tokens) > 4 and opening and (end == len(text) or text[end] == "\n")
@@ -178,7 +192,7 @@ class Names:
                 skip = bool(following and following[0].isdigit())
                 opening = False
                 continue
-            if following and low in TITLES and (not run or word[-1] == "."):
+            if index in roles or (following and low in TITLES and (not run or word[-1] == ".")):
                 run = self._keep(run, opening, titled, shouted)
                 titled, opening = True, False
                 continue
@@ -191,6 +205,8 @@ class Names:
                     run, titled, opening = self._keep(run, opening, titled, shouted), False, False
                 continue
             run.append((word, at, to))
+            if index in stops:
+                run, titled, opening = self._keep(run, opening, titled, shouted), False, False
         self._keep(run, opening, titled, shouted)
 
     def _breaks(self, run: list[tuple[str, int, int]], gap: str, word: str, low: str, loud: bool, at: int) -> bool:
@@ -202,8 +218,8 @@ class Names:
         if gap in (" and ", " and the ", " for ", " for the "):
             bodied = any(w.lower() in BODIES for w, _, _ in run)
             return not bodied or word.isupper() or (gap[1] == "a" and len(run) < 2)
-        if self.language == "de" and gap in (" von der ", " von den ", " der ", " den ", " von dem "):
-            return len(run) > 1 or last not in GIVEN  # "Bach von der Familie", but "Ursula von der Leyen"
+        if self.language == "de" and foreign.breaks_german(run, gap, last):
+            return True  # "Bach von der Familie", but "Ursula von der Leyen"
         if gap in (" und ", " et ", " y ", " e ", " i "):
             return self.language != "en"
         if gap.startswith(" of") and last in OFFICES:
@@ -291,99 +307,3 @@ _CUTTING = _STARTERS_AND_MONTHS | TITLES | {"the", "a", "an", "i", "and", "of"}
 _NEVER_LONE = frozenset(("the", "a", "an", "i", "and", "of"))
 _NEVER_ALONE = TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split())
 _ABSTRACT = ("ing", "ed", "ly", "ity", "ness", "tion", "ment", "ance", "ence", "ism", "ists", "ings")
-_AFTER = re.compile(r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) ([^.;:,\n]{3,90})")
-_BORN = re.compile(r" (?:\((?:[^()\n]{0,60}; )?(?:born|b\.) |was born |, born )")
-_SUBJECT = re.compile(
-    rf"^[ \t#*=]{{0,20}}(?:The |A |An )?(?=[\d{_U}])([^\n;()]{{1,90}}?)"
-    r"(?: \([^()\n]{0,200}\))?,? (is|was|are|were) (?:an?|the|one of) ",
-    re.MULTILINE,
-)
-_SMALL = frozenset("of the and in for to a an on at with from by or de der von van la le du ki ap und et y".split())
-_TELLING = frozenset((" (", " i", " w", " a", " ,", ", "))  # how _BORN and _AFTER begin
-_BEFORE = re.compile(r"((?:\b(?:the|an?|his|her|their|its|film) )?)\b([a-z]+)( of)? $")
-
-
-def _type(text: str, start: int, end: int, words: list[str]) -> str:
-    """The type that the name itself or the words around it speak for, else "other"."""
-    first, last = words[0].lower(), words[-1].lower().rstrip(".")
-    own = HEAD_TYPE.get(last, "") if len(words) > 1 else ""
-    if len(words) > 1:
-        given = first in GIVEN or (len(first) == 2 and first[1] == ".")
-        if given and len(words) < 5 and (not own or last in AMBIGUOUS_HEADS) and " of " not in text[start:end]:
-            return "person"
-        if own and last not in AMBIGUOUS_HEADS:
-            return own
-        if first in FIRST_TYPE:
-            return FIRST_TYPE[first]
-        if words[0].isdigit():
-            return "event"
-    if "_".join(words).lower().rstrip(".") in PLACES:
-        return "location"
-    if text[end : end + 2] in _TELLING:
-        if _BORN.match(text, end):
-            return "person"
-        if (after := _AFTER.match(text, end)) and (kind := _said(after[1])):
-            return kind
-    if _may_tell(text, start) and (before := _BEFORE.search(text, max(0, start - 28), start)):
-        article, noun, of = before.groups()
-        kind = HEAD_TYPE.get(noun, "")
-        told = kind == "location" if of else kind not in ("location", "event")
-        if kind and told and (article or noun not in AMBIGUOUS_HEADS):  # "the song X", not "they play X"
-            return kind
-    return own or "other"
-
-
-def _said(predicate: str) -> str:
-    """The type of the first known noun, or noun phrase, of "is a ..."."""
-    found = ""
-    for word in predicate.split()[:9]:
-        kind = HEAD_TYPE.get(word, "")
-        if (found and not kind) or word in ("in", "of", "by", "for", "who", "that", "which", "from"):
-            break
-        found = kind or found
-    return found
-
-
-def _may_tell(text: str, start: int) -> bool:
-    """Can `_BEFORE` find a noun with a type before this offset? A third of the time of trying."""
-    words = text[max(0, start - 28) : start].rsplit(" ", 3)
-    if len(words) < 2 or words[-1]:
-        return False
-    word = words[-3] if words[-2] == "of" and len(words) > 2 else words[-2]
-    return word in HEAD_TYPE or not word.isalpha()
-
-
-def subjects(text: str) -> Iterator[Candidate]:
-    """What a line defines when it begins with "X is a ...": X whole, small words and a lower-case tail included."""
-    for match in _SUBJECT.finditer(text):
-        start, end = match.span(1)
-        words = match[1].split(" ")
-        plural = match[2] in ("are", "were") and (" and " in match[1] or "," in match[1])
-        if len(words) > 10 or plural or not _one_name(words):
-            continue
-        kind = _type(text, start, end, words)
-        opener = words[0].lower().replace("’", "'").rstrip(",")
-        if opener not in STARTERS and opener not in MONTHS or kind == "content":
-            yield start, end, kind, True
-
-
-def _one_name(words: list[str]) -> bool:
-    """Capitalised words and small ones between them; then at most three lower-case words: Gila monster."""
-    tail = 0
-    for index, word in enumerate(words):
-        if not word:
-            return False
-        bare = word.rstrip(",:")
-        if word[-1] in ".!?" and len(word) > 3 and index + 1 < len(words) and word.lower().rstrip(".") not in TITLES:
-            return False
-        if word[-1] == "," and words[index + 1 : index + 2] and words[index + 1][0].islower():
-            return False
-        if bare[:1].islower():
-            if bare in _SMALL and not tail and index + 1 < len(words):
-                continue
-            tail += 1
-            if bare in STARTERS or stop_word(bare) or tail > 3 or bare.endswith("ly"):
-                return False
-        elif tail:
-            return False
-    return True

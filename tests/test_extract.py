@@ -237,3 +237,16 @@ def test_english_text_loads_no_chinese_word_list() -> None:
 
 def test_the_version_names_the_extractor() -> None:
     assert VERSION.startswith("nlp-")
+
+
+def test_words_beside_a_name_tell_its_type() -> None:
+    text = (
+        "Ivor Trent, director, was born in Ashby, Ohio, and moved to Selhurst. Trent died at Kell Sound. The film was "
+        "directed by Mara Quill and released by Northgate. The HTA (Harbour Tide Authority) met near Pellwick."
+    )
+    found = types(text)
+    assert {name: found[name] for name in ("Ivor Trent", "Trent", "Ashby", "Selhurst", "Mara Quill", "Northgate", "HTA",
+                                           "Pellwick", "Kell Sound")} == {
+        "Ivor Trent": "person", "Trent": "person", "Ashby": "location", "Selhurst": "location", "Mara Quill": "person",
+        "Northgate": "organization", "HTA": "organization", "Pellwick": "location", "Kell Sound": "natural object",
+    }  # fmt: skip

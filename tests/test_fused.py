@@ -84,7 +84,7 @@ def test_a_name_with_another_ending_still_names_its_entity(tmp_path: Path) -> No
     found = fused.retrieve(snapshot, "Кто директор Северстроя?")
     assert [mention.form for mention in found.names if mention.strong] == ["Северстроя"]
     first = fused.entities(snapshot, found)[0]
-    assert found.rows[first.id]["title"] == "Северстрой" and first.why["name"] == 0.7
+    assert found.rows[first.id]["title"] == "Северстрой" and first.why["name"] == 1.0
 
 
 def test_han_names_with_the_same_beginning_stay_apart() -> None:

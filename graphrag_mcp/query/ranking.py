@@ -19,7 +19,8 @@ from graphrag_mcp.types import Mention
 
 K1, B = 1.2, 0.75  # BM25
 QUESTION_WORDS = 40  # of a question that are tried as names
-_WORD = re.compile(r"[^\W_]+(?:['’.&/+#-]+[^\W_]+)*")
+_LETTER = r"[^\W_\u0900-\u0963\u0e31-\u0e4e]|[\u0900-\u0963\u0e31-\u0e4e]"  # Hindi and Thai have signs for vowels
+_WORD = re.compile(rf"(?:{_LETTER})+(?:['’.&/+#-]+(?:{_LETTER})+)*")
 
 
 @dataclass(frozen=True, slots=True)
