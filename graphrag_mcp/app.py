@@ -31,8 +31,9 @@ NOTES_CORPUS = "notes"  # inline texts only, no name given, no folder to name th
 class App:
     """One per process. Safe to use from several threads; opens nothing until asked."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, corpus: str = "") -> None:
         self.settings = settings
+        self.corpus = checked_name(corpus) if corpus else ""  # meant where a call names none
         self.home = settings.home
         self._snapshots: dict[str, tuple[tuple[int, int, int], Snapshot]] = {}
         self._askers: dict[str, Asker] = {}
@@ -52,9 +53,9 @@ class App:
         return self.home / "corpora" / checked_name(corpus)
 
     def corpus_for_writing(self, name: str = "", first_path: str | Path = "") -> str:
-        """The given name, else the one of the first folder indexed, of the first root, or `notes`."""
-        if name:
-            return checked_name(name)
+        """The given name, else the one of this server, of the first folder indexed, of the first root, or `notes`."""
+        if name or self.corpus:
+            return checked_name(name or self.corpus)
         if str(first_path):
             path = Path(first_path).resolve()
             return corpus_name(path.parent if path.is_file() else path)
@@ -68,6 +69,10 @@ class App:
             if checked_name(name) in known:
                 return name
             raise NotFound(f"there is no corpus {name!r}", _choose(known, name))
+        if self.corpus:
+            if self.corpus in known:
+                return self.corpus
+            raise NotFound(f"there is no corpus {self.corpus!r} yet", 'Call index_documents(paths=["."]) first')
         if self.settings.roots and (own := corpus_name(self.settings.roots[0])) in known:
             return own
         if len(known) == 1:
@@ -137,17 +142,23 @@ class App:
             advice = "Set GRAPHRAG_MCP_ROOTS to the folders it may index"
             raise OutsideRoots("this server may not read any folder", advice)
         wanted = roots[0] / _plain_path(str(path))
+        outside = OutsideRoots(
+            f"{_short(path)} is outside the folders this server may read",
+            f"Use a path under {', '.join(map(str, roots))}, or add its folder to GRAPHRAG_MCP_ROOTS",
+        )
+        if wanted.drive.startswith("\\\\") and wanted.drive.lower() not in [root.drive.lower() for root in roots]:
+            raise outside  # on Windows: looking at another machine's folder would already greet that machine
         try:
             resolved = wanted.resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise BadInput(f"{_short(path)} cannot be resolved", "Give the path of a real file or folder") from error
         if not any(resolved.is_relative_to(root) for root in roots):
-            raise OutsideRoots(
-                f"{_short(path)} is outside the folders this server may read",
-                f"Use a path under {', '.join(map(str, roots))}, or add its folder to GRAPHRAG_MCP_ROOTS",
-            )
+            raise outside
         try:
-            return wanted.resolve(strict=True)
+            real = wanted.resolve(strict=True)
+            if not any(real.is_relative_to(root) for root in roots):
+                raise outside  # a link has been put there meanwhile
+            return real
         except (OSError, RuntimeError) as error:
             near = _siblings(resolved) if any(resolved.parent.is_relative_to(root) for root in roots) else []
             advice = f"Nearest there: {', '.join(near)}" if near else f"Relative paths start at {roots[0]}"
@@ -217,10 +228,13 @@ def _plain_path(text: str) -> Path:
 
 
 def _siblings(path: Path) -> list[str]:
-    """Entries beside a missing path whose names are near; [] when its folder is missing too."""
+    """Entries beside a missing path whose names are near; [] when its folder is missing too, or a link by now."""
+    from graphrag_mcp.index.opening import entries
+
     try:
-        names = [entry.name for entry in path.parent.iterdir() if not entry.name.startswith(".")]
-    except OSError:
+        with entries(str(path.parent)) as (listed, _):
+            names = [entry.name for entry in listed if not entry.name.startswith(".")]
+    except (OSError, ValueError):
         return []
     return difflib.get_close_matches(path.name, sorted(names), n=3, cutoff=0.4)
 

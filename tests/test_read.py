@@ -53,7 +53,7 @@ def test_a_repository_gives_its_texts_and_a_count_for_everything_else(tmp_path: 
         "myenv/pyvenv.cfg": "x", "myenv/lib/x.py": "x", "src/__pycache__/app.pyc": b"\0", "package-lock.json": "{}",
         "lib.min.js": "x", ".env": "KEY=1", "server.pem": "x", "deploy/id_rsa": "x", "deploy/credentials.json": "{}",
         "deploy/key.txt": "-----BEGIN OPENSSH PRIVATE KEY-----\nabc", ".hidden.txt": "x", "logo.png": b"x", "old.doc": b"x",
-        "blob.txt": b"ab\0cd", "empty.txt": "", "report.pdf": b"%PDF", "big.txt": "x" * 3000,
+        "blob.txt": b"ab\0cd", "empty.txt": "", "big.txt": "x" * 3000,
     })  # fmt: skip
     os.symlink(repo / "README.md", repo / "link.md")
     os.symlink(tmp_path, repo / "loop")
@@ -65,7 +65,7 @@ def test_a_repository_gives_its_texts_and_a_count_for_everything_else(tmp_path: 
     ]  # fmt: skip
     assert found.skipped == {
         "binary": 2, "dependency or build folder": 5, "empty": 1, "hidden": 5, "ignored by .gitignore": 5, "lock file": 1,
-        "looks like a secret": 5, "minified file": 1, "needs the extra graphrag-mcp[docs]": 1, "not a regular file": 1,
+        "looks like a secret": 5, "minified file": 1, "not a regular file": 1,
         "over 0.002 MB": 1, "symbolic link": 2, "unsupported type": 1,
     }  # fmt: skip
     assert found.errors == [] and found.scopes == [Scope("project/", True)]

@@ -105,7 +105,7 @@ def find_title(text: str) -> str:
             fenced = not fenced
         elif not fenced:
             return (match["hash"] or match["line"]).rstrip(" \t#") or "#"
-    first, _, rest = re.sub(r"\A(?:[ \t]*(?:[-=*_]{3,}[ \t]*)?\n)*+", "", area).partition("\n")
+    first, _, rest = re.sub(r"\A(?:[ \t]*+(?:(?:[-=*_]{3,}|<!--[^\n]{0,80}-->)[ \t]*+)?\n)*+", "", area).partition("\n")
     alone = rest.strip() and not rest.partition("\n")[0].strip()
     return first.strip() if alone and len(first) <= 120 else ""
 

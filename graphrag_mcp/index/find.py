@@ -10,32 +10,40 @@ inside a source belongs to the deepest one that holds it. Links in a folder are 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import re
 import stat
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib.util import find_spec
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import PurePath
 
-from graphrag_mcp.index import formats, skip
-from graphrag_mcp.index.opening import read, why
+from graphrag_mcp.index import office, skip
+from graphrag_mcp.index.opening import ANY, LINKED, entries, read, why
 from graphrag_mcp.settings import Settings
 
+HEAD = 8192  # bytes of a file that are looked at before it is taken
 NAMED_LIMIT = 200_000_000  # bytes of a file named itself
-NO_EXTRA = "needs the extra graphrag-mcp[docs]"
+WALK_LIMIT = 2_000_000  # entries that one call looks at
+_BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _IGNORE_LIMIT = 256_000  # bytes of an ignore file; beyond it the folder is left out rather than half ignored
-_PACKED = formats.OFFICE | {"parquet"}  # holds NUL bytes by nature
+_PACKED = office.OFFICE | {"parquet"}  # holds NUL bytes by nature
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file to index: absolute path without links, uri, label of its source; `named` when a call named it itself."""
+    """A file to index: absolute path without links, uri, label of its source; `named` when a call named it itself.
+    `links`: how many names it may have when it is opened, which is how many of them this call has seen. `sha`: its
+    SHA-256 where looking at its beginning was reading it whole."""
 
     path: str
     uri: str
     source: str
     named: bool = False
+    links: int = 1
+    sha: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +61,23 @@ class Found:
     sources: dict[str, dict[str, str]] = field(default_factory=dict)  # label -> {"path", "kind": folder | files}
     skipped: dict[str, int] = field(default_factory=dict)  # reason -> files, and folders not entered
     errors: list[dict[str, str]] = field(default_factory=list)  # {"path", "reason"}
+    entries: int = 0  # looked at
+    linked: dict[tuple[int, int], list[FoundFile]] = field(default_factory=dict)  # files of several names, by inode
+
+    def skip(self, reason: str, count: int = 1) -> None:
+        self.skipped[reason] = self.skipped.get(reason, 0) + count
 
 
-def find(paths: Sequence[str], sources: Mapping[str, Mapping[str, str]], settings: Settings) -> Found:
-    """The files under `paths` (folders or files; links among them are resolved first). Never raises for a path."""
+def find(
+    paths: Sequence[str],
+    sources: Mapping[str, Mapping[str, str]],
+    settings: Settings,
+    within: Sequence[str] = (),
+) -> Found:
+    """The files under `paths` (folders or files; links among them are resolved first). Never raises for a path.
+
+    `within`: folders without links that the paths must lie in when all links are resolved; none: anywhere.
+    """
     found = Found(sources={label: dict(source) for label, source in sources.items()})
     folders: list[str] = []
     singles: list[str] = []
@@ -65,7 +86,10 @@ def find(paths: Sequence[str], sources: Mapping[str, Mapping[str, str]], setting
             real = os.path.realpath(path)
             mode = os.lstat(real).st_mode
         except (OSError, ValueError) as error:
-            found.errors.append({"path": path, "reason": why(error)})
+            found.errors.append({"path": shown(path), "reason": why(error)})
+            continue
+        if within and not any(_inside(real, folder) for folder in within):  # moved since the caller looked
+            found.errors.append({"path": shown(path), "reason": "outside the folders this server may read"})
             continue
         (folders if stat.S_ISDIR(mode) else singles).append(real)
     files: dict[str, FoundFile] = {}  # by path
@@ -74,13 +98,14 @@ def find(paths: Sequence[str], sources: Mapping[str, Mapping[str, str]], setting
         walk = _Walk(found, settings, files, label)
         walk.folder(folder)
         found.scopes += [Scope(prefix, prefix not in walk.incomplete) for prefix in sorted(walk.scopes)]
+    _settle_links(found, files)
     for path in sorted(set(singles)):
-        _single(path, found, files)
+        _single(path, found, files, settings)
     taken: set[str] = set()
     for file in sorted(files.values(), key=lambda file: (file.uri, file.path)):
         uri = _distinct(file.uri, taken)  # two spellings of one name may be equal after NFC
         taken.add(uri)
-        found.files.append(FoundFile(file.path, uri, file.source, file.named))
+        found.files.append(replace(file, uri=uri))
     found.files.sort(key=lambda file: file.uri)
     found.skipped = dict(sorted(found.skipped.items()))
     return found
@@ -100,6 +125,15 @@ def _label(folder: str, sources: dict[str, dict[str, str]], *, kind: str) -> str
     return label
 
 
+def _settle_links(found: Found, files: dict[str, FoundFile]) -> None:
+    """A file of several names is taken when all of them were seen in this call; else one may lie outside."""
+    for linked in found.linked.values():
+        if len(linked) < linked[0].links:
+            found.skip(LINKED, len(linked))
+        else:
+            files.update((file.path, file) for file in linked)
+
+
 def _inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
@@ -113,22 +147,23 @@ def _distinct(name: str, taken: Iterable[str]) -> str:
 
 
 def shown(name: str) -> str:
-    """A name as uris hold it: NFC, and bytes that are no UTF-8 written as \\xNN."""
+    """A name as uris hold it: NFC; bytes that are no UTF-8, and characters that would break a line, as \\xNN."""
     if not name.isascii():
-        name = os.fsencode(name).decode("utf-8", "backslashreplace") if os.name == "posix" else name
-    return unicodedata.normalize("NFC", name)
+        given = os.fsencode(name) if os.name == "posix" else name.encode("utf-8", "surrogatepass")
+        name = unicodedata.normalize("NFC", given.decode("utf-8", "backslashreplace"))
+    return _BREAKING.sub(lambda match: f"\\x{ord(match[0]):02x}", name)
 
 
 def _uri(label: str, root: str, path: str) -> str:
-    relative = os.path.relpath(path, root)
-    return label + "/" if relative == "." else f"{label}/{shown(PurePath(relative).as_posix())}"
+    relative = path[len(root.rstrip(os.sep)) + 1 :] if _inside(path, root) else os.path.relpath(path, root)
+    return f"{label}/{shown(relative.replace(os.sep, '/'))}"
 
 
 class _Walk:
     """One folder named in a call, read with an explicit stack (a tree may be deeper than Python's)."""
 
     def __init__(self, found: Found, settings: Settings, files: dict[str, FoundFile], label: str) -> None:
-        self.found, self.limit, self.files = found, settings.max_file_bytes, files
+        self.found, self.settings, self.files = found, settings, files
         self.label, self.root = label, found.sources[label]["path"]
         self.scopes: set[str] = set()
         self.incomplete: set[str] = set()
@@ -147,72 +182,105 @@ class _Walk:
                 self.found.sources[label]["kind"] = "folder"
                 self.scopes.add(prefix)
             try:
-                entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-                rules = rules + _rules_in(folder, {entry.name for entry in entries})
+                inner = self._folder(folder, folder == top, label, root, prefix, rules)
             except OSError as error:
-                self.incomplete.add(prefix)
-                self.found.errors.append({"path": _uri(label, root, folder), "reason": why(error)})
+                self._incomplete(prefix, _uri(label, root, folder), why(error))
                 continue
-            names = {entry.name.casefold() for entry in entries}
-            if folder != top and skip.machine_made(names):
-                self._skip(skip.DEPENDENCY)
-                continue
-            for entry in entries:
+            stack += [(path, label, root, prefix, below) for path, below in inner]
+            if self.found.entries > WALK_LIMIT:
+                reason = f"over {WALK_LIMIT:,} entries were looked at; name a part of this folder"
+                self._incomplete(prefix, _uri(label, root, folder), reason)
+                self.incomplete |= {prefix for _, _, _, prefix, _ in stack}
+                return
+
+    def _incomplete(self, prefix: str, uri: str, reason: str) -> None:
+        self.incomplete.add(prefix)
+        self.found.errors.append({"path": uri, "reason": reason})
+
+    def _folder(
+        self, folder: str, top: bool, label: str, root: str, prefix: str, rules: list[skip.Rules]
+    ) -> list[tuple[str, list[skip.Rules]]]:
+        """Takes or counts the entries of one folder; gives the folders to enter. OSError when it cannot be listed."""
+        inner: list[tuple[str, list[skip.Rules]]] = []
+        with entries(folder) as (listed, at):
+            there = sorted(islice(listed, WALK_LIMIT + 1), key=lambda entry: entry.name)
+            self.found.entries += len(there)
+            rules = rules + _rules_in(folder, {entry.name for entry in there})
+            names = {entry.name.casefold() for entry in there}
+            if not top and skip.machine_made(names):
+                self.found.skip(skip.DEPENDENCY)
+                return []
+            for entry in there:
+                path = os.path.join(folder, entry.name)
                 try:
-                    if self._entry(entry, names, label, root, rules):
-                        stack.append((entry.path, label, root, prefix, rules))
+                    if self._entry(entry, path, names, label, root, rules, at):
+                        inner.append((path, rules))
                 except FileNotFoundError:
                     pass  # deleted while we looked
                 except OSError as error:
-                    self.incomplete.add(prefix)
-                    self.found.errors.append({"path": _uri(label, root, entry.path), "reason": why(error)})
+                    self._incomplete(prefix, _uri(label, root, path), why(error))
+        return inner
 
-    def _entry(self, entry: os.DirEntry[str], beside: set[str], label: str, root: str, rules: list[skip.Rules]) -> bool:
-        """Takes or counts one entry; True when it is a folder to enter."""
+    def _entry(
+        self, entry: os.DirEntry[str], path: str, beside: set[str], label: str, root: str, rules: list[skip.Rules],
+        at: int,
+    ) -> bool:  # fmt: skip
+        """Takes or counts one entry of the open folder `at`; True when it is a folder to enter."""
         if entry.is_symlink() or getattr(entry, "is_junction", bool)():
-            self._skip("symbolic link")
+            self.found.skip("symbolic link")
         elif entry.is_dir(follow_symlinks=False):
-            reason = skip.folder_reason(entry.name, beside) or self._ignored(entry.path + "/", rules)
+            reason = skip.folder_reason(entry.name, beside) or self._ignored(path + "/", rules)
             if not reason:
                 return True
-            self._skip(reason)
+            self.found.skip(reason)
         elif not entry.is_file(follow_symlinks=False):
-            self._skip("not a regular file")
-        elif reason := skip.file_reason(entry.name) or self._ignored(entry.path, rules) or self._content(entry):
-            self._skip(reason)
+            self.found.skip("not a regular file")
         else:
-            self.files[entry.path] = FoundFile(entry.path, _uri(label, root, entry.path), label)
+            reason = skip.file_reason(entry.name) or self._ignored(path, rules)
+            status, sha = None if reason else entry.stat(follow_symlinks=False), ""
+            if status is not None:
+                reason, sha = self._content(path, status.st_size, at)
+            if status is None or reason:
+                self.found.skip(reason)
+            elif self.settings.hard_links or status.st_nlink <= 1:
+                links = ANY if self.settings.hard_links else 1
+                self.files[path] = FoundFile(path, _uri(label, root, path), label, links=links, sha=sha)
+            else:
+                file = FoundFile(path, _uri(label, root, path), label, links=status.st_nlink, sha=sha)
+                same = self.found.linked.setdefault((status.st_dev, status.st_ino), [])
+                if all(path != other.path for other in same):
+                    same.append(file)
         return False
 
     def _ignored(self, path: str, rules: list[skip.Rules]) -> str:
+        if not rules:
+            return ""
         path = PurePath(path).as_posix() + "/" * path.endswith("/")
-        return skip.IGNORED if rules and skip.ignored(path, rules) else ""
+        return skip.IGNORED if skip.ignored(path, rules) else ""
 
-    def _content(self, entry: os.DirEntry[str]) -> str:
-        size = entry.stat(follow_symlinks=False).st_size
-        if size > self.limit:
-            return f"over {self.limit / 1e6:g} MB"
-        return "empty" if not size else _head_reason(entry.path)
-
-    def _skip(self, reason: str) -> None:
-        self.found.skipped[reason] = self.found.skipped.get(reason, 0) + 1
+    def _content(self, path: str, size: int, at: int) -> tuple[str, str]:
+        if size > self.settings.max_file_bytes:
+            return f"over {self.settings.max_file_bytes / 1e6:g} MB", ""
+        return _head_reason(path, at) if size else ("empty", "")
 
 
-def _head_reason(path: str) -> str:
-    """Why the name and the first 8 KB say not to read a file; "" also when it cannot be opened: `sha` will say so."""
+def _head_reason(path: str, at: int = -1) -> tuple[str, str]:
+    """Why the name and the first 8 KB say not to read a file; "" also when it cannot be opened: `sha` will say so.
+    And its SHA-256 where that is all of it: most files are read once, and not twice."""
     suffix = skip.suffix_of(os.path.basename(path))
-    if suffix in formats.OFFICE and find_spec("markitdown") is None:
-        return NO_EXTRA
+    if office.missing(suffix):
+        return f"{suffix} {office.NO_EXTRA}", ""
     try:
-        head = read(path, 8192, whole=False)
+        head = read(path, HEAD, whole=False, at=at)
     except OSError:
-        return ""
+        return "", ""
     if skip.private_key(head):
-        return skip.SECRET
-    return skip.BINARY if suffix not in _PACKED and skip.binary(head) else ""
+        return skip.SECRET, ""
+    reason = skip.BINARY if suffix not in _PACKED and skip.binary(head) else ""
+    return reason, hashlib.sha256(head).hexdigest() if len(head) < HEAD else ""
 
 
-def _single(path: str, found: Found, files: dict[str, FoundFile]) -> None:
+def _single(path: str, found: Found, files: dict[str, FoundFile], settings: Settings) -> None:
     """A file named itself: taken even if ignored, hidden or large; what cannot be taken is an error."""
     name = os.path.basename(path)
     label = _label(os.path.dirname(path), found.sources, kind="files")
@@ -229,15 +297,18 @@ def _single(path: str, found: Found, files: dict[str, FoundFile]) -> None:
     elif status.st_size > NAMED_LIMIT:
         reason = f"over {NAMED_LIMIT / 1e6:g} MB"
     elif not status.st_size:
-        found.skipped["empty"] = found.skipped.get("empty", 0) + 1
+        found.skip("empty")
         return
+    elif status.st_nlink > 1 and not settings.hard_links and path not in files:
+        reason = LINKED
     else:
-        reason = skip.kind_of(name) or _head_reason(path)
+        reason = skip.kind_of(name) or _head_reason(path)[0]
     if reason:
         found.errors.append({"path": uri, "reason": reason})
         files.pop(path, None)
     else:
-        files[path] = FoundFile(path, uri, label, named=True)
+        known = ANY if settings.hard_links else files[path].links if path in files else 1
+        files[path] = FoundFile(path, uri, label, named=True, links=known)
 
 
 def _rules_in(folder: str, names: set[str]) -> list[skip.Rules]:

@@ -18,10 +18,12 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
+from graphrag_mcp.index import office as packed
 from graphrag_mcp.index.decode import ReadError, clean, decode, decode_as, front_matter, utc
 from graphrag_mcp.index.html_text import readable
 
-UNPACKED = 500_000_000  # a packed file (Parquet, docx) that holds more than this is taken for a bomb
+UNPACKED = 500_000_000  # a Parquet file that holds more than this is taken for a bomb
+COLUMNS = 2_000  # of a table; each is looked at in every row
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ _ID, _TITLE, _TEXT = ("id", "_id", "doc_id"), ("title",), ("text", "content", "b
 
 def row(values: Mapping[str, Any], number: int) -> Piece:
     """A row as a document: its text column, or all of it as `key: value` lines; other scalars are metadata."""
+    if len(values) > COLUMNS:
+        raise ReadError(f"it has {len(values):,} columns; {COLUMNS:,} are read")
     names = {str(name).strip().casefold(): name for name in reversed(list(values))}
 
     def pick(wanted: tuple[str, ...]) -> Any:
@@ -84,8 +88,10 @@ def row(values: Mapping[str, Any], number: int) -> Piece:
         value = _plain(value)
         if name not in (id_, title, text) and value is not None and (text is not None or len(str(value)) <= 200):
             metadata[clean(str(name))] = value
-    body = values[text] if text is not None else "\n".join(
-        f"{name}: {shown}" for name, value in values.items() if (shown := _shown(value)).strip()
+    body = (
+        values[text]
+        if text is not None
+        else "\n".join(f"{name}: {shown}" for name, value in values.items() if (shown := _shown(value)).strip())
     )
     key = " ".join(str(values[id_]).split())[:200] if id_ is not None else ""
     heading = str(values[title]) if title is not None and _plain(values[title]) is not None else ""
@@ -97,7 +103,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return clean(value) if value.strip() else None
     if isinstance(value, bool | int):
-        return value
+        return value if abs(value) < 2**63 else str(value)  # as far as filters count
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, datetime):
@@ -130,6 +136,8 @@ def table(data: bytes, suffix: str) -> Iterator[Piece]:
     csv.field_size_limit(2**31 - 1)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     header = next((line for line in lines if any(cell.strip() for cell in line)), [])
+    if len(header) > COLUMNS:
+        raise ReadError(f"it has {len(header):,} columns; {COLUMNS:,} are read")
     names: list[str] = []
     for position, cell in enumerate(header, 1):
         name = cell.strip()
@@ -192,19 +200,14 @@ def parquet(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def office(data: bytes, suffix: str) -> Iterator[Piece]:
-    """pdf, docx, pptx, xlsx, epub through `markitdown` (the extra graphrag-mcp[docs])."""
-    import zipfile
-
-    if zipfile.is_zipfile(io.BytesIO(data)):
-        if sum(entry.file_size for entry in zipfile.ZipFile(io.BytesIO(data)).infolist()) > UNPACKED:
-            raise ReadError("it unpacks to more than 500 MB")
-    from markitdown import MarkItDown
-
-    result = MarkItDown(enable_plugins=False).convert_stream(io.BytesIO(data), file_extension=f".{suffix}")
-    yield Piece(clean(result.text_content), result.title or "")
+    """pdf, docx, pptx, xlsx, epub, msg (the extra graphrag-mcp[docs])."""
+    text, title, metadata = packed.text_of(data, suffix)
+    yield Piece(clean(text), clean(title), metadata=metadata, prose=suffix != "xlsx")
 
 
-OFFICE = frozenset(("pdf", "docx", "pptx", "xlsx", "epub"))
+# Parsed in a process of their own (parsers.py), whatever their size; the next ones when they are large.
+APART = packed.OFFICE | {"parquet"}
+ROWS = frozenset(("json", "jsonl", "ndjson", "csv", "tsv", "tab"))
 
 # suffix -> function; what is not named here is read as source code or other plain text.
 FORMATS: dict[str, Callable[[bytes, str], Iterator[Piece]]] = {
@@ -214,5 +217,5 @@ FORMATS: dict[str, Callable[[bytes, str], Iterator[Piece]]] = {
     "json": json_file,
     **dict.fromkeys(("jsonl", "ndjson"), json_lines),
     "parquet": parquet,
-    **dict.fromkeys(OFFICE, office),
+    **dict.fromkeys(packed.OFFICE, office),
 }

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from graphrag_mcp.index import formats
+from graphrag_mcp.index import formats, parsers
 from graphrag_mcp.index.decode import ReadError, clean, find_title, iso_date
 from graphrag_mcp.index.find import NAMED_LIMIT, Found, FoundFile, Scope, find, shown
 from graphrag_mcp.index.opening import blocks, read, why
@@ -26,7 +26,7 @@ __all__ = ["Found", "FoundFile", "ReadError", "Scope", "find", "inline", "load",
 def sha(file: FoundFile) -> str:
     """SHA-256 of the bytes. OSError when they cannot be read."""
     digest = hashlib.sha256()
-    for block in blocks(file.path, NAMED_LIMIT + 1):
+    for block in blocks(file.path, NAMED_LIMIT + 1, file.links):
         digest.update(block)
     return digest.hexdigest()
 
@@ -35,14 +35,18 @@ def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
     """The documents of a file, none when it is blank. ReadError, whose text is the reason, when it cannot be read."""
     name = os.path.basename(file.path)
     try:
-        data = read(file.path, NAMED_LIMIT if file.named else settings.max_file_bytes)
+        data = read(file.path, NAMED_LIMIT if file.named else settings.max_file_bytes, links=file.links)
         changed = datetime.fromtimestamp(os.lstat(file.path).st_mtime, UTC).isoformat(timespec="seconds")
     except OSError as error:
         raise ReadError(why(error)) from error
     digest, suffix = hashlib.sha256(data).hexdigest(), suffix_of(name)
     taken: dict[str, int] = {}
     try:
-        for piece in formats.FORMATS.get(suffix, formats.code)(data, suffix):
+        if parsers.apart(suffix, len(data)):
+            pieces: Iterable[formats.Piece] = parsers.parse(data, suffix)
+        else:
+            pieces = formats.FORMATS.get(suffix, formats.code)(data, suffix)
+        for piece in pieces:
             if piece.text.strip():
                 yield _document(file, name, piece, taken, created=changed, digest=digest)
     except ReadError:

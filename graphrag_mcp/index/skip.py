@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import translate
 
 from pathspec import GitIgnoreSpec
 
@@ -24,6 +24,7 @@ _SECRETS = (
     "secret.json secret.y*ml secret.toml secrets.json secrets.y*ml secrets.toml secrets.ini .netrc _netrc .npmrc "
     ".pypirc .pgpass .htpasswd .git-credentials .dockercfg .vault-token .my.cnf wallet.dat"
 ).split()
+_SECRET_NAME = re.compile("|".join(f"(?:{translate(pattern)})" for pattern in _SECRETS))
 _PRIVATE_KEY = re.compile(rb"\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
 
 # Always machine-made, whatever stands beside them.
@@ -58,7 +59,7 @@ _BINARY = frozenset(
     "rpm safetensors so sqlite sqlite3 swf tar tgz tif tiff ttf wasm wav webm webp whl wmv woff woff2 xz zip "
     "zst".split()
 )
-_UNSUPPORTED = frozenset("doc dot xls ppt pps rtf odt ods odp pages numbers svg ps eps mobi azw azw3 msg".split())
+_UNSUPPORTED = frozenset("doc dot xls ppt pps rtf odt ods odp pages numbers svg ps eps mobi azw azw3".split())
 
 
 def suffix_of(name: str) -> str:
@@ -67,8 +68,7 @@ def suffix_of(name: str) -> str:
 
 
 def secret(name: str) -> bool:
-    folded = name.casefold()
-    return any(fnmatchcase(folded, pattern) for pattern in _SECRETS)
+    return _SECRET_NAME.match(name.casefold()) is not None
 
 
 def private_key(head: bytes) -> bool:
