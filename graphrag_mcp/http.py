@@ -52,7 +52,7 @@ class Token:
 
 def serve(
     settings: Settings, host: str = HOST, port: int = PORT, *, tools: str = "all", read_only: bool = False,
-    compat: bool = False, allow_hosts: Sequence[str] = (),
+    compat: bool = False, corpus: str = "", allow_hosts: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Serve until told to stop. Ends the process: threads left behind must not keep it."""
     tokens = tokens_of(os.environ.pop(TOKENS, ""))  # taken out, so that no child process has them
@@ -64,7 +64,7 @@ def serve(
     try:
         from graphrag_mcp.app import App
 
-        app = App(settings)
+        app = App(settings, corpus)
         server = build_server(app, tools, read_only, compat, warm=True)
         names_of = ", ".join(sorted({token.name for token in tokens}))
         who = f"with the tokens of {names_of}" if tokens else "without tokens, for this machine only"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from graphrag_mcp.fences import quoted
 from graphrag_mcp.pack_ids import (
     CHARACTERS,
     PER_GROUP,
@@ -27,26 +28,23 @@ from graphrag_mcp.pack_ids import (
     shorten,
     write_cursor,
 )
+from graphrag_mcp.pack_wire import dressed, footer, outgoing, sent, size, wire
 from graphrag_mcp.text import count_tokens, sentences
-from graphrag_mcp.types import Citation, Result, SearchResult
+from graphrag_mcp.types import Citation, Result
 
 LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
-TITLES = (0, 40, 12, 5, None)  # characters that a cut item's head may keep, where all of it (0) leaves no room for text
+TITLES = (0, 40, 12, 5, 1, None)  # characters of a cut item's title in its head, where all (0) leave no room for text
 LEAST_TEXT = 8  # tokens of text below which a citation is not worth its place
 ROOM_FOR_CALL = 190  # tokens for items from which a cut one comes with the call that gives it whole
 SPARE = 40  # tokens left over from which another filling is tried
 SMALL = 400  # tokens of a result below which accounts (coverage) go before words
 
 __all__ = [
-    "CHARACTERS", "PER_GROUP", "columns", "one_line", "passage_alias", "read_cursor", "referenced_ids",
-    "render_references", "shorten", "write_cursor",
+    "CHARACTERS", "PER_GROUP", "columns", "dressed", "footer", "one_line", "outgoing", "passage_alias", "read_cursor",
+    "referenced_ids", "render_references", "shorten", "size", "wire", "write_cursor",
 ]  # fmt: skip
 
 ResultType = TypeVar("ResultType", bound=Result)
-
-# Fields of a search that are left out while they are empty: half of what an empty result would cost.
-QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "candidates"}
-
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -173,10 +171,12 @@ def compose(
     result.next_cursor = cursor(tuple(section.offset for section in sections))  # as long as the real one will be
     room = budget - outgoing(result) - 4  # for one heading; the loop sees to the rest
 
-    def show(page: Page) -> bool:
-        """Put the page into the result; does that fit?"""
+    def show(page: Page) -> int:
+        """Put the page into the result; how many tokens it is over the budget then, less than 0 for what is left."""
         shown = [item for section in sections for item in page.taken[section.name]]
-        result.text = "\n\n".join(part for part in (intro, markdown(sections, page)) if part)
+        bare = page.cut and budget < SMALL and len(shown) == 1 and shown[0].text.startswith(f"[{shown[0].id}]")
+        block = _with_one_head(shown[0].text, shown) if bare else markdown(sections, page)
+        result.text = "\n\n".join(part for part in (intro, block) if part)
         if "citations" in type(result).model_fields:
             result.citations = list({cited.id: cited for item in shown for cited in item.citations()}.values())
         for name, target in (into or {}).items():
@@ -185,8 +185,12 @@ def compose(
         result.truncated, result.next_call, result.tokens = page.more or page.cut, call, budget
         if page.cut and shown[0].id.rpartition("/")[2].startswith("t") and (room > ROOM_FOR_CALL):
             result.next_call = f'get_source(ids=["{shown[0].id}"])'  # the next page begins after what was cut
+        tokens, characters = sent(result)
+        return max(tokens - budget, 1) if characters > CHARACTERS else tokens - budget
+
+    def counted() -> ResultType:
         result.tokens = min(size(result)[0], budget)
-        return outgoing(result) <= budget and size(result)[1] <= CHARACTERS
+        return result
 
     fitting: Page | None = None
     for attempt in range(10):
@@ -195,20 +199,20 @@ def compose(
             page = fill(sections, room - 50, first)
         if page.offsets == (fitting.offsets if fitting else None):
             break
-        if show(page):
+        over = show(page)
+        if over <= 0:
             fitting = page
-            spare = budget - outgoing(result)
-            if page.cut or not page.more or spare < SPARE:
-                return result
-            room += spare  # prices are estimates on the safe side: one more may fit
+            if page.cut or not page.more or -over < SPARE:
+                return counted()
+            room -= over  # prices are estimates on the safe side: one more may fit
         elif fitting is not None:
             break
         else:
-            room -= max(outgoing(result) - budget, 3) + 2 * attempt
+            room -= max(over, 3) + 2 * attempt
     if fitting is not None:
         show(fitting)
-        return result
-    below = outgoing(result) - size(result)[0] if budget >= SMALL else 0  # with less, the footer gives way in the tool
+        return counted()
+    below = outgoing(result, budget >= SMALL) - size(result)[0]  # with less, the footer gives way in the tool
     return finish(result, budget - below)
 
 
@@ -225,8 +229,11 @@ def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
         if title is None:
             item, head = replace(item, citation=None, also=()), one_line(head, 60)
         elif title:
-            cited = item.citation and item.citation.model_copy(update={"title": one_line(item.citation.title, title)})
-            item, head = replace(item, citation=cited), one_line(head, len(item.id) + 3 + title)
+            short = one_line(item.citation.title, max(title, 5)) if item.citation else ""
+            cited = item.citation and item.citation.model_copy(update={"title": short})
+            bare = title == 1 and head.startswith(f"[{item.id}]") and len(head) > len(item.id) + 6
+            item = replace(item, citation=cited)
+            head = f"[{item.id}]" if bare else one_line(head, len(item.id) + 3 + title)
         fixed = cost(replace(item, text=head or " "))
         if budget - fixed >= LEAST_TEXT:
             break
@@ -254,52 +261,21 @@ def markdown(sections: Sequence[Section], page: Page) -> str:
         if not items:
             continue
         texts = joined(items) if any(item.span[1] for item in items) else [item.text for item in items]
+        texts = [_with_one_head(text, items) for text in texts]
         gap = "\n\n" if any("\n" in text for text in texts) else "\n"
         lines = f"## {section.name}\n" + (f"{section.header}\n" if section.header else "")
         blocks.append(lines + gap.join(texts))
     return "\n\n".join(blocks)
 
 
+def _with_one_head(text: str, items: Sequence[Item]) -> str:
+    """The block with a backslash before each line that looks like a head and is not its own."""
+    head, newline, body = text.partition("\n")
+    own = any(head.startswith((f"[{item.id}]", f"- [{item.id}]", f"  - [{item.id}]", f"{item.id}|")) for item in items)
+    return (head if own else quoted(head)) + newline + quoted(body)
+
+
 # ---- the wall ----------------------------------------------------------------------------------
-
-
-def wire(result: Result) -> dict[str, Any]:
-    """The result as it goes out: without the fields of a search, and the lines of a citation, that say nothing."""
-    data = result.model_dump()
-    for name in QUIET & data.keys() if isinstance(result, SearchResult) else ():
-        if not data[name]:
-            del data[name]
-    for place in data.get("citations", ()):
-        for name in [name for name in ("line_start", "line_end", "why") if not place.get(name)]:
-            place.pop(name, None)
-    return data
-
-
-def size(result: Result) -> tuple[int, int]:
-    """(tokens, characters) of a result. Its JSON holds its text, so the larger of the two is the JSON."""
-    data = json.dumps(wire(result), ensure_ascii=False)
-    return count_tokens(data), len(data)
-
-
-def footer(result: Result) -> list[str]:
-    """Lines that repeat the fields which a host that shows only text would not show, the most needed first."""
-    lines = []
-    if result.next_cursor and result.next_cursor not in result.text:
-        lines.append(f'More: cursor="{result.next_cursor}"')
-    if result.next_call and result.next_call not in result.text:
-        lines.append(f"Next: {result.next_call}")
-    if result.hint and result.hint not in result.text:
-        lines.append(f"Hint: {result.hint}")
-    return lines
-
-
-def outgoing(result: Result) -> int:
-    """Tokens of the result with its footer under the text, as a tool sends it."""
-    text = result.text
-    result.text = "\n\n".join([text, *footer(result)])
-    tokens = size(result)[0]
-    result.text = text
-    return tokens
 
 
 def lighten(result: Result) -> None:
@@ -373,7 +349,8 @@ def source_item(row: Mapping[str, Any], score: float = 0.0, document: str = "", 
     """A passage as the reader sees it: `[t33.2] Title (uri:12-40)` and its exact text. The lines stand in the text, so
     the citation has them only with `lines`."""
     cited = citation(row, score, document, lines)
-    head = f"[{cited.id}] {one_line(cited.title, 120)} ({cited.uri}:{row['line_start']}-{row['line_end']})"
+    uri = one_line(cited.uri, 1_000)  # a file's name may hold a line break
+    head = f"[{cited.id}] {one_line(cited.title, 120)} ({uri}:{row['line_start']}-{row['line_end']})"
     tokens = row["n_tokens"] + count_tokens(head) + 2
     body, text = row["text"].strip(), row["text"]
     start = row["char_start"] + len(text) - len(text.lstrip())

@@ -176,4 +176,4 @@ def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> st
                 groups.append(f"{group[1]} ({', '.join(names[:PER_GROUP] + more)})")
         return f"[Data: {'; '.join(groups)}]" if groups else ""
 
-    return re.sub(r" +([.,;。]|$)", r"\1", _REFERENCES.sub(bracket, text), flags=re.MULTILINE)
+    return re.sub(r"(?<! ) +([.,;。]|$)", r"\1", _REFERENCES.sub(bracket, text), flags=re.MULTILINE)

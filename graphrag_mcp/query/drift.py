@@ -323,8 +323,7 @@ class Drift:
 
     def _open_list(self, walk: Walk) -> str:
         ids = [*walk.with_status("open"), *walk.frontier()][:8]
-        named = [f"{id} ({one_line(walk.graph.nodes[id]['query'], 60)})" for id in ids]
-        return "; ".join(named) if named else f'none is open, so call drift_finish(session_id="{self.id}")'
+        return "; ".join(ids) if ids else f'none is open, so call drift_finish(session_id="{self.id}")'
 
     def _recorded(
         self, walk: Walk, id: str, answer: str, score: float | None, queries: list[str], pruned: list[str]

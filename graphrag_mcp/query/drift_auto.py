@@ -199,7 +199,7 @@ def _content(row: Row) -> str:
     """Summary and findings of a report on one line, without references: answers refer to the report."""
     parts = [row["summary"]]
     parts += [f"{one.get('summary', '')}: {one.get('explanation', '')}" for one in context.findings(row)]
-    return one_line(re.sub(r"\s*\[Data: [^\[\]\n]*\]", "", " ".join(parts)), REPORT_CHARACTERS).replace("|", "/")
+    return one_line(re.sub(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]", "", " ".join(parts)), REPORT_CHARACTERS).replace("|", "/")
 
 
 # ---- rounds --------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ MOST_BATCHES, MOST_REPORTS = 20, 1_000  # at an explicit level; the reports near
 REPORT_CHARACTERS = 12_000  # of one report
 RATED_CHARACTERS = 2_400  # of a report that is only rated: title, summary, headlines
 FALLBACKS = 2  # levels that are rated whole although nothing above them was relevant
-_OWN_REFERENCES = re.compile(r"\s*\[Data: [^\[\]\n]*\]")
+_OWN_REFERENCES = re.compile(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]")
 
 
 @dataclass(slots=True)

@@ -130,7 +130,8 @@ def read_rating(text: str) -> int:
         held = said
     held = held[0] if isinstance(held, list) and held else held
     value = next((held[key] for key in ("rating", "score") if key in held), None) if isinstance(held, dict) else held
-    match = re.match(r"\W*(?:rating|score)?\W*(\d{1,3})(?:\.\d+)?\s*(?:(?:/|of|out of)\s*5)?\W*\Z", str(value), re.I)
+    form = r"\W*+(?:(?:rating|score)\W*+)?(\d{1,3})(?:\.\d+)?(?:\s*+(?:/|of|out of)\s*5)?\W*+\Z"
+    match = re.match(form, str(value), re.I)
     if match is None or isinstance(value, bool):
         raise BadReply("there is no rating of 0 to 5")
     return min(int(match[1]), 5)

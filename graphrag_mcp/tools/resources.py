@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
-from graphrag_mcp import jobs, prompts
+from graphrag_mcp import fences, jobs, prompts
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.tools import index
@@ -66,18 +66,18 @@ def register(server: MCPServer[Any], app: App) -> None:
     @server.resource("graphrag://{corpus}/entity/{id}", name="entity", title="Entity", mime_type=MARKDOWN)
     async def entity(corpus: str, id: str) -> str:
         """One entity by id (e12) or name: description, evidence, relationships, communities."""
-        return await threads.read(lambda: _read(app, corpus, lambda snapshot: entity_text(snapshot, id)))
+        return await threads.read(lambda: _read(app, corpus, lambda snapshot: entity_text(snapshot, id)), fence=True)
 
     @server.resource("graphrag://{corpus}/community/{id}", name="community", title="Community report",
                      mime_type=MARKDOWN)  # fmt: skip
     async def community(corpus: str, id: str) -> str:
         """The report on one community (c5), with its members."""
-        return await threads.read(lambda: _read(app, corpus, lambda snapshot: report_text(snapshot, id)))
+        return await threads.read(lambda: _read(app, corpus, lambda snapshot: report_text(snapshot, id)), fence=True)
 
     @server.resource("graphrag://{corpus}/text_unit/{id}", name="text_unit", title="Text unit", mime_type=MARKDOWN)
     async def text_unit(corpus: str, id: str) -> str:
         """The exact original text of one text unit (t33) or passage (t33.2), with where it stands."""
-        return await threads.read(lambda: _read(app, corpus, lambda snapshot: source_text(snapshot, id)))
+        return await threads.read(lambda: _read(app, corpus, lambda snapshot: source_text(snapshot, id)), fence=True)
 
     @server.resource("graphrag://{corpus}/document/{id}", name="document", title="Document", mime_type=PLAIN)
     async def document(corpus: str, id: str) -> str:
@@ -91,11 +91,13 @@ class _Threads:
     def __init__(self) -> None:
         self.limiter: anyio.CapacityLimiter | None = None
 
-    async def read(self, work: Callable[[], str]) -> str:
+    async def read(self, work: Callable[[], str], fence: bool = False) -> str:
+        """What `work` gives; `fence`: it is words of documents."""
         self.limiter = self.limiter or anyio.CapacityLimiter(THREADS)
         try:
             with anyio.fail_after(SECONDS):
-                return encodable(await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self.limiter))
+                text = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self.limiter)
+                return encodable(fences.fenced(fences.clean(text)) if fence else text)
         except (NotFound, BadInput) as error:
             raise ResourceNotFoundError(encodable(str(error))) from None
         except GraphRAGError as error:

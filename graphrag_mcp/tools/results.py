@@ -21,6 +21,7 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent
 
+from graphrag_mcp import fences
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.subject import SUBJECT, sealed
@@ -88,14 +89,24 @@ def reply(result: Result, budget: int = 0) -> CallToolResult:
         result.next_cursor = sealed(result.next_cursor)
     own, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
     for hint in dict.fromkeys((f"{own} {remarks}".strip(), remarks or own)):
-        result.hint = hint
+        result.hint, result.text = hint, body
         footer = pack.footer(result)
         for shown in range(len(footer), -1, -1):
-            result.text = "\n\n".join(part for part in (body, *footer[:shown]) if part)
+            result.text, result.suspicious = pack.dressed(result, body, footer[:shown])
             result.tokens, characters = pack.size(result)
             if not budget or (result.tokens <= budget and characters <= pack.CHARACTERS):
                 return _both(result)
-    return _both(pack.finish(result, budget))
+    result.text, result.suspicious = body, {}
+    room = budget - (pack.outgoing(result, below=False) - pack.size(result)[0])
+    for _ in range(8):  # what fence and flags cost depends on the text that is left
+        pack.finish(result, max(room, 60))
+        result.text, result.suspicious = pack.dressed(result, body := result.text)
+        result.tokens, characters = pack.size(result)
+        if result.tokens <= budget and characters <= pack.CHARACTERS:
+            break
+        room -= max(result.tokens - budget, (characters - pack.CHARACTERS) // 3, 4)
+        result.text, result.suspicious = body, {}
+    return _both(result)
 
 
 def _both(result: Result) -> CallToolResult:
@@ -106,13 +117,20 @@ def _both(result: Result) -> CallToolResult:
 
 
 def encodable(value: Any) -> Any:
-    """The value with lone surrogates escaped (file names that are not UTF-8 have them): the wire cannot carry them."""
+    """The value as the wire can carry it; a text of its own (an error, a resource) with nothing in it unseen.
+
+    Lone surrogates, which file names that are not UTF-8 have, are escaped. Values inside are as pack.py made them.
+    """
+    return _encodable(fences.shown(value) if isinstance(value, str) else value)
+
+
+def _encodable(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, list | tuple):
-        return [encodable(item) for item in value]
+        return [_encodable(item) for item in value]
     if isinstance(value, dict):
-        return {encodable(name): encodable(item) for name, item in value.items()}
+        return {_encodable(name): _encodable(item) for name, item in value.items()}
     return value
 
 

@@ -114,7 +114,7 @@ def _strings(value: Any) -> tuple[str, ...]:
             except ValueError:
                 value = [flat]
         else:
-            value = re.split(r"\s*\|\s*", flat)
+            value = re.split(r"(?<!\s)\s*\|\s*", flat)
     listed: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
     found = [str(one).strip() for one in listed if isinstance(one, str | int | float) and not isinstance(one, bool)]
     return tuple(dict.fromkeys(one for one in found if one))
