@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from graphrag_mcp.extract import Fields, mentions
 from graphrag_mcp.index.chunk import recent_sentences
+from graphrag_mcp.store.edits import Overlay
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.types import content_id
 
@@ -121,6 +122,24 @@ def from_table(table: pa.Table) -> list[Named]:
     return [Named(*values) for values in zip(*columns, strict=True)]
 
 
+def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
+    """Title, type and aliases by majority; under its own name where it has one."""
+    forms: Counter[str] = Counter()
+    own: Counter[str] = Counter()
+    types: Counter[str] = Counter()
+    for row in found:
+        forms[row.form] += row.count
+        if row.key == key:
+            own[row.form] += row.count
+        if row.type not in ("other", "unknown"):
+            types[row.type] += row.count
+    counted = own or forms
+    title = min(counted, key=lambda form: (-counted[form], form))
+    aliases = sorted((form for form in forms if form != title), key=lambda form: (-forms[form], form))[:10]
+    vague = "unknown" if all(row.type == "unknown" for row in found) else "other"
+    return title, min(types, key=lambda kind: (-types[kind], kind)) if types else vague, aliases
+
+
 # ---- names that mean the same ----------------------------------------------------------------------
 
 
@@ -150,12 +169,23 @@ def is_entity(rows: Sequence[Named]) -> bool:
     return any(row.text_unit_id != first for row in rows)
 
 
-def group(by_key: Mapping[str, Sequence[Named]]) -> tuple[dict[str, list[Named]], dict[str, str]]:
-    """Entity name -> all its mentions under any name; and name -> entity name for every name that has an entity."""
+def group(
+    by_key: Mapping[str, Sequence[Named]], edits: Overlay | None = None
+) -> tuple[dict[str, list[Named]], dict[str, str]]:
+    """Entity name -> all its mentions under any name; and name -> entity name for every name that has an entity.
+
+    An edit decides over what the texts define: which name stands for which, which is hidden, and which has an entity
+    although nothing mentions it.
+    """
     canonical = canonical_names(by_key)
+    edits = edits if edits is not None and edits.log else None
+    if edits is not None:
+        canonical = {key: edits.stands_for(key, found) for key, found in canonical.items()}
     groups: dict[str, list[Named]] = {}
     for key in sorted(by_key):
-        if by_key[key]:
-            groups.setdefault(canonical[key], []).extend(by_key[key])
-    groups = {key: rows for key, rows in groups.items() if is_entity(rows)}
+        target = canonical[key]
+        if target and (by_key[key] or (edits is not None and edits.made(key))):
+            groups.setdefault(target, []).extend(by_key[key])
+    made = {key for key in groups if edits.made(key)} if edits is not None else set()
+    groups = {key: rows for key, rows in groups.items() if key in made or (rows and is_entity(rows))}
     return groups, {key: target for key, target in canonical.items() if target in groups}

@@ -5,7 +5,8 @@ to keep and documents that are gone. Opens no LanceDB: an unchanged folder costs
 nothing else.
 
 Gone has a scope: a document goes only when its file lay under a folder named in this call, that folder was read
-completely, and the file is not there. Unreadable is not gone.
+completely, and the file is not there. Unreadable is not gone. What was removed by hand goes and stays out, wherever its
+file lies, until a call names that file, or gives that text, itself.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.index import read
+from graphrag_mcp.index import quota, read
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.edits import Overlay
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.truth import live_documents
 from graphrag_mcp.types import Document, IndexRequest
 
 # One call may empty a small corpus, but not most of a larger one by mistake (a folder not mounted, a wrong path).
 GUARDED = 20
+REMOVED = "removed by remove_documents"  # why a file is skipped
 
 
 @dataclass
@@ -36,30 +39,45 @@ class Plan:
     gone: list[str] = field(default_factory=list)
     unchanged: int = 0
     errors: list[dict[str, str]] = field(default_factory=list)
+    quota: quota.Quota = field(default_factory=lambda: quota.of(Settings()))
+    removed: set[str] = field(default_factory=set)  # uris of documents and files that stay out
+    asked: list[str] = field(default_factory=list)  # those that do not any more, since this call names them
+
+    def stays_out(self, uri: str, file: str) -> bool:
+        return uri in self.removed or file in self.removed
 
 
-def make(folder: Path, manifest: Manifest | None, request: IndexRequest, settings: Settings) -> Plan:
+def make(
+    folder: Path, manifest: Manifest | None, request: IndexRequest, settings: Settings, edits: Overlay | None = None
+) -> Plan:
     """Walk and hash; raises BadInput where too much would go at once."""
-    found = read.find(request.paths, manifest.sources if manifest else {}, settings)
+    found = read.find(request.paths, manifest.sources if manifest else {}, settings, request.within)
     live: dict[str, dict[str, Any]] = {}
     if manifest is not None:
         live = {row["uri"]: row for row in live_documents(folder, manifest).to_pylist()}
-    plan = Plan(found, live, errors=list(found.errors))
+    plan = Plan(found, live, errors=list(found.errors), quota=quota.of(settings))
+    edits = edits or Overlay()
+    plan.asked = _asked(found, request, edits) if edits.removed else []
+    plan.removed = edits.removed.keys() - set(plan.asked)
+    back = {uri for uri in (edits.back() | set(plan.asked)) if "#" in uri and uri not in live}  # rows of tables
     for uri, row in live.items():
         plan.by_file.setdefault(row["file"], []).append(uri)
     present = set()
     for file in found.files:
         present.add(file.uri)
+        if file.uri in plan.removed:
+            plan.found.skipped[REMOVED] = plan.found.skipped.get(REMOVED, 0) + 1
+            continue
         known = plan.by_file.get(file.uri)
         if not known:
             plan.to_read.append(file)
             continue
         try:
-            sha = read.sha(file)
+            sha = file.sha or read.sha(file)
         except OSError as error:
             plan.errors.append({"path": file.uri, "reason": f"cannot be read ({error.strerror})"})
             continue
-        if live[known[0]]["file_sha"] == sha:
+        if live[known[0]]["file_sha"] == sha and not any(uri.startswith(f"{file.uri}#") for uri in back):
             plan.unchanged += len(known)
         else:
             plan.to_read.append(file)
@@ -70,7 +88,16 @@ def make(folder: Path, manifest: Manifest | None, request: IndexRequest, setting
         if any(scope.complete and file_uri.startswith(scope.prefix) for scope in found.scopes):
             plan.gone += uris
     _guard(plan, request)
+    if plan.removed:
+        gone = set(plan.gone)
+        plan.gone += [uri for uri, row in live.items() if uri not in gone and plan.stays_out(uri, row["file"])]
     return plan
+
+
+def _asked(found: read.Found, request: IndexRequest, edits: Overlay) -> list[str]:
+    """Of the removed ones those that this call names itself: a file, with its rows, or a text."""
+    named = {document.uri for document in read.inline(request.texts)} | {file.uri for file in found.files if file.named}
+    return sorted(uri for uri in edits.removed if uri in named or any(uri.startswith(f"{one}#") for one in named))
 
 
 def _guard(plan: Plan, request: IndexRequest) -> None:
@@ -103,16 +130,23 @@ def edits(
     for uri in sorted(plan.gone):
         yield Edit("gone", uri)
     if again and manifest is not None:
-        again = again & plan.live.keys() - set(plan.gone)
-        for file in plan.to_read:
-            again -= set(plan.by_file.get(file.uri, ()))
-        yield from _from_truth(folder, manifest, again)
-    for file in plan.to_read:
+        again = (again & plan.live.keys()) - set(plan.gone)
+        read_again = {uri for file in plan.to_read for uri in plan.by_file.get(file.uri, ())}
+        yield from _from_truth(folder, manifest, again - read_again)
+    for position, file in enumerate(plan.to_read):
+        if plan.quota.full():
+            left = plan.to_read[position:]
+            plan.errors.append(plan.quota.left(left))
+            if again and manifest is not None:
+                late = {uri for file in left for uri in plan.by_file.get(file.uri, ())}
+                yield from _from_truth(folder, manifest, again & late)
+            break
         try:
             documents = list(read.load(file, settings))
         except read.ReadError as error:
             plan.errors.append({"path": file.uri, "reason": str(error)})
             continue
+        plan.quota.take(file)
         if not documents:
             plan.found.skipped["empty"] = plan.found.skipped.get("empty", 0) + 1
         yield from _of_file(plan, documents, plan.by_file.get(file.uri, []))
@@ -124,6 +158,8 @@ def _of_file(plan: Plan, documents: list[Document], before: list[str]) -> Iterat
     now = set()
     for document in documents:
         now.add(document.uri)
+        if plan.stays_out(document.uri, document.file):  # and if it is there, it is on its way out
+            continue
         known = plan.live.get(document.uri)
         if known is None or known["id"] != document.id:
             yield Edit("put", document.uri, document)
@@ -132,7 +168,8 @@ def _of_file(plan: Plan, documents: list[Document], before: list[str]) -> Iterat
         if known["file_sha"] != document.file_sha:
             yield Edit("relog", document.uri, document)
     for uri in sorted(set(before) - now):
-        yield Edit("gone", uri)
+        if not plan.stays_out(uri, plan.live[uri]["file"]):
+            yield Edit("gone", uri)
 
 
 def _from_truth(folder: Path, manifest: Manifest, uris: set[str]) -> Iterator[Edit]:

@@ -12,13 +12,14 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.pack import Item, Section, clamp_budget, compose, finish, one_line, render_references, shorten
-from graphrag_mcp.query import context
+from graphrag_mcp.query import context, edit_log
+from graphrag_mcp.query.candidates import line, of_entity
 from graphrag_mcp.query.names import resolve
 from graphrag_mcp.query.sources import get_source, id_range
 from graphrag_mcp.query.words import search_text
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import normalise_name
-from graphrag_mcp.types import Citation, EntityResult, ReportResult
+from graphrag_mcp.types import Citation, EntityResult, ReportResult, content_id
 
 __all__ = ["get_community_report", "get_entity", "get_source", "search_text", "sentence_citation"]
 
@@ -36,7 +37,7 @@ def get_entity(
         raise BadInput("no entity was named", "Give its name or an id such as e12")
     row, candidates = resolve(snapshot, asked)
     if row is None:
-        return _candidates(asked, candidates, budget, note)
+        return _candidates(snapshot, asked, candidates, budget, note)
     own = normalise_name(asked) in {row["key"], *row["names"]} or asked in (f"e{row['n']}", row["id"])
     hint = "" if own else f"{asked[:80]!r} was read as {one_line(row['title'], 80)} (e{row['n']})."
     if candidates:
@@ -54,6 +55,8 @@ def get_entity(
     also = f"\nAlso: {', '.join(one_line(alias, 60) for alias in result.aliases)}" if result.aliases else ""
     counted = f"{row['frequency']} text units, {row['degree']} relationships."
     intro = f"# {one_line(row['title'], 200)} ({result.id}, {row['type']})\n{counted}{also}"
+    if edited := edit_log.about(snapshot, row):
+        intro += f"\n{edited}"
     if groups:
         intro += "\nCommunities: " + "; ".join(f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
     most = 40 if response_format == "detailed" else 12
@@ -61,6 +64,7 @@ def get_entity(
         Section("Evidence", _evidence(snapshot, row), 0.5),
         Section("Relationships", _relationships(snapshot, row, most), 0.4),
         Section("Claims", _claims(snapshot, row), 0.1, header=context.CLAIMS),
+        Section("Perhaps the same", _proposed(snapshot, row), 0.05),
     ]
     into = {"Relationships": "relationships"}
     result = compose(result, sections, budget, lambda _: "", intro=intro, first="Evidence", into=into)
@@ -69,7 +73,7 @@ def get_entity(
     return finish(result, budget)
 
 
-def _candidates(asked: str, found: Sequence[Row], budget: int, note: str) -> EntityResult:
+def _candidates(snapshot: Snapshot, asked: str, found: Sequence[Row], budget: int, note: str) -> EntityResult:
     """Several entities could be meant, or none: what tells them apart."""
     result = EntityResult(state="not_found", title=one_line(asked, 100))
     items = []
@@ -80,6 +84,9 @@ def _candidates(asked: str, found: Sequence[Row], budget: int, note: str) -> Ent
         items.append(Item(alias, f"{text}: {context.first_sentence(row['description'], 160)}", data=facts))
     intro = f"There is no entity named {one_line(asked, 100)!r}." + (" Did you mean one of these?" if items else "")
     advice = "Call get_entity with an id from the list, or search_text for the words."
+    if by := edit_log.hidden(snapshot, normalise_name(asked[:300])):
+        undo = f'edit_graph(op="undo", ids=["{by}"]) brings it back'
+        advice = f"{one_line(asked, 100)!r} was deleted by hand: {undo}. {advice}"
     result.hint = " ".join(filter(None, [note, advice]))
     sections, into = [Section("Candidates", items, 1.0)], {"Candidates": "candidates"}
     return compose(result, sections, budget, lambda _: "", intro=intro, first="Candidates", into=into)
@@ -91,13 +98,19 @@ def _facts(row: Row) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _proposed(snapshot: Snapshot, row: Row) -> list[Item]:
+    """Names that may mean this entity too; edit_graph merges or rejects them."""
+    return [Item(f"p{number}", line(one)) for number, one in enumerate(of_entity(snapshot, row)[:3])]
+
+
 def _claims(snapshot: Snapshot, row: Row) -> list[Item]:
     """What is claimed about the entity, then what names it as its object."""
     if "claims" not in snapshot.manifest.tables:
         return []
     ids: dict[str, None] = {}
+    named = [content_id("entity", name) for name in row["names"]]
     for column in ("subject_id", "object_id"):
-        ids |= dict.fromkeys(snapshot.by_key("claims", [row["id"]], column, ["id"])["id"].to_pylist())
+        ids |= dict.fromkeys(snapshot.by_key("claims", named, column, ["id"])["id"].to_pylist())
     return context.claim_items(context.rows(snapshot, "claims", list(ids)))
 
 

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from graphrag_mcp.query import context
+from graphrag_mcp.store.edits import in_force
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import normalise_name, terms
 from graphrag_mcp.types import content_id
@@ -24,8 +25,11 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     if re.fullmatch(r"[0-9a-f]{32}", asked) and (found := context.rows(snapshot, "entities", [asked])):
         return found[0], []
     key = normalise_name(asked[:300])
-    bare = normalise_name(re.sub(r"\s*[(（][^()（）]*[)）]\s*$", "", asked[:300]))  # "Harbour Tide Authority (HTA)"
-    if found := context.rows(snapshot, "entities", [content_id("entity", one) for one in (key, bare) if one]):
+    # "Harbour Tide Authority (HTA)"
+    bare = normalise_name(re.sub(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$", "", asked[:300]))
+    given = in_force(snapshot).alias  # names that somebody gave resolve as surely as their own
+    keys = [one for name in (key, bare) if name for one in (name, given.get(name, name))]
+    if found := context.rows(snapshot, "entities", [content_id("entity", one) for one in dict.fromkeys(keys)]):
         return found[0], _namesakes(snapshot, found[0]["key"])
     words = terms(asked[:300])[:16]
     near = snapshot.verified("entities", snapshot.full_text("entities", words, 60)).to_pylist()

@@ -11,6 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from graphrag_mcp.lean import arrow
+
+arrow()  # before the first array
+
 S, I, F, B = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 LIST = pa.list_(S)
 
@@ -18,6 +22,11 @@ LIST = pa.list_(S)
 DOCUMENT_LOG = pa.schema([
     ("op", S), ("uri", S), ("id", S), ("file", S), ("file_sha", S), ("title", S), ("text", S),
     ("metadata", S), ("created", S), ("n", I),
+])
+
+# The edit log, the same way: one row a change, those of one call with one id. fields is JSON (store/edits.py).
+EDIT_LOG = pa.schema([
+    ("id", S), ("op", S), ("kind", S), ("keys", LIST), ("forms", LIST), ("fields", S), ("by", S), ("time", S),
 ])
 
 _EVIDENCE = pa.list_(pa.struct([("text_unit_id", S), ("start", I), ("end", I), ("text", S)]))

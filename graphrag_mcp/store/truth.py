@@ -19,14 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.store.manifest import Manifest, commit, read, replace_file, writing
-from graphrag_mcp.store.schema import DOCUMENT_LOG
+from graphrag_mcp.store.schema import DOCUMENT_LOG, EDIT_LOG
 
 DOCUMENTS = "documents"  # the kind of the document log
-SCHEMAS = {DOCUMENTS: DOCUMENT_LOG}
+EDITS = "edits"  # and that of the edit log
+SCHEMAS = {DOCUMENTS: DOCUMENT_LOG, EDITS: EDIT_LOG}
 LIGHT = ("uri", "id", "file", "file_sha", "n")
 SEGMENTS = 64  # every call opens each segment for its uris, 0.7 ms CPU apiece
 DEAD = 256  # rows that no longer count, up to which nobody is bothered
@@ -48,6 +50,20 @@ def append(folder: Path, kind: str, table: pa.Table, generation: int | None = No
         table = table.select(SCHEMAS[kind].names).cast(SCHEMAS[kind])
     with writing(folder):
         return _written(folder, kind, generation, table.schema, [table])
+
+
+def appended(folder: Path, manifest: Manifest | None, kind: str, table: pa.Table) -> list[dict[str, Any]]:
+    """The segments of `manifest` with these rows after all others of their kind. Where these have become many, all of
+    the kind are written as one: their rows stay as they are."""
+    segments = list(manifest.segments) if manifest else []
+    own = [segment for segment in segments if segment["kind"] == kind]
+    generation = manifest.generation + 1 if manifest else 1
+    if len(own) < SEGMENTS:
+        return [*segments, append(folder, kind, table, generation)]
+    if wrong := _verified(folder, own):
+        raise Damaged(f"the truth segment {wrong[0]}", _REPAIR)
+    whole = pa.concat_tables([*(_load_segment(folder, segment, None) for segment in own), table])
+    return [*(one for one in segments if one["kind"] != kind), append(folder, kind, whole, generation)]
 
 
 def tidy(folder: Path, manifest: Manifest) -> Manifest:
@@ -111,7 +127,8 @@ def live_documents(folder: Path, manifest: Manifest, columns: Sequence[str] = LI
         if rows:
             log = logs[place].select(wanted) if light else _load_segment(folder, segment, wanted)
             parts.append(log.take(pa.array(sorted(rows), pa.int64())).cast(schema))
-    return pa.concat_tables(parts).sort_by("uri").select(list(columns))
+    live = pa.concat_tables(parts)
+    return live.take(pc.sort_indices(live["uri"])).select(list(columns))  # `sort_by` would import pandas
 
 
 def verify(folder: Path, manifest: Manifest) -> list[str]:

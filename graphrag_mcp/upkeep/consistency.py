@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow.compute as pc
 
 from graphrag_mcp.errors import GraphRAGError
-from graphrag_mcp.store import truth
+from graphrag_mcp.store import edits, truth
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, TABLES, VECTORS
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import normalise_name
 from graphrag_mcp.types import Document, content_id
+from graphrag_mcp.upkeep.edited import broken, pairs_by_hand
 
 Row = dict[str, Any]
 Broken = tuple[str, str, str]
@@ -48,7 +49,9 @@ def inconsistencies(snapshot: Snapshot) -> Iterator[Broken]:
     yield from _against_truth(snapshot)
     yield from _spans(snapshot, ids)
     yield from _entities(snapshot, ids)
-    yield from _relationships(snapshot, ids)
+    by_hand = pairs_by_hand(snapshot)
+    yield from _relationships(snapshot, ids, by_hand)
+    yield from broken(snapshot, by_hand)
     yield from _communities(snapshot, ids)
     yield from _reports(snapshot, ids)
     yield from _claims(snapshot, ids)
@@ -138,7 +141,9 @@ def _entities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
     yield from _evidence_texts(snapshot, "entities", ids)
 
 
-def _relationships(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
+def _relationships(snapshot: Snapshot, ids: _Ids, by_hand: Mapping[str, edits.PairFact]) -> Iterator[Broken]:
+    hidden = {id for id, fact in by_hand.items() if fact.hidden}  # their evidence stays, for an undo
+    ids = replace(ids, relationships=ids.relationships | hidden)
     weight: Counter[str] = Counter()
     units_of: dict[str, set[str]] = defaultdict(set)
     for row in _rows(snapshot, "evidence"):
@@ -162,8 +167,9 @@ def _relationships(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
             yield "order", "relationships", f"{row['id']}: its ends are not in order"
         if set(row["text_unit_ids"]) != units_of[row["id"]]:
             yield "evidence", "relationships", f"{row['id']}: its text units are not those of its evidence"
-        if abs(row["weight"] - weight[row["id"]]) > 1e-5:
-            yield "weight", "relationships", f"{row['id']}: {row['weight']}, recounted {weight[row['id']]}"
+        wanted = by_hand[row["id"]].weight(weight[row["id"]]) if row["id"] in by_hand else weight[row["id"]]
+        if abs(row["weight"] - wanted) > 1e-5:
+            yield "weight", "relationships", f"{row['id']}: {row['weight']}, recounted {wanted}"
     yield from _evidence_texts(snapshot, "relationships", ids)
 
 

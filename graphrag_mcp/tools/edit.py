@@ -1,0 +1,281 @@
+"""Changing by hand what is in an index: edit_graph for the graph, remove_documents for documents.
+
+Takes ids and fields as agents write them; resolves names to entities, asks the engine (index/edits.py, removal.py) what
+would change, and does it when asked to. Everything can be undone, and survives every re-indexing. Works out nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from mcp.types import CallToolResult
+from pydantic import BeforeValidator, Field
+
+from graphrag_mcp import jobs
+from graphrag_mcp.app import App
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.text import counted
+from graphrag_mcp.tools.arguments import FALSE_WORDS, Corpus, Strings, as_strings, as_word, names
+from graphrag_mcp.tools.results import Ctx, serve
+from graphrag_mcp.types import EditResult, IndexRequest, RemoveResult
+
+if TYPE_CHECKING:
+    from graphrag_mcp.index.edit_checks import Target
+    from graphrag_mcp.store.tables import Snapshot
+
+QUIET_SECONDS = 2.0  # after the last edit, communities are brought up to date
+WAIT_SECONDS = 30  # for a removal; what takes longer goes on as a job
+SHOWN = 20
+
+
+def _on(value: Any) -> Any:
+    """A flag that is on unless it was switched off."""
+    if value is None or value == "":
+        return True
+    return FALSE_WORDS.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+
+def as_fields(value: Any) -> Any:
+    """Fields however they come: an object, its JSON, or a list of `name=value`."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return [value]
+    return [f"{name}={one}" for name, one in value.items()] if isinstance(value, dict) else as_strings(value)
+
+
+DryRun = Annotated[
+    bool,
+    BeforeValidator(_on),
+    Field(description="false: do it", validation_alias=names("dry_run", "dryrun", "preview")),
+]
+Op = Annotated[
+    Literal["create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"],
+    BeforeValidator(as_word),
+    Field(
+        description="merge: the first id stays; proposals: pairs to merge or reject; log: edits",
+        validation_alias=names("op", "operation", "action"),
+    ),
+]
+EditIds = Annotated[
+    Strings,
+    Field(
+        description="e12, r7, names; of a new relationship both ends; undo_id",
+        validation_alias=names("ids", "id", "entities", "names", "undo_id"),
+    ),
+]
+Fields = Annotated[
+    list[str],
+    BeforeValidator(as_fields),
+    Field(
+        description="name=value: title, type, description, keywords, weight",
+        validation_alias=names("fields", "values", "set"),
+    ),
+]
+DocumentIds = Annotated[
+    Strings,
+    Field(
+        description="d4, uris or file names",
+        validation_alias=names("ids", "id", "documents", "document_ids", "uris", "paths"),
+    ),
+]
+
+
+async def remove_documents(
+    ctx: Ctx, ids: DocumentIds, corpus: Corpus = "", dry_run: DryRun = True
+) -> Annotated[CallToolResult, RemoveResult]:
+    """Take documents out for good: their folder, indexed again, leaves them out. Naming the file itself brings it
+    back."""
+    by = _who(ctx)
+    late = RemoveResult(text="remove_documents goes on.", hint="See graph_status.", next_call="graph_status()")
+    return await serve(ctx, "remove_documents", lambda app: remove(app, corpus, ids, by, dry_run), late)
+
+
+async def edit_graph(
+    ctx: Ctx,
+    op: Op,
+    ids: EditIds = [],  # noqa: B006
+    fields: Fields = [],  # noqa: B006
+    corpus: Corpus = "",
+    dry_run: DryRun = True,
+) -> Annotated[CallToolResult, EditResult]:
+    """Correct entities and relationships. Edits win over the documents, outlast indexing, can be undone."""
+    by = _who(ctx)
+    late = EditResult(text="edit_graph was not finished in time.", hint='See op="log" before you try again.')
+    return await serve(ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run), late)
+
+
+def _who(ctx: Ctx) -> str:
+    """The client's name for itself, as provenance."""
+    params = getattr(ctx.session, "client_params", None)
+    name = getattr(getattr(params, "client_info", None), "name", "") or "unknown"
+    return "agent:" + re.sub(r"[^\w.@-]+", "-", name)[:60]
+
+
+# ---- editing ---------------------------------------------------------------------------------------
+
+
+def edit(
+    app: App, corpus: str, op: str, ids: Sequence[str], fields: Sequence[str], by: str, dry_run: bool,
+    wait: bool = False,
+) -> EditResult:  # fmt: skip
+    """The tool without its wire; with `wait`, communities are brought up to date before it returns."""
+    from graphrag_mcp.index.edits import Wish, edit
+    from graphrag_mcp.query import candidates, edit_log
+
+    name = app.corpus_for_reading(corpus.strip())
+    snapshot = app.snapshot(name)
+    if op in ("proposals", "log"):
+        found = candidates.proposals(snapshot, ids) if op == "proposals" else edit_log.log(snapshot)
+        found.corpus = name
+        return found
+    values = _split(fields)
+    if op == "create" and not ids:
+        ids = [named] if (named := values.pop("title", "") or values.pop("name", "")) else []
+    given = op in ("create", "undo")
+    targets = _as_given(snapshot, op, ids) if given else [_target(snapshot, op, one) for one in ids]
+    result = edit(app.folder(name), app.settings, Wish(op, targets, values, by), dry_run)
+    result.corpus, result.op = name, op
+    said = f'op="{op}", ids={json.dumps(list(ids), ensure_ascii=False)}'
+    said += f", fields={json.dumps(list(fields), ensure_ascii=False)}" if fields else ""
+    if dry_run and not result.text.startswith("Nothing"):
+        result.next_call = f'edit_graph({said}, corpus="{name}", dry_run=false)'
+    elif result.undo_id:
+        follows = _follow(app, name, wait) if result.changes else ""
+        result.text += f"{follows}\nUndo: {result.undo_id}."
+        result.next_call = f'edit_graph(op="undo", ids=["{result.undo_id}"], corpus="{name}", dry_run=false)'
+    return result
+
+
+def _split(fields: Sequence[str]) -> dict[str, str]:
+    wrong = next((one for one in fields if "=" not in one), "")
+    if wrong:
+        raise BadInput(f"the field {wrong[:60]!r} has no value", 'Give fields=["description=..."]')
+    return dict(one.split("=", 1) for one in fields)
+
+
+def _as_given(snapshot: Snapshot, op: str, ids: Sequence[str]) -> list[Target]:
+    """Ids of edits; the new name; or the two ends of a new relationship, which must be there."""
+    from graphrag_mcp.index.edit_checks import Target
+    from graphrag_mcp.text import normalise_name
+
+    given = [one.strip() for one in ids if one.strip()]
+    if op == "undo":
+        return [Target((one.strip("[]` "),)) for one in given]
+    if len(given) == 2:
+        ends = [_target(snapshot, op, one) for one in given]
+        return [Target((ends[0].keys[0], ends[1].keys[0]), (ends[0].forms[0], ends[1].forms[0]))]
+    return [Target((normalise_name(one),), (one,)) for one in given]
+
+
+def _target(snapshot: Snapshot, op: str, asked: str) -> Target:
+    """The entity or relationship that an id or a name means. NotFound names the nearest."""
+    from graphrag_mcp.index.edit_checks import Target
+    from graphrag_mcp.query import context
+    from graphrag_mcp.query.names import resolve
+
+    asked = asked.strip().strip("[]` ")
+    match = re.fullmatch(r"r(\d{1,12})", asked, re.IGNORECASE)
+    if match and op != "create":
+        if not (found := context.numbered(snapshot, "relationships", [int(match[1])])):
+            raise NotFound(f"there is no relationship {asked}", "get_entity shows those of an entity")
+        ends = context.rows(snapshot, "entities", [found[0]["source_id"], found[0]["target_id"]])
+        return Target(tuple(row["key"] for row in ends), tuple(row["title"] for row in ends))
+    row, near = resolve(snapshot, asked)
+    if row is None:
+        known = context.named_list(near) if near else "get_entity finds names"
+        raise NotFound(f"there is no entity {asked[:80]!r}", f"Nearest: {known}" if near else known)
+    return Target((row["key"],), (row["title"],))
+
+
+_waiting: dict[str, threading.Timer] = {}
+_lock = threading.Lock()
+
+
+def _follow(app: App, corpus: str, wait: bool) -> str:
+    """Bring communities up to date once nothing was edited for a moment, where no model would be paid for it; say when
+    that is. Should this process end before, the next indexing does it."""
+    if app.settings.chat_model:
+        return "\nCommunities and their reports follow with the next indexing."
+    if wait:
+        from graphrag_mcp.index.pipeline import index_documents
+
+        index_documents(app.folder(corpus), IndexRequest(), app.settings)
+        return ""
+    with _lock:
+        if timer := _waiting.pop(corpus, None):
+            timer.cancel()
+        timer = threading.Timer(QUIET_SECONDS, lambda: jobs.start(app.settings, corpus, IndexRequest()))
+        timer.daemon = True
+        _waiting[corpus] = timer
+        timer.start()
+    return "\nCommunities and their reports follow in a moment."
+
+
+# ---- removing --------------------------------------------------------------------------------------
+
+
+def remove(app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wait: bool = False) -> RemoveResult:
+    """The tool without its wire; with `wait`, the rows have gone before it returns, however long that takes."""
+    from graphrag_mcp.index import removal
+
+    name = app.corpus_for_reading(corpus.strip())
+    folder = app.folder(name)
+    chosen = removal.choose(folder, ids)
+    result = RemoveResult(corpus=name, dry_run=dry_run, documents=list(chosen.documents)[:SHOWN])
+    result.unknown = [{"id": one, "nearest": near} for one, near in chosen.unknown.items()]
+    unknown = "; ".join(
+        f"{one[:80]!r}" + (f", nearest {', '.join(near)}" if near else "") for one, near in chosen.unknown.items()
+    )
+    if not chosen.documents:
+        raise NotFound(f"no document is called {unknown}", "Take ids from a result, e.g. d4; get_source takes the same")
+    lost = removal.loss(folder, chosen)
+    result.counts = lost.counts()
+    counts = ", ".join(counted(count, kind) for kind, count in result.counts.items())
+    lines = [f"{'Would remove' if dry_run else 'Removed'} {counts}.", *(f"- {uri}" for uri in result.documents)]
+    lines += [f"- and {len(chosen.documents) - SHOWN} more"] if len(chosen.documents) > SHOWN else []
+    lines += (
+        [f"Entities that vanish: {', '.join(lost.names)}" + ("." if lost.entities <= len(lost.names) else ", ...")]
+        if lost.names
+        else []
+    )
+    lines += [f"Unknown: {unknown}."] if unknown else []
+    if dry_run:
+        listed = json.dumps(list(ids), ensure_ascii=False)
+        result.next_call = f'remove_documents(ids={listed}, corpus="{name}", dry_run=false)'
+    else:
+        result.undo_id = removal.write_down(folder, chosen, by)
+        _take_away(app, name, result, wait)
+        lines += [] if result.status == "done" else [f"Their rows go with {result.job_id or 'the next indexing'}."]
+        lines.append(
+            "They stay out when their folder is indexed again. To have one back, index it by its own name, or undo "
+            f'with edit_graph(op="undo", ids=["{result.undo_id}"]) and index the folder; texts have to be given again.'
+        )
+    result.text = "\n".join(lines)
+    return result
+
+
+def _take_away(app: App, corpus: str, result: RemoveResult, wait: bool) -> None:
+    """The rows, in a job that asks no model: reports that spoke of them are written from what is left."""
+    settings = replace(app.settings, max_calls=-1)
+    if wait:
+        from graphrag_mcp.index.pipeline import index_documents
+
+        result.status = index_documents(app.folder(corpus), IndexRequest(), settings).status
+        return
+    job = jobs.start(settings, corpus, IndexRequest())
+    result.job_id, result.status = job.job_id, job.status
+    for _ in range(WAIT_SECONDS * 10):
+        job = jobs.load(app.home, job.job_id)
+        result.status = job.status
+        if job.status in jobs.FINAL:
+            return
+        time.sleep(0.1)
+    result.next_call = f'graph_status(job_id="{job.job_id}")'
