@@ -19,13 +19,17 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.graph import merge, to_table
+from graphrag_mcp.index.imported import ImportLog
+from graphrag_mcp.index.imported import segments as import_segments
 from graphrag_mcp.index.mentions import UnitNames
-from graphrag_mcp.index.model_units import Reading, pending, settle
+from graphrag_mcp.index.model_units import Reading, claims_as_rows, pending, settle
 from graphrag_mcp.index.models import Models
 from graphrag_mcp.index.vectors import Vectors, forgotten
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
+from graphrag_mcp.store.edits import Overlay
 from graphrag_mcp.store.manifest import Manifest, commit
 from graphrag_mcp.store.schema import DOCUMENT_LOG
 from graphrag_mcp.store.tables import Change, Snapshot
@@ -58,6 +62,10 @@ class Run:
     redo: dict[str, set[str]] = field(default_factory=dict)  # uri -> units that a model is asked about once more
     degraded: list[dict[str, str]] = field(default_factory=list)  # what was asked for in this call and not had
     vectors: Vectors | None = None
+    edits: Overlay = field(default_factory=Overlay)  # what was changed by hand, as of this call
+    imports: ImportLog | None = None  # where something was ever imported
+    brought: list[Any] = field(default_factory=list)  # edits of the documents that this call imports
+    apart: list[Row] = field(default_factory=list)  # rows for the log of imports that belong to no document
     _snapshot: Snapshot | None = None
 
     def take(self, future: Future[T]) -> T:
@@ -101,6 +109,8 @@ class Batch:
     kept: set[str] = field(default_factory=set)
     readings: dict[str, Reading] = field(default_factory=dict)  # units that a model is reading
     unread: dict[str, str] = field(default_factory=dict)  # units that one should read and nobody can -> uri
+    imports: list[Row] = field(default_factory=list)  # for the log of imports
+    claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
 
 
 def documents(run: Run, sources: Mapping[str, Any], batch: Batch, numbers: dict[str, int]) -> None:
@@ -116,6 +126,8 @@ def documents(run: Run, sources: Mapping[str, Any], batch: Batch, numbers: dict[
         segments = []
         if batch.log:
             segments.append(append(run.folder, DOCUMENTS, pa.Table.from_pylist(batch.log, DOCUMENT_LOG)))
+        if batch.imports:
+            segments += import_segments(run.folder, batch.imports)
         first = {
             "terms": term_change,
             "documents": Change(sorted(batch.gone), to_table("documents", batch.documents)),
@@ -129,7 +141,10 @@ def documents(run: Run, sources: Mapping[str, Any], batch: Batch, numbers: dict[
     gone_units = set(old_units) - batch.kept
     with run.stage("merge"):
         read = _read(run, snapshot, batch, gone_units, numbers)
-        merged = merge(snapshot, gone_units, batch.fresh, numbers, run.models.is_long if run.models else None)
+        if batch.claims:
+            read["claims"] += claims_as_rows(snapshot, batch.claims, gone_units, numbers)
+        is_long = run.models.is_long if run.models else None
+        merged = merge(snapshot, gone_units, batch.fresh, numbers, is_long, run.edits)
         for id, kind in sorted(merged.long.items()):
             read["pending"].append(pending(kind, id, "", "not yet asked"))
         changes = {**merged.changes, **_side_tables(run, gone_units | batch.fresh.keys(), read)}

@@ -1,8 +1,8 @@
 """Merge: what gone and new text units do to the entities and relationships.
 
-Takes the previous generation, the ids of the units that went and the names of the units that came; gives the rows
-to delete and to add in four tables. Every touched entity and pair is recomputed from all its remaining mentions
-and evidence, so the result of any history equals a fresh index; untouched rows are not read.
+Takes the previous generation, the ids of the units that went and the names of the units that came, and the edits in
+force; gives the rows to delete and to add in four tables. Every touched entity and pair is recomputed from all its
+remaining mentions and evidence, so the result of any history equals a fresh index; untouched rows are not read.
 
 Why four steps: a name that becomes an entity (or stops being one, or is found to be an alias) changes the pairs of
 every unit that holds it, also of units that were not edited; step 2 finds those units.
@@ -16,11 +16,13 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from graphrag_mcp.index import describe
+from graphrag_mcp.index import describe, edited
 from graphrag_mcp.index import mentions as mn
 from graphrag_mcp.index import pairs as pr
 from graphrag_mcp.index.mentions import Named, UnitNames, entity_id, group
 from graphrag_mcp.index.pairs import Evidence
+from graphrag_mcp.store.edits import Overlay, Pair, concerned
+from graphrag_mcp.store.edits import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text import terms
@@ -40,6 +42,16 @@ class Merge:
     is_long: Callable[[Sequence[str]], bool] | None = None
 
 
+@dataclass(frozen=True)
+class Changed:
+    """Names and pairs of names about which the edits say something else than the rows of the snapshot follow; `told`
+    are those of them whose description that concerns. Another description whose mentions stay is not made again."""
+
+    keys: Collection[str] = ()
+    pairs: Collection[Pair] = ()
+    told: Collection[str | Pair] = ()
+
+
 @dataclass
 class _State:
     """The part of the previous generation that the merge has read, and what replaces it."""
@@ -47,34 +59,51 @@ class _State:
     snapshot: Snapshot | None
     gone: set[str]
     fresh: Mapping[str, UnitNames]
+    edits: Overlay
+    changed: Changed
     by_key: dict[str, list[Named]] = field(default_factory=lambda: defaultdict(list))
     by_unit: dict[str, list[Named]] = field(default_factory=dict)  # old units whose pairs are recomputed
     known: set[str] = field(default_factory=set)  # keys whose mentions have been read
     old_entities: dict[str, Row] = field(default_factory=dict)  # by id
     texts: dict[tuple[str, int], str] = field(default_factory=dict)  # sentence text by (unit, start)
 
+    @property
+    def is_edit(self) -> bool:
+        """Does no document take part?"""
+        return not self.gone and not self.fresh
+
 
 def merge(
     snapshot: Snapshot | None, gone_units: Collection[str], fresh: Mapping[str, UnitNames], number: dict[str, int],
-    is_long: Callable[[Sequence[str]], bool] | None = None,
+    is_long: Callable[[Sequence[str]], bool] | None = None, edits: Overlay | None = None,
+    changed: Changed | None = None,
 ) -> Merge:  # fmt: skip
     """`number` holds the next free alias number of "e" and "r" and is advanced; `is_long` says of which descriptions
-    a model should make one."""
-    state = _State(snapshot, set(gone_units), fresh)
+    a model should make one; `changed` is what `edits` say differently from those that the snapshot's rows follow."""
+    changed = changed or Changed()
+    state = _State(snapshot, set(gone_units), fresh, edits or Overlay(), changed)
     gone_rows = _read(state, "mentions", state.gone, "text_unit_id", mn.from_table)
-    _gather(state, {row.key for row in gone_rows} | {row.key for unit in fresh.values() for row in unit.named})
-    groups, entity_of = group(state.by_key)
+    named = {row.key for row in gone_rows} | {row.key for unit in fresh.values() for row in unit.named}
+    _gather(state, named.union(changed.keys, *changed.pairs))
+    groups, entity_of = group(state.by_key, state.edits)
     reopened = _reopened(state, entity_of)
     if reopened:
         for row in _read(state, "mentions", reopened, "text_unit_id", mn.from_table):
             state.by_unit.setdefault(row.text_unit_id, []).append(row)
         _gather(state, {row.key for rows in state.by_unit.values() for row in rows})
-        groups, entity_of = group(state.by_key)
+        groups, entity_of = group(state.by_key, state.edits)
+    # Relationships that were made by hand come and go with their ends.
+    by_hand: set[Pair] = set(changed.pairs)
+    if state.edits.pairs:
+        by_hand.update(edit.keys for edit in concerned(state.edits, _moved(state, entity_of)))
+    if by_hand:
+        _gather(state, {key for pair in by_hand for key in pair})
+        groups, entity_of = group(state.by_key, state.edits)
     merged = Merge(is_long=is_long)
     merged.changes["mentions"] = Change(
         gone=sorted(state.gone), rows=mn.to_table([row for unit in fresh.values() for row in unit.named])
     )
-    degrees = _relationships(state, groups, entity_of, reopened, number, merged)
+    degrees = _relationships(state, entity_of, reopened, by_hand, number, merged)
     _entities(state, groups, degrees, number, merged)
     return merged
 
@@ -101,6 +130,9 @@ def _gather(state: _State, keys: set[str]) -> None:
         for key in sorted(pending):
             state.by_key[key].extend(arrived.get(key, ()))
             related.update(row.alias_of for row in state.by_key[key] if row.alias_of)
+            related.update(state.edits.names.get(key, ()))
+            if key in state.edits.alias:
+                related.add(state.edits.alias[key])
         wanted = {entity_id(key) for key in pending} - state.old_entities.keys()
         for row in _rows(state.snapshot, "entities", wanted):
             state.old_entities[row["id"]] = row
@@ -118,19 +150,24 @@ def _rows(snapshot: Snapshot | None, table: str, ids: Collection[str]) -> list[R
 
 def _reopened(state: _State, entity_of: Mapping[str, str]) -> set[str]:
     """Old units whose pairs change although their text did not: they hold a name whose entity changed."""
-    before = {name: row["key"] for row in state.old_entities.values() for name in row["names"]}
-    changed = [key for key in state.known if before.get(key) != entity_of.get(key)]
-    return {row.text_unit_id for key in changed for row in state.by_key[key]} - state.fresh.keys()
+    moved = _moved(state, entity_of)
+    return {row.text_unit_id for key in moved for row in state.by_key[key]} - state.fresh.keys()
+
+
+def _moved(state: _State, entity_of: Mapping[str, str]) -> set[str]:
+    """Names that mean another entity than before, or one now and none before."""
+    before = _before(state)
+    return {key for key in state.known if before.get(key) != entity_of.get(key)}
+
+
+def _before(state: _State) -> dict[str, str]:
+    return {name: row["key"] for row in state.old_entities.values() for name in row["names"]}
 
 
 def _relationships(
-    state: _State,
-    groups: Mapping[str, Sequence[Named]],
-    entity_of: Mapping[str, str],
-    reopened: set[str],
-    number: dict[str, int],
+    state: _State, entity_of: Mapping[str, str], reopened: set[str], by_hand: Collection[Pair], number: dict[str, int],
     merged: Merge,
-) -> Counter[str]:
+) -> Counter[str]:  # fmt: skip
     """Fill the changes of evidence and relationships; give how each entity's degree moves."""
     replaced = state.gone | reopened
     old = _read(state, "evidence", replaced, "text_unit_id", pr.from_table)
@@ -141,6 +178,7 @@ def _relationships(
     for row in new:
         if row.relationship_id:
             by_pair.setdefault(row.relationship_id, []).append(row)
+    told = _by_hand(state, entity_of, by_hand, by_pair)
     if state.snapshot is not None:
         for row in _read(state, "evidence", by_pair.keys(), "relationship_id", pr.from_table):
             if row.text_unit_id not in replaced:
@@ -149,6 +187,16 @@ def _relationships(
     for row in previous.values():
         for item in row["evidence"]:
             state.texts[item["text_unit_id"], item["start"]] = item["text"]
+    return _write_pairs(state, entity_of, by_pair, previous, told, number, merged)
+
+
+def _write_pairs(
+    state: _State, entity_of: Mapping[str, str], by_pair: Mapping[str, Sequence[Evidence]],
+    previous: Mapping[str, Row], told: Collection[str], number: dict[str, int], merged: Merge,
+) -> Counter[str]:  # fmt: skip
+    """The rows of relationships from all their evidence and from what edits say. `told`: whose description these
+    change."""
+    facts = facts_of(concerned(state.edits, state.known), entity_of) if state.edits.pairs else {}
     best = {pair: pr.best_for_pair(rows) for pair, rows in by_pair.items() if rows}
     quotes = _quotes(state, [place for places in best.values() for place in places])
 
@@ -156,15 +204,22 @@ def _relationships(
     gone: list[str] = []
     rows: list[Row] = []
     for pair, found in by_pair.items():
-        before = previous.get(pair)
-        if not found:
+        before, fact = previous.get(pair), facts.get(pair)
+        if (fact is not None and fact.hidden) or not (found or (fact is not None and fact.created)):
             if before is not None:
                 gone.append(pair)
                 degrees[before["source_id"]] -= 1
                 degrees[before["target_id"]] -= 1
                 merged.touched |= {before["source_id"], before["target_id"]}
             continue
-        row = _relationship(pair, found, [quotes[place] for place in best[pair]], merged)
+        ends = (fact.source_id, fact.target_id) if fact else (found[0].source_id, found[0].target_id)
+        said = [quotes[place] for place in best.get(pair, ())]
+        row = _relationship(pair, ends, found, said)
+        if before is not None and state.is_edit and pair not in told and _same(row, before, "description", "n"):
+            row["description"] = before["description"]
+        elif fact is None or "description" not in fact.fields:
+            row["description"] = _described(said, pair, "relationship", told_of_pair(found), merged)
+        row = row if fact is None else edited.pair_row(row, fact)
         if before is None:
             row["n"] = number["r"]
             number["r"] += 1
@@ -180,6 +235,21 @@ def _relationships(
     merged.changes["relationships"] = Change(gone=gone, rows=to_table("relationships", rows))
     merged.relationships = len(rows) - len(gone)
     return degrees
+
+
+def _by_hand(
+    state: _State, entity_of: Mapping[str, str], pairs: Collection[Pair], by_pair: dict[str, list[Evidence]]
+) -> set[str]:
+    """Add the relationships that edited pairs of names are, and were; give those whose description is concerned."""
+    before, told = _before(state), set()
+    for pair in pairs:
+        for ends in (pair, *(tuple(of.get(key, "") for key in pair) for of in (before, entity_of))):
+            if all(ends) and ends[0] != ends[1]:
+                id = pr.relationship_id(*sorted(map(entity_id, ends)))
+                by_pair.setdefault(id, [])
+                if pair in state.changed.told:
+                    told.add(id)
+    return told
 
 
 def _evidence(state: _State, entity_of: Mapping[str, str], old: Sequence[Evidence]) -> list[Evidence]:
@@ -199,11 +269,12 @@ def _evidence(state: _State, entity_of: Mapping[str, str], old: Sequence[Evidenc
     return new
 
 
-def _relationship(pair: str, found: Sequence[Evidence], quotes: Sequence[tuple[Row, str]], merged: Merge) -> Row:
+def _relationship(
+    pair: str, ends: tuple[str, str], found: Sequence[Evidence], quotes: Sequence[tuple[Row, str]]
+) -> Row:
     words = Counter(word for row in found for word in row.keywords.split(", ") if word)
     return {
-        "id": pair, "n": 0, "source_id": found[0].source_id, "target_id": found[0].target_id,
-        "description": _described(quotes, pair, "relationship", told_of_pair(found), merged),
+        "id": pair, "n": 0, "source_id": ends[0], "target_id": ends[1], "description": "",
         "keywords": ", ".join(sorted(words, key=lambda word: (-words[word], word))[:20]),
         "weight": round(sum(row.weight for row in found), 6),
         "text_unit_ids": sorted({row.text_unit_id for row in found}), "evidence": [quote for quote, _ in quotes],
@@ -224,8 +295,15 @@ def _entities(
     merged.entities = -len(gone)
     rows: list[Row] = []
     for key, found in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):  # e1 is the most named
-        row = _entity(key, found, [quotes[place] for place in best[key]], merged)
+        said = [quotes[place] for place in best[key]]
+        row = _entity(key, found, said)
         before = state.old_entities.get(row["id"])
+        if before is not None and _keeps_description(state, key, row, before):
+            row["description"] = before["description"]
+        elif not state.edits.log or "description" not in state.edits.words(key):
+            row["description"] = _described(said, row["id"], "entity", told_of_entity(found), merged)
+        if state.edits.log:
+            row = edited.entity_row(row, key, state.edits)
         row["degree"] = (before["degree"] if before else 0) + degrees.get(row["id"], 0)
         row["n"] = before["n"] if before else number["e"]
         if before is None:
@@ -240,42 +318,30 @@ def _entities(
     merged.changes["entities"] = Change(gone=gone, rows=to_table("entities", rows))
 
 
-def _entity(key: str, found: Sequence[Named], quotes: Sequence[tuple[Row, str]], merged: Merge) -> Row:
+def _keeps_description(state: _State, key: str, row: Row, before: Row) -> bool:
+    """Is this an edit that leaves alone what was said of the entity, and who was meant?"""
+    mentioned = {name for name in before["names"] if state.by_key.get(name)} | {key}
+    return state.is_edit and key not in state.changed.told and mentioned == set(row["names"])
+
+
+def _entity(key: str, found: Sequence[Named], quotes: Sequence[tuple[Row, str]]) -> Row:
+    """The row of an entity as its mentions have it, without its description; no title where nothing mentions it."""
     if len(found) == 1:
         one = found[0]
         title, kind, aliases, units = one.form, one.type, [], [one.text_unit_id]
     else:
-        title, kind, aliases = _called(key, found)
+        title, kind, aliases = mn.called(key, found) if found else ("", "", [])
         units = sorted({row.text_unit_id for row in found})
     words = terms(title) if not aliases else [term for form in (title, *aliases) for term in terms(form)]
     return {
-        "id": entity_id(key), "n": 0, "key": key, "title": title, "type": kind,
-        "description": _described(quotes, entity_id(key), "entity", told_of_entity(found), merged),
-        "aliases": aliases, "names": sorted({key, *(row.key for row in found)}), "frequency": len(units), "degree": 0,
+        "id": entity_id(key), "n": 0, "key": key, "title": title, "type": kind, "description": "", "aliases": aliases,
+        "names": sorted({key, *(row.key for row in found)}), "frequency": len(units), "degree": 0,
         "text_unit_ids": units, "evidence": [quote for quote, _ in quotes], "terms": " ".join(dict.fromkeys(words)),
     }  # fmt: skip
 
 
-def _called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
-    """Title, type and aliases by majority; under its own name where it has one."""
-    forms: Counter[str] = Counter()
-    own: Counter[str] = Counter()
-    types: Counter[str] = Counter()
-    for row in found:
-        forms[row.form] += row.count
-        if row.key == key:
-            own[row.form] += row.count
-        if row.type not in ("other", "unknown"):
-            types[row.type] += row.count
-    counted = own or forms
-    title = min(counted, key=lambda form: (-counted[form], form))
-    aliases = sorted((form for form in forms if form != title), key=lambda form: (-forms[form], form))[:10]
-    vague = "unknown" if all(row.type == "unknown" for row in found) else "other"
-    return title, min(types, key=lambda kind: (-types[kind], kind)) if types else vague, aliases
-
-
-def _same(row: Row, before: Row) -> bool:
-    return all(before[name] == value for name, value in row.items())
+def _same(row: Row, before: Row, *but: str) -> bool:
+    return all(before[name] == value for name, value in row.items() if name not in but)
 
 
 def to_table(name: str, rows: Sequence[Row]) -> pa.Table:
@@ -300,25 +366,24 @@ def _quotes(state: _State, places: Sequence[tuple[str, int, int]]) -> dict[tuple
 
 
 def told_of_entity(found: Sequence[Named]) -> list[str]:
-    """What models said of a name, each once, from where it is named most."""
-    said = sorted((row for row in found if row.description), key=lambda row: (-row.count, row.text_unit_id, row.type))
+    """What models said of a name, each once, from where it is named most. No id decides: a rename would cost calls."""
+    said = sorted((row for row in found if row.description), key=lambda row: (-row.count, row.description, row.type))
     return list(dict.fromkeys(row.description for row in said))
 
 
 def told_of_pair(found: Sequence[Evidence]) -> list[str]:
     """What models said of a pair, each once, the strongest first."""
-    said = sorted((row for row in found if row.description), key=lambda row: (-row.weight, row.text_unit_id, row.start))
+    said = sorted((row for row in found if row.description), key=lambda row: (-row.weight, row.description))
     return list(dict.fromkeys(row.description for row in said))
 
 
-def _described(
-    quotes: Sequence[tuple[Row, str]], id: str, kind: str, told: Sequence[str], merged: Merge
-) -> str:
+def _described(quotes: Sequence[tuple[Row, str]], id: str, kind: str, told: Sequence[str], merged: Merge) -> str:
     """What models said, joined, and remembered where that is long; else the evidence sentences, each once."""
     if told:
         if merged.is_long is not None and merged.is_long(told):
             merged.long[id] = kind
-        return describe.joined(told)
+        # Lines are in no model's description here, only in imported ones, which stay as they came.
+        return told[0] if len(told) == 1 and "\n" in told[0] else describe.joined(told)
     return quotes[0][1] if len(quotes) == 1 else " ".join(dict.fromkeys(said for _, said in quotes))
 
 

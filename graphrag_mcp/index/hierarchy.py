@@ -17,17 +17,19 @@ from typing import Any
 
 import pyarrow as pa
 
+from graphrag_mcp.index import imported_tree
 from graphrag_mcp.index.communities import ClusterParams, Hierarchy, cluster
 from graphrag_mcp.index.graph import to_table
+from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.models import Models
 from graphrag_mcp.index.report_llm import Claim
 from graphrag_mcp.index.report_stage import Writing
-from graphrag_mcp.index.reports import EdgeRow, EntityRow, Report, Written, fingerprint, stored, write
+from graphrag_mcp.index.reports import EdgeRow, EntityRow, Report, Written, fingerprint, outline, stored, write
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text import terms
 
 Row = dict[str, Any]
-_REFERENCES = re.compile(r"\[Data:[^\]]*\]")
+_REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 _REPORT = tuple(field.name for field in fields(Report))
 
 
@@ -39,7 +41,17 @@ def recluster(snapshot: Snapshot, params: ClusterParams, fresh: bool) -> Hierarc
     if not fresh and snapshot.count("memberships"):
         paths = snapshot.rows("memberships")
         previous = dict(zip(paths.column("entity_id").to_pylist(), paths.column("path").to_pylist(), strict=True))
-    return cluster(list(zip(*columns, strict=True)), previous, params)
+    links = list(zip(*columns, strict=True))
+    found = _imported(snapshot)
+    if found is not None and found.near:
+        return imported_tree.hierarchy(found, links, previous, params)
+    return cluster(links, previous, params)
+
+
+def _imported(snapshot: Snapshot) -> imported_tree.Given | None:
+    """What imports brought; None where nothing was ever imported."""
+    there = any(segment["kind"] == GRAPHS for segment in snapshot.manifest.segments)
+    return imported_tree.given(snapshot) if there else None
 
 
 @dataclass
@@ -139,21 +151,30 @@ def _reports(job: _Job, kept: set[str], numbers: Mapping[str, int]) -> tuple[lis
     entities, edges, own = _content(job.snapshot, tree, wanted)
     writing = _writing(job, entities, edges, done)
     todo: list[str] = []
+    given: dict[str, Written] = {}  # reports that were imported
     plain: dict[str, str] = {}  # fingerprints as they are without a model
+    found = _imported(job.snapshot)
     for community in sorted((tree.communities[id] for id in wanted), key=lambda c: (-c.level, c.id)):
         below = community.children
         members = () if below else [entities[id] for id in community.members]  # what a child holds is in its print
         plain[community.id] = fingerprint(community, members, own[community.id], [prints[child] for child in below])
         print_ = writing.fingerprint(community.id, plain[community.id]) if writing else plain[community.id]
+        told = found.report(community) if found else None
+        if told is not None:
+            print_ = imported_tree.fingerprint(told, plain[community.id])
         if prints.get(community.id) == print_:
             done[community.id] = _written(before[community.id])
         else:
             prints[community.id] = print_
             todo.append(community.id)
+            if told is not None:
+                base = outline(community, [entities[id] for id in community.members], edges[community.id])
+                done[community.id] = given[community.id] = stored(imported_tree.report(told, base))
+    unwritten = [id for id in todo if id not in given]
     if writing:
-        made = job.take(writing.asker.start(writing.all(todo)))
+        made = {**given, **job.take(writing.asker.start(writing.all(unwritten)))}
     else:
-        for id in todo:  # children come before parents
+        for id in unwritten:  # children come before parents
             community = tree.communities[id]
             members = [entities[one] for one in community.members]
             done[id] = write(community, members, edges[id], [done[child] for child in community.children])

@@ -18,6 +18,7 @@ from graphrag_mcp.index.claims import Claim, ClaimParams, claims_of_unit
 from graphrag_mcp.index.extract_llm import ExtractParams, best_sentence, extract_unit, locate, spelled
 from graphrag_mcp.index.mentions import Named, Said, UnitNames, entity_id
 from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord
+from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import normalise_name, sentences
 from graphrag_mcp.types import content_id
 
@@ -191,6 +192,19 @@ def _sentence_of(text: str, spans: Spans, first: Spans, second: Spans, relation:
     if both:
         return min(both, key=lambda span: (span[1] - span[0], span))
     return best_sentence(text, spans, f"{relation.source} {relation.target} {relation.description}")
+
+
+def claims_as_rows(
+    snapshot: Snapshot | None, claims: Mapping[str, list[Claim]], gone_units: Iterable[str], number: dict[str, int]
+) -> list[Row]:
+    """Rows of claims that nobody has to be asked for; those that were there before keep their numbers."""
+    if not claims:
+        return []
+    known: dict[str, int] = {}
+    if snapshot is not None:
+        rows = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])
+        known = dict(zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True))
+    return [row for unit in claims for row in _claim_rows(unit, claims[unit], known, number)]
 
 
 def _claim_rows(unit: str, claims: Iterable[Claim], known: Mapping[str, int], number: dict[str, int]) -> list[Row]:

@@ -16,29 +16,27 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp import extract
 from graphrag_mcp.ask import Asker, key_of
 from graphrag_mcp.ask_open import open_asker, prepare_client
 from graphrag_mcp.errors import Busy
-from graphrag_mcp.index import commits, finish, models, outcome
-from graphrag_mcp.index import estimate as estimating
+from graphrag_mcp.index import apply_edits, commits, derivation, finish, models, outcome
 from graphrag_mcp.index import plan as planning
 from graphrag_mcp.index import rows as building
-from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.commits import Batch, Cancelled, Progress, Row, Run
+from graphrag_mcp.index.imported import IMPORTS, ImportLog
 from graphrag_mcp.index.model_units import begin
-from graphrag_mcp.index.models import Models
 from graphrag_mcp.index.plan import Edit, Plan
 from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.seams import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
-from graphrag_mcp.store.manifest import FORMAT, Manifest, read, writer_lock
+from graphrag_mcp.store.manifest import Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
-from graphrag_mcp.store.truth import live_documents, tidy
+from graphrag_mcp.store.truth import EDITS, tidy
 from graphrag_mcp.types import IndexRequest, IndexResult
 
 # A kill costs at most one batch of work. What is left joins the last batch when it is less than half of one more:
@@ -46,9 +44,9 @@ from graphrag_mcp.types import IndexRequest, IndexResult
 BATCH_PASSAGES = 2000
 # How long a call waits for another writer, looking every second whether it was cancelled meanwhile.
 LOCK_SECONDS = 3600
+Bring = Callable[[Run, Plan], None]  # puts the edits of an import into the run, its label into the plan
 M_TRIM_THRESHOLD, M_ARENA_MAX = -1, -8  # <malloc.h>
-# Bump when the meaning of stored rows changes: everything is then derived again from the truth.
-DERIVATION = 1
+
 
 
 def _nothing(*_: object) -> None:
@@ -63,20 +61,22 @@ def index_documents(
     progress: Progress = _nothing,
     cancelled: Callable[[], bool] = lambda: False,
     asker: Asker | None = None,
+    bring: Bring | None = None,
 ) -> IndexResult:
     """Bring the corpus in `folder` to what the request's folders, files and texts are.
 
     Returns counts {added, changed, removed, unchanged}, what was skipped and why, an error per document that could
     not be read, what a model was asked and could not answer, and CPU seconds per stage. `asker`: whom to ask instead
-    of the models that the settings name. Raises GraphRAGError (Busy, BadInput, Damaged, ...).
+    of the models that the settings name. `bring`: what is imported in this call
+    (index/importing.py). Raises GraphRAGError (Busy, BadInput, Damaged, ...).
     """
     _thrifty()
     ours = asker is None
     asker = asker or open_asker(folder, settings, refresh=request.refresh_answers, mend=not request.dry_run)
     try:
         if request.dry_run:
-            return _estimate(folder, request, settings, asker)
-        return _index(folder, request, settings, progress, cancelled, asker)
+            return derivation.estimate(folder, request, settings, asker)
+        return _index(folder, request, settings, progress, cancelled, asker, bring)
     finally:
         if ours:
             asker.close()
@@ -84,10 +84,10 @@ def index_documents(
 
 def _index(
     folder: Path, request: IndexRequest, settings: Settings, progress: Progress, cancelled: Callable[[], bool],
-    asker: Asker,
+    asker: Asker, bring: Bring | None,
 ) -> IndexResult:  # fmt: skip
     with _lock(folder, cancelled), _few_collections():
-        manifest = _of_this_release(folder, read(folder))
+        manifest = derivation.of_this_release(folder, read(folder))
         run = Run(folder, settings, manifest, progress, cancelled)
         run.first_generation = manifest.generation if manifest else 0
         run.models = models.choose(request.method, settings, manifest, folder, asker)
@@ -96,11 +96,21 @@ def _index(
             run.vectors = Vectors(asker if request.method != "fast" else Asker(None, None, None))
         progress("reading", 0, 0)
         with run.stage("read"):
-            plan = planning.make(folder, run.manifest, request, settings)
-        if plan.to_read or plan.gone or request.texts or request.recluster:
+            by_hand = run.manifest is not None and any(one["kind"] == EDITS for one in run.manifest.segments)
+            if by_hand:
+                apply_edits.begin(run)
+            plan = planning.make(folder, run.manifest, request, settings, run.edits)
+            if bring is not None or any(one["kind"] == IMPORTS for one in (manifest.segments if manifest else ())):
+                run.imports = ImportLog(folder, run.manifest)
+            if bring is not None:
+                bring(run, plan)
+        if plan.to_read or plan.gone or request.texts or request.recluster or run.brought:
             _prepare(run)
         status = "done"
         try:
+            if by_hand:
+                apply_edits.lift(run, plan)
+                apply_edits.catch_up(run)
             _write_documents(run, plan, request)
             if cancelled():
                 raise Cancelled
@@ -166,14 +176,6 @@ def _few_collections() -> Iterator[None]:
             gc.enable()
 
 
-def _of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
-    """A generation whose tables have older columns goes on from its originals alone: everything is derived again."""
-    if manifest is None or manifest.format == FORMAT:
-        return manifest
-    counters = {"documents": live_documents(folder, manifest).num_rows}
-    return replace(manifest, format=FORMAT, tables={}, counters=counters, parameters={}, stale=[])
-
-
 def _without_other_vectors(manifest: Manifest | None, embedding: str) -> Manifest | None:
     """Vectors of another model, or of another length, cannot be compared with what comes now: all are made anew."""
     if manifest is None or not embedding or manifest.parameters.get("embedding", "") == embedding:
@@ -182,24 +184,8 @@ def _without_other_vectors(manifest: Manifest | None, embedding: str) -> Manifes
     return replace(manifest, tables=kept)
 
 
-def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
-    """What the derived rows depend on besides the documents; another value here means deriving everything again."""
-    named = chosen.parameters()
-    return {
-        "derivation": DERIVATION, "extractor": extract.VERSION, "chunk_size": settings.chunk_size,
-        "chunk_overlap": settings.chunk_overlap, "chunk_mode": settings.chunk_mode,
-        "chunk_separator": settings.chunk_separator, "passage_size": settings.passage_size,
-        **{name: named[name] for name in ("extraction", "claims", "descriptions")},
-    }  # fmt: skip
-
-
-def _chunk_params(settings: Settings) -> ChunkParams:
-    s = settings
-    return ChunkParams(s.chunk_size, s.chunk_overlap, s.chunk_mode, s.chunk_separator, s.passage_size)
-
-
 def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
-    wanted = parameters(run.settings, run.models)
+    wanted = derivation.parameters(run.settings, run.models)
     before = run.manifest.parameters if run.manifest else {}
     rederive = run.manifest is not None and any(before.get(name) != value for name, value in wanted.items())
     rederive |= run.manifest is not None and request.refresh_answers and run.models.extract is not None
@@ -221,6 +207,7 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     elif run.manifest is not None and (run.manifest.parameters != run.parameters
                                        or plan.found.sources != run.manifest.sources):  # fmt: skip
         commits.swap(run, plan.found.sources, run.manifest.tables, [], numbers, Counter())
+    run.parameters = {name: value for name, value in run.parameters.items() if name != apply_edits.TOUCHED}
 
 
 def _batches(
@@ -228,10 +215,11 @@ def _batches(
 ) -> Iterator[Batch]:
     """The edits of the call in batches; questions about a batch's texts are asked while it is being read."""
     again = set(plan.live) if rederive else _open_units(run)
-    total = len(plan.to_read) + len(plan.gone) + len(request.texts) + len(again)
+    again -= {edit.uri for edit in run.brought}
+    total = len(plan.to_read) + len(plan.gone) + len(request.texts) + len(again) + len(run.brought)
     done = 0
-    batch = Batch()
-    edits = planning.edits(run.folder, run.manifest, plan, request, run.settings, again)
+    batch = Batch(imports=run.apart)
+    edits = chain(planning.edits(run.folder, run.manifest, plan, request, run.settings, again), run.brought)
     while True:
         with run.stage("read"):
             edit = next(edits, None)
@@ -245,7 +233,7 @@ def _batches(
             batch = Batch()
         elif done % 50 == 0:
             run.progress("documents", min(done, total), max(total, done))
-    if batch.log or batch.gone or batch.documents:
+    if batch.log or batch.gone or batch.documents or batch.imports:
         yield batch
     run.progress("documents", max(total, done), max(total, done))
 
@@ -293,12 +281,14 @@ def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int]
     if edit.what == "relog":
         batch.log.append(_log_row("put", edit.uri, known["n"], edit))
         return
+    given = run.imports.of(document) if run.imports else None
     if known is not None:
         with run.stage("merge"):
-            before = _before(run, known, rederive)
+            before = _before(run, known, rederive or given is not None)
         batch.gone.add(known["id"])
     with run.stage("extract"):
-        rows = building.build(document, before, _chunk_params(run.settings), numbers, check)
+        rows = building.build(document, before, derivation.chunk_params(run.settings), numbers, check, given)
+        plan.quota.text_units += len(rows.units) if edit.what == "put" else 0
     if edit.what == "put":
         batch.log.append(_log_row("put", edit.uri, rows.document["n"], edit))
         run.counts["changed" if known else "added"] += 1
@@ -307,7 +297,10 @@ def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int]
     batch.passages += rows.passages
     batch.fresh |= rows.fresh
     batch.kept |= rows.kept
-    if run.models.extract is not None:
+    if given is not None:
+        batch.imports += run.imports.rows(document)
+        batch.claims |= rows.claims
+    if run.models.extract is not None and given is None:
         for id, unit in rows.fresh.items():
             reading = begin(run.models.reader, edit.uri, unit)
             if reading is None:
@@ -340,36 +333,3 @@ def _before(run: Run, known: Mapping[str, Any], rederive: bool) -> building.Befo
             zip(passages.column("id").to_pylist(), passages.column("entity_ids").to_pylist(), strict=True)
         )
     return before
-
-
-def _estimate(folder: Path, request: IndexRequest, settings: Settings, asker: Asker) -> IndexResult:
-    """What a call would read and ask, without a lock, a write or a call."""
-    manifest = _of_this_release(folder, read(folder))
-    plan = planning.make(folder, manifest, request, settings)
-    chosen = models.choose(request.method, settings, manifest, folder, asker)
-    again, waiting = set(), Counter[str]()
-    if manifest is not None and any(
-        manifest.parameters.get(name) != value for name, value in parameters(settings, chosen).items()
-    ):
-        again = set(plan.live)
-    elif manifest is not None and asker.on and "pending" in manifest.tables:
-        rows = tables.open_snapshot(folder, manifest).rows("pending", columns=["kind", "uri"]).to_pylist()
-        again = {row["uri"] for row in rows if row["uri"]}
-        waiting.update(row["kind"] for row in rows)
-    units, passages, counts = [], [], Counter[str]()
-    if chosen.extract is not None or chosen.embedding:
-        numbers = dict(Manifest(corpus="").next)
-        for edit in planning.edits(folder, manifest, plan, request, settings, again):
-            if edit.document is not None and edit.what != "relog":
-                rows = building.build(edit.document, building.Before(), _chunk_params(settings), numbers)
-                units += rows.fresh.values()
-                passages += rows.passages
-        counts.update(text_units=len(units), passages=len(passages))
-    guess = estimating.estimate(units, passages, chosen, settings, asker.answered, waiting)
-    size = sum(Path(file.path).stat().st_size for file in plan.to_read)
-    return IndexResult(
-        status="estimate", corpus=folder.name, total=len(plan.to_read) + len(request.texts), errors=plan.errors,
-        counts={"to_read": len(plan.to_read), "removed": len(plan.gone), "unchanged": plan.unchanged, **counts},
-        skipped=dict(sorted(plan.found.skipped.items())),
-        estimate={"files": len(plan.to_read), "bytes": size, **guess.record(asker.budget)},
-    )  # fmt: skip

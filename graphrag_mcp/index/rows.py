@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphrag_mcp.index.chunk import ChunkParams, chunk
+from graphrag_mcp.index.claims import Claim
+from graphrag_mcp.index.imported import DocumentRecord, UnitRecord
 from graphrag_mcp.index.mentions import UnitNames, collect, entity_id
 from graphrag_mcp.text import count_tokens, normalise_name, terms
 from graphrag_mcp.types import Document, Unit, content_id
@@ -38,6 +40,7 @@ class DocumentRows:
     passages: list[Row] = field(default_factory=list)
     fresh: dict[str, UnitNames] = field(default_factory=dict)  # units to merge into the graph
     kept: set[str] = field(default_factory=set)  # units whose names are already there
+    claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
 
 
 def build(
@@ -46,8 +49,12 @@ def build(
     params: ChunkParams,
     number: dict[str, int],
     check: Callable[[], object] = lambda: None,
+    given: DocumentRecord | None = None,
 ) -> DocumentRows:
-    """`number` holds the next free alias number of "d" and "t" and is advanced; `check` may raise to stop early."""
+    """`number` holds the next free alias number of "d" and "t" and is advanced; `check` may raise to stop early.
+
+    `given`: what an import says of the document; then units and names are those, and nothing is extracted.
+    """
     document_id = document.id  # a hash over the whole text: once a document, not once a unit
     n = before.n
     if not n:
@@ -62,14 +69,12 @@ def build(
         "document_id": document_id, "uri": document.uri, "title": document.title,
         "title_id": entity_id(title_key) if title_key else "",
     }  # fmt: skip
-    seen: Counter[str] = Counter()
-    for unit in chunk(document.text, params):
+    units = given.cut(document.text, params) if given else [(unit, None) for unit in chunk(document.text, params)]
+    name_of = unit_ids(document.uri)
+    for unit, record in units:
         check()
         text = document.text[unit.span.start : unit.span.end]
-        core = unit.passages[0].start - unit.span.start
-        same = content_id(document.uri, str(core), text)
-        unit_id = content_id("unit", same, str(seen[same]))
-        seen[same] += 1
+        unit_id = name_of(unit, text)
         number_of_unit = before.units.get(unit_id)
         if number_of_unit is None:
             number_of_unit, number["t"] = number["t"], number["t"] + 1
@@ -78,13 +83,26 @@ def build(
             "char_start": unit.span.start, "char_end": unit.span.end, "line_start": unit.span.line_start,
             "line_end": unit.span.line_end, "n_tokens": unit.n_tokens, "text": text,
         })  # fmt: skip
-        _passages(rows, document, unit, unit_id, number_of_unit, before, shared, title_terms)
+        read = (given, record) if given else None
+        _passages(rows, document, unit, unit_id, number_of_unit, before, shared, title_terms, read)
     return rows
+
+
+def unit_ids(uri: str) -> Callable[[Unit, str], str]:
+    """Names the units of one document, in their order: by their text, and equal ones by their place among these."""
+    seen: Counter[str] = Counter()
+
+    def name(unit: Unit, text: str) -> str:
+        same = content_id(uri, str(unit.passages[0].start - unit.span.start), text)
+        seen[same] += 1
+        return content_id("unit", same, str(seen[same] - 1))
+
+    return name
 
 
 def _passages(
     rows: DocumentRows, document: Document, unit: Unit, unit_id: str, n: int, before: Before,
-    shared: Mapping[str, str], title_terms: Sequence[str],
+    shared: Mapping[str, str], title_terms: Sequence[str], read: tuple[DocumentRecord, UnitRecord | None] | None,
 ) -> None:  # fmt: skip
     origin = unit.span.start
     ids = [content_id("passage", unit_id, str(p.start - origin), str(p.end - origin)) for p in unit.passages]
@@ -93,7 +111,12 @@ def _passages(
         entity_ids = [before.passages[id] for id in ids]
     else:
         core = unit.passages[0].start - origin
-        names, mentions = collect(unit_id, document.text[origin : unit.span.end], core)
+        unit_text = document.text[origin : unit.span.end]
+        if read is None:
+            names, mentions = collect(unit_id, unit_text, core)
+        else:
+            names, mentions = read[0].names_of(unit_id, unit_text, read[1])
+            rows.claims[unit_id] = read[0].claims_of(unit_text, read[1])
         rows.fresh[unit_id] = names
         if len(ids) == 1:
             entity_ids = [[entity_id(named.key) for named in names.named]]

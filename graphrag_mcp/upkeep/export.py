@@ -47,7 +47,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     ]),
     "entities": pa.schema([
         ("id", S), ("human_readable_id", N), ("title", S), ("type", S), ("description", S), ("text_unit_ids", IDS),
-        ("frequency", N), ("degree", N), ("aliases", IDS),
+        ("frequency", N), ("degree", N), ("aliases", IDS), ("key", S),
     ]),
     "relationships": pa.schema([
         ("id", S), ("human_readable_id", N), ("source", S), ("target", S), ("description", S), ("weight", R),

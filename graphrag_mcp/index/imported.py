@@ -1,0 +1,308 @@
+"""What an import brought, as indexing needs it again and again: units, names, statements and claims of a document.
+
+Takes records of another index (already placed in their documents) and gives rows for the log of imports, which is part
+of the truth, as the documents are; and for a document of that log its text units and, for each, the names, statements
+and claims that stand in the place of what we would extract. So whatever derives the tables again (a new setting,
+`doctor --repair`) gives what was imported. Knows no other program's files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from graphrag_mcp.errors import Damaged
+from graphrag_mcp.index.chunk import ChunkParams, chunk
+from graphrag_mcp.index.claims import Claim, iso_date, quoted
+from graphrag_mcp.index.extract_llm import best_sentence, locate
+from graphrag_mcp.index.mentions import Named, Said, UnitNames
+from graphrag_mcp.store import truth
+from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.text import Lines, count_tokens, normalise_name, sentences
+from graphrag_mcp.types import Document, Span, Unit, content_id
+
+IMPORTS, GRAPHS = "imports", "import-graphs"  # the kinds of segments: of documents; of communities and reports
+# uri: of a document, or of the import itself for its communities and reports; id: hash of `data`, which is JSON. A row
+# counts for a document whose `file_sha` is that hash.
+IMPORT_LOG = pa.schema([("uri", pa.string()), ("id", pa.string()), ("data", pa.string())])
+PREFIX = "import:"  # of `Document.file`; no folder's label holds a colon
+WHOLE = 1 << 40  # tokens: a unit as the import cut it is never cut again
+
+Spans = list[tuple[int, int]]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """One entity as a unit speaks of it."""
+
+    key: str
+    title: str
+    type: str
+    description: str
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    source: str  # keys of names
+    target: str
+    description: str
+    keywords: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A claim; `quotes` as the other index has them, found in the unit's text or not."""
+
+    subject: str
+    object: str
+    type: str
+    status: str
+    start_date: str
+    end_date: str
+    description: str
+    quotes: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class UnitRecord:
+    """A text unit as characters of its document, with what was found in it."""
+
+    start: int
+    end: int
+    names: list[int] = field(default_factory=list)  # places in the document's lists
+    statements: list[int] = field(default_factory=list)
+    claims: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DocumentRecord:
+    """What one document of an import has besides its text; `by` is `imported:<program>`."""
+
+    by: str
+    units: list[UnitRecord] = field(default_factory=list)
+    names: list[Name] = field(default_factory=list)
+    statements: list[Statement] = field(default_factory=list)
+    claims: list[Stated] = field(default_factory=list)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+    # ---- what indexing asks for -------------------------------------------------------------------
+
+    def cut(self, text: str, params: ChunkParams) -> list[tuple[Unit, UnitRecord | None]]:
+        """The document's units as imported, with the passages that tile them, and the record of each; what none of
+        them holds is cut by us and has no record."""
+        lines, found, reached = Lines(text), [], 0
+        inner = ChunkParams(size=WHOLE, overlap=0, passage_size=params.passage_size)
+        for record in sorted(self.units, key=lambda unit: (unit.start, unit.end)):
+            found += [(unit, None) for unit in _between(text, reached, record.start, params, lines)]
+            core = max(record.start, min(reached, record.end))
+            tiles = _passages(text, core, record.end, inner, lines)
+            tiles = tiles or _passages(text, record.start, record.end, inner, lines)
+            if tiles:
+                span = _span(lines, record.start, record.end)
+                found.append((Unit(0, span, count_tokens(text[record.start : record.end]), tiles), record))
+            reached = max(reached, record.end)
+        found += [(unit, None) for unit in _between(text, reached, len(text), params, lines)]
+        numbered = enumerate(found)
+        return [(Unit(index, u.span, u.n_tokens, u.passages), record) for index, (u, record) in numbered]
+
+    def names_of(self, unit_id: str, text: str, record: UnitRecord | None) -> tuple[UnitNames, list[tuple[int, str]]]:
+        """The unit's names and statements as rows, and every mention as its start in the unit's text and its key."""
+        names = UnitNames(unit_id, text, [], [])
+        if record is None:
+            return names, []
+        spans = sentences(text)
+        places: dict[str, Spans] = {}
+        rows: dict[tuple[str, str], Named] = {}
+        for name in map(self.names.__getitem__, record.names):
+            for form in (name.title, *name.aliases):
+                key = name.key if form is name.title else normalise_name(form)
+                if key and key not in places:
+                    places[key] = locate(text, form)
+            _add(rows, _named(unit_id, name, text, places[name.key], spans, self.by))
+            for rank, form in enumerate(name.aliases):
+                row = _alias(unit_id, name, form, rank, text, places, spans, self.by)
+                if row is not None:
+                    _add(rows, row)
+        names.named = list(rows.values())
+        for one in map(self.statements.__getitem__, record.statements):
+            start, end = _sentence(text, spans, places.get(one.source, []), places.get(one.target, []), one)
+            said = Said(one.source, one.target, one.description, one.keywords, one.weight, start, end)
+            names.said.append(said)
+        mentions = {(start, key) for key, found in places.items() for start, _ in found}
+        mentions |= {(row.start, row.key) for row in names.named}
+        return names, sorted(mentions)
+
+    def claims_of(self, text: str, record: UnitRecord | None) -> list[Claim]:
+        """The unit's claims, with quotes that stand in it: where none of theirs does, the sentence nearest in words."""
+        made, spans = [], sentences(text)
+        for one in map(self.claims.__getitem__, record.claims if record else ()):
+            words = " ".join((*one.quotes, one.description))
+            places = quoted(text, list(one.quotes)) or [best_sentence(text, spans, words)]
+            quotes = tuple(text[start:end] for start, end in places)
+            fields = (one.subject, one.object, one.type, one.status, iso_date(one.start_date), iso_date(one.end_date))
+            made.append(Claim(*fields, one.description, quotes, tuple(places)))
+        return made
+
+
+def record_of(data: str) -> DocumentRecord:
+    body = json.loads(data)
+    return DocumentRecord(
+        body["by"], [UnitRecord(**one) for one in body["units"]],
+        [Name(**{**one, "aliases": tuple(one["aliases"])}) for one in body["names"]],
+        [Statement(**one) for one in body["statements"]],
+        [Stated(**{**one, "quotes": tuple(one["quotes"])}) for one in body["claims"]],
+    )  # fmt: skip
+
+
+# ---- places in a text ----------------------------------------------------------------------------
+
+
+def _between(text: str, start: int, end: int, params: ChunkParams, lines: Lines) -> Iterator[Unit]:
+    """Units of our own for text that no imported unit holds, so that all of a document can be found."""
+    if not text[start:end].strip():
+        return
+    for unit in chunk(text[start:end], params):
+        tiles = tuple(_span(lines, one.start + start, one.end + start) for one in unit.passages)
+        yield Unit(0, _span(lines, unit.span.start + start, unit.span.end + start), unit.n_tokens, tiles)
+
+
+def _passages(text: str, start: int, end: int, params: ChunkParams, lines: Lines) -> tuple[Span, ...]:
+    units = chunk(text[start:end], params) if text[start:end].strip() else []
+    return tuple(_span(lines, one.start + start, one.end + start) for unit in units for one in unit.passages)
+
+
+def _span(lines: Lines, start: int, end: int) -> Span:
+    return Span(start, end, lines.at(start), lines.at(max(start, end - 1)))
+
+
+def _named(unit: str, name: Name, text: str, found: Spans, spans: Spans, by: str) -> Named:
+    """A name that stands nowhere literally is placed in the sentence that has most words of its description."""
+    if found:
+        held = dict.fromkeys(span for start, _ in found for span in spans if span[0] <= start < span[1])
+        flat = [edge for span in held for edge in span] or [*found[0]]
+        start, end = found[0]
+    else:
+        start, end = best_sentence(text, spans, f"{name.title} {name.description}")
+        flat = [start, end]
+    count = max(len(found), 1, len(name.aliases) + 1)  # its own form is the commonest
+    return Named(name.key, unit, name.title, name.type, True, count, flat, start, end, "", name.description, by)
+
+
+def _alias(
+    unit: str, name: Name, form: str, rank: int, text: str, places: Mapping[str, Spans], spans: Spans, by: str
+) -> Named | None:
+    key = normalise_name(form)
+    if not key:
+        return None
+    other = Name(key, form, name.type, name.description)
+    row = _named(unit, other, text, places.get(key, []), spans, by)
+    row.count, row.description = len(name.aliases) - rank, ""  # in the order given
+    row.alias_of = name.key if key != name.key else ""
+    return row
+
+
+def _add(rows: dict[tuple[str, str], Named], row: Named) -> None:
+    """One row a name and type and form; said twice, both descriptions count."""
+    before = rows.get((row.key, row.type + "\n" + row.form))
+    if before is None:
+        rows[row.key, row.type + "\n" + row.form] = row
+    elif row.description and row.description not in before.description:
+        before.description = f"{before.description}\n{row.description}".strip()
+
+
+def _sentence(text: str, spans: Spans, first: Spans, second: Spans, one: Statement) -> tuple[int, int]:
+    """The shortest sentence with both names, else the one with most words of the statement."""
+
+    def holding(found: Spans) -> set[tuple[int, int]]:
+        return {span for start, _ in found for span in spans if span[0] <= start < span[1]}
+
+    both = holding(first) & holding(second)
+    if both:
+        return min(both, key=lambda span: (span[1] - span[0], span))
+    return best_sentence(text, spans, f"{one.source} {one.target} {one.description}")
+
+
+# ---- the log of imports --------------------------------------------------------------------------
+
+
+class ImportLog:
+    """What was imported into a corpus before, and in this call. Reads nothing where nothing ever was."""
+
+    def __init__(self, folder: Path, manifest: Manifest | None) -> None:
+        self.folder, self.manifest = folder, manifest
+        self._table: pa.Table | None = None
+        self._place: dict[tuple[str, str], int] = {}
+        self.new: dict[tuple[str, str], str] = {}  # (uri, hash) -> data of this call
+
+    def of(self, document: Document) -> DocumentRecord | None:
+        """The record of a document that came by an import; None for every other."""
+        if not document.file.startswith(PREFIX):
+            return None
+        at = (document.uri, document.file_sha)
+        if at in self.new:
+            return record_of(self.new[at])
+        self._open()
+        if at not in self._place:
+            raise Damaged(
+                f"what was imported with {document.uri} is not in the log of imports",
+                "Run graphrag-mcp import again with the folder it came from",
+            )
+        return record_of(self._table["data"][self._place[at]].as_py())
+
+    def rows(self, document: Document) -> list[Row]:
+        """What this call has to write for a document."""
+        at = (document.uri, document.file_sha)
+        return [row_of(document.uri, self.new[at])] if at in self.new else []
+
+    def latest(self, uri: str) -> str:
+        """What an import brought last of communities and reports, "" where it never did."""
+        table = load(self.folder, self.manifest, GRAPHS)
+        return dict(zip(table["uri"].to_pylist(), table["data"].to_pylist(), strict=True)).get(uri, "")
+
+    def _open(self) -> None:
+        if self._table is not None:
+            return
+        self._table = load(self.folder, self.manifest, IMPORTS)
+        pairs = zip(self._table["uri"].to_pylist(), self._table["id"].to_pylist(), strict=True)
+        for place, at in enumerate(pairs):
+            self._place.pop(at, None)  # what was said again is the newest
+            self._place[at] = place
+
+
+def load(folder: Path, manifest: Manifest | None, kind: str) -> pa.Table:
+    """All rows of a kind, oldest first. Raises Damaged where they cannot be trusted."""
+    segments = [one for one in manifest.segments if one["kind"] == kind] if manifest else []
+    if not segments:
+        return IMPORT_LOG.empty_table()
+    table = truth.load(folder, manifest, kind)
+    if table.schema.names != IMPORT_LOG.names:
+        raise Damaged("the log of imports has other columns than were written", "Restore truth/ from a backup")
+    return table.combine_chunks()
+
+
+def segments(folder: Path, rows: Sequence[Row]) -> list[Row]:
+    """Write rows durably; the entries for the manifest."""
+    made = []
+    for kind in (IMPORTS, GRAPHS):
+        own = [row for row in rows if row["uri"].startswith(PREFIX) == (kind == GRAPHS)]
+        if own:
+            made.append(truth.append(folder, kind, pa.Table.from_pylist(own, IMPORT_LOG)))
+    return made
+
+
+def row_of(uri: str, data: str) -> Row:
+    return {"uri": uri, "id": sha_of(data), "data": data}
+
+
+def sha_of(data: str) -> str:
+    return content_id("import", data)

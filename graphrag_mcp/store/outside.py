@@ -1,0 +1,197 @@
+"""Files of other programs, read as they are: GraphRAG's tables, LightRAG's JSON and GraphML, ids of Lance tables.
+
+Takes a folder and a name; gives rows as mappings, or raises Unreadable with the reason. Values are tamed here (NaN,
+numbers and lists written as text), as every version of a program has habits of its own. Changes no file and knows no
+meaning.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+TABLES = ("documents", "text_units", "entities", "relationships", "communities", "community_reports", "covariates")
+OLD = "create_final_"  # before the names, in 0.x and 1.x
+CHUNKS, DOCS, GRAPH = "kv_store_text_chunks.json", "kv_store_full_docs.json", "graph_chunk_entity_relation.graphml"
+SEP = "<SEP>"  # between the values of several chunks in one field of LightRAG
+Row = dict[str, Any]
+Edge = tuple[str, str, Row]
+
+
+class Unreadable(Exception):
+    """A file that is there and cannot be read; the text is the reason."""
+
+
+def kind_of(folder: Path) -> str:
+    """`graphrag`, `lightrag` or "" for a folder of neither kind."""
+    if any((folder / name).is_file() for name in (CHUNKS, DOCS, GRAPH)):
+        return "lightrag"
+    return "graphrag" if any(path_of(folder, name) for name in TABLES) else ""
+
+
+def located(folder: Path) -> Path:
+    """The folder itself, or the one in it where both programs keep their output when they are left to it."""
+    inner = (folder / "output", folder / "output" / "artifacts", folder / "rag_storage")
+    return next((one for one in (folder, *inner) if kind_of(one)), folder)
+
+
+# ---- GraphRAG ------------------------------------------------------------------------------------
+
+
+def path_of(folder: Path, table: str) -> Path | None:
+    """The file of a table under its new or its old name."""
+    paths = (folder / f"{prefix}{table}.parquet" for prefix in ("", OLD))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def rows_of(folder: Path, table: str) -> list[Row] | None:
+    """All rows of a table, None where there is none."""
+    path = path_of(folder, table)
+    if path is None:
+        return None
+    try:
+        with pq.ParquetFile(path) as file:
+            return file.read().to_pylist()
+    except (OSError, pa.ArrowException, ValueError) as error:
+        raise Unreadable(" ".join(str(error).split())[:160]) from error
+
+
+def columns_of(folder: Path, table: str) -> list[str]:
+    """Names of a table's columns, [] where it cannot be read."""
+    path = path_of(folder, table)
+    try:
+        return pq.read_schema(path).names if path else []
+    except (OSError, pa.ArrowException):
+        return []
+
+
+def lance_ids(folder: Path, names: tuple[str, ...]) -> list[str] | None:
+    """The ids in the first of these Lance tables that is there, None where none is."""
+    name = next((name for name in names if (folder / f"{name}.lance").is_dir()), "")
+    if not name:
+        return None
+    from graphrag_mcp.store.lance import lancedb
+
+    try:
+        table = lancedb().connect(str(folder)).open_table(name)
+        return table.search().select(["id"]).limit(None).to_arrow()["id"].to_pylist()
+    except Exception as error:  # what LanceDB raises for damaged files has no class in common
+        raise Unreadable(" ".join(str(error).split())[:160]) from error
+
+
+# ---- LightRAG ------------------------------------------------------------------------------------
+
+
+def json_of(folder: Path, name: str) -> dict[str, Row] | None:
+    """The rows of a JSON store by key, None where there is none."""
+    try:
+        body = json.loads((folder / name).read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise Unreadable(str(error)[:160]) from error
+    if not isinstance(body, dict):
+        raise Unreadable("it holds no JSON object")
+    return {key: row for key, row in body.items() if isinstance(row, dict)}
+
+
+def vectors_of(folder: Path, kind: str) -> list[Row] | None:
+    """The rows of a vector file (`entities`, `relationships`, `chunks`), None where there is none."""
+    try:
+        body = json.loads((folder / f"vdb_{kind}.json").read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise Unreadable(str(error)[:160]) from error
+    rows = body.get("data") if isinstance(body, dict) else None
+    if not isinstance(rows, list):
+        raise Unreadable("it holds no rows")
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def graph_of(folder: Path) -> tuple[list[tuple[str, Row]], list[Edge]] | None:
+    """Nodes and edges of the GraphML file with their attributes, None where there is none."""
+    names: dict[str, str] = {}
+    nodes: list[tuple[str, Row]] = []
+    edges: list[Edge] = []
+    try:
+        for _, element in ET.iterparse(folder / GRAPH):
+            kind = element.tag.rpartition("}")[2]
+            if kind == "key":
+                names[element.get("id", "")] = element.get("attr.name", "")
+            elif kind in ("node", "edge"):
+                row = {names.get(one.get("key", ""), ""): one.text or "" for one in element}
+                if kind == "node":
+                    nodes.append((element.get("id", ""), row))
+                else:
+                    edges.append((element.get("source", ""), element.get("target", ""), row))
+                element.clear()
+    except FileNotFoundError:
+        return None
+    except (OSError, ET.ParseError) as error:
+        raise Unreadable(str(error)[:160]) from error
+    return nodes, edges
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+def empty(value: Any) -> bool:
+    """None, NaN, blank text and the words that programs write for them."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    return isinstance(value, str) and value.strip().lower() in ("", "nan", "none", "null")
+
+
+def text(row: Mapping[str, Any], *names: str) -> str:
+    """The first of these columns that holds something, as text; "" for none."""
+    for name in names:
+        value = row.get(name)
+        if not empty(value):
+            return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    return ""
+
+
+def number(row: Mapping[str, Any], name: str) -> float | None:
+    """A finite number, also one written as text; else None."""
+    try:
+        value = float(row[name])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def whole(row: Mapping[str, Any], *names: str) -> int | None:
+    for name in names:
+        value = number(row, name)
+        if value is not None:
+            return int(value)
+    return None
+
+
+def ids(row: Mapping[str, Any], *names: str) -> list[str]:
+    """A column of ids: a list, or one written as text."""
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, str) and value.strip().startswith("["):
+            try:
+                value = json.loads(value)
+            except ValueError:
+                value = [part.strip(" '\"\n") for part in value.strip()[1:-1].replace("\n", ",").split(",")]
+        if isinstance(value, str):
+            value = [part.strip() for part in value.split(",")]
+        if value is not None and not isinstance(value, float | int):
+            return [str(one) for one in value if one is not None and str(one)]
+    return []
+
+
+def parts(row: Mapping[str, Any], name: str) -> list[str]:
+    """The values of several chunks in one field of LightRAG, each once."""
+    return list(dict.fromkeys(part.strip() for part in text(row, name).split(SEP) if part.strip()))
