@@ -32,7 +32,7 @@ Row = dict[str, Any]
 # What an agent asks for -> kinds of the table `pending`, in the order in which the work makes sense.
 KINDS = {"extract": ("extract", "claims"), "describe": ("entity", "relationship"), "report": ("report",)}
 MOST_ITEMS = 20
-LOOKED_AT = 200  # pending rows that one claim looks at
+LOOKED_AT = 200  # pending rows that one claim looks at; more only while it finds nothing to give
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,23 @@ class Item:
 
 @dataclass
 class Claimed:
-    """`remaining` rows of `pending` by kind, the claimed ones included."""
+    """`remaining` rows of `pending` by kind, the claimed ones included; `held`: open questions that others have.
+    `agents`: the index is one that agents are to read."""
 
     items: list[Item] = field(default_factory=list)
     remaining: dict[str, int] = field(default_factory=dict)
+    held: int = 0
+    agents: bool = False
 
 
 @dataclass
 class Submitted:
-    """`rejected` as {work_id, reason}; a rejected item stays claimed and may be submitted again."""
+    """`rejected` as {work_id, reason}; a rejected item stays claimed and may be submitted again. `pending`: rows that
+    are open until the next merge."""
 
     accepted: list[str] = field(default_factory=list)
     rejected: list[dict[str, str]] = field(default_factory=list)
+    pending: int = 0
 
 
 class _Listener(Asker):
@@ -76,26 +81,32 @@ class _Listener(Asker):
 
 
 def claim(
-    folder: Path, settings: Settings, who: str, *, kind: str = "any", max_items: int = 5, max_tokens: int = 6000
-) -> Claimed:
-    """The next open questions that nobody else works on, at least one however long it is."""
+    folder: Path, settings: Settings, who: str, *, kind: str = "any", max_items: int = 5, max_tokens: int = 6000,
+    gone: Callable[[str], bool] = lambda who: False,
+) -> Claimed:  # fmt: skip
+    """The next open questions that nobody else works on, at least one however long it is. `gone` says of a holder
+    whether it is known to work no more."""
     if kind != "any" and kind not in KINDS:
         raise BadInput(f"kind {kind[:40]!r} is unknown", f"Use any, {', '.join(KINDS)}")
     snapshot = open_snapshot(folder)
-    claimed, spent = Claimed(), 0
+    claimed, spent = Claimed(agents=bool(snapshot.manifest.parameters.get("agent"))), 0
     rows = _pending(snapshot)
     for row in rows:
         claimed.remaining[row["kind"]] = claimed.remaining.get(row["kind"], 0) + 1
     wanted = [name for one in ([kind] if kind != "any" else KINDS) for name in KINDS[one]]
     mine = [row for row in rows if row["kind"] in wanted]
     order = sorted(mine, key=lambda row: (wanted.index(row["kind"]), row["id"]))
+    leases.free(folder, gone)
     taken = leases.taken(folder, who)
     held: list[Lease] = []
-    for row, found in _questions(folder, settings, snapshot, order[:LOOKED_AT]):
+    for place, (row, found) in enumerate(_questions(folder, settings, snapshot, order)):
+        if place >= LOOKED_AT and held:
+            break
         for key, ask in found.items():
             text = _prompt(ask)
             tokens = count_tokens(text)
             full = len(held) >= min(max_items, MOST_ITEMS) or (held and spent + tokens > max_tokens)
+            claimed.held += key in taken
             if key in taken or full:
                 continue
             held.append(Lease(leases.work_id(key), key, row["kind"], row["subject"], who))
@@ -103,16 +114,22 @@ def claim(
             spent += tokens
         if len(held) >= min(max_items, MOST_ITEMS) or spent >= max_tokens:
             break
-    leases.take(folder, held)
+    had = leases.take(folder, held)
+    claimed.items = [item for item in claimed.items if item.work_id in had]
+    claimed.held += len(held) - len(had)
     return claimed
 
 
-def submit(folder: Path, settings: Settings, who: str, results: Sequence[Any]) -> Submitted:
+def submit(
+    folder: Path, settings: Settings, who: str, results: Sequence[Any], before: Callable[[], None] = lambda: None
+) -> Submitted:
     """Check every result by itself; the good ones are durable in the answer book when this returns.
 
     A result is {"work_id", "entities", "relationships"} or {"work_id", "text"}. The same one twice changes nothing.
+    `before` is called when there is something to write, before it is written.
     """
-    done = Submitted()
+    done, snapshot = Submitted(), open_snapshot(folder)
+    done.pending = len(_pending(snapshot))
     book = AnswerBook(folder)
     given = {str(one.get("work_id", "")).strip(): one for one in results if isinstance(one, dict)}
     known = leases.find(folder, list(given)) if given else {}
@@ -120,7 +137,7 @@ def submit(folder: Path, settings: Settings, who: str, results: Sequence[Any]) -
     if len(given) < len(results):
         done.rejected.append(_refused("(none)", "a result must be an object with a work_id, each work_id once"))
     rows = [{"kind": lease.kind, "subject": lease.subject, "uri": ""} for lease in known.values()]
-    asks = {key: ask for _, found in _questions(folder, settings, open_snapshot(folder), rows)
+    asks = {key: ask for _, found in _questions(folder, settings, snapshot, rows)
             for key, ask in found.items()}  # fmt: skip
     answers = []
     for id, lease in known.items():
@@ -141,6 +158,8 @@ def submit(folder: Path, settings: Settings, who: str, results: Sequence[Any]) -
             continue
         answers.append(Stored(lease.key, f"agent:{who}", ask.kind, text))
         done.accepted.append(id)
+    if answers:
+        before()
     book.put(answers)
     book.close()
     leases.give_back(folder, done.accepted)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,15 +41,27 @@ def taken(folder: Path, who: str) -> set[str]:
         return {key for (key,) in rows}
 
 
-def take(folder: Path, leases: Iterable[Lease], seconds: float = SECONDS) -> None:
-    """Claim items, or claim them for longer."""
-    now = time.time()
+def take(folder: Path, leases: Iterable[Lease], seconds: float = SECONDS) -> set[str]:
+    """Claim items, or claim them for longer; gives the work ids that were had: another may have been quicker."""
+    now, had = time.time(), set()
     with _open(folder) as db:
         db.execute("DELETE FROM leases WHERE until < ?", (now - KEPT_DAYS * 86_400,))
-        db.executemany(
-            "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?)",
-            [(one.work_id, one.key, one.kind, one.subject, one.who, now + seconds) for one in leases],
-        )
+        for one in leases:
+            row = (one.work_id, one.key, one.kind, one.subject, one.who, now + seconds, now)
+            done = db.execute(
+                "INSERT INTO leases VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (work_id) DO UPDATE SET kind = ?3,"
+                " subject = ?4, who = ?5, until = ?6 WHERE until <= ?7 OR who = ?5", row,
+            )  # fmt: skip
+            had |= {one.work_id} if done.rowcount else set()
+    return had
+
+
+def free(folder: Path, gone: Callable[[str], bool]) -> None:
+    """Items of holders that are gone may be claimed at once."""
+    now = time.time()
+    with _open(folder) as db:
+        holders = [who for (who,) in db.execute("SELECT DISTINCT who FROM leases WHERE until > ?", (now,))]
+        db.executemany("UPDATE leases SET until = ? WHERE who = ?", [(now, who) for who in holders if gone(who)])
 
 
 def find(folder: Path, ids: Sequence[str]) -> dict[str, Lease]:

@@ -191,9 +191,10 @@ def _named(path: Path) -> set[str]:
     return {entry["file"] for entry in [*manifest.segments, *manifest.files]}
 
 
-def write_durably(path: Path, raw: bytes) -> None:
-    """Write beside, fsync, rename over `path`, fsync the folder: a reader sees the old bytes or the new ones."""
-    temporary = path.with_name(f".{path.name}.tmp")
+def write_durably(path: Path, raw: bytes, mark: str = "") -> None:
+    """Write beside, fsync, rename over `path`, fsync the folder: a reader sees the old bytes or the new ones. `mark`
+    keeps apart what several write at once, where no lock does."""
+    temporary = path.with_name(f".{path.name}{mark}.tmp")
     try:
         with open(temporary, "wb") as file:
             file.write(raw)

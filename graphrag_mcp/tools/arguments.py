@@ -101,13 +101,12 @@ Corpus = Annotated[Text, Field(
     description="Empty: this project's", validation_alias=_CORPUS,
 )]
 Corpora = Annotated[Text, Field(
-    description="Empty: this project's; a,b or *: several", validation_alias=_CORPUS,
+    description="Empty: this project's; or a,b or *", validation_alias=_CORPUS,
 )]
 _BUDGET = names("max_tokens", "budget", "token_budget", "maxTokens", "max_token", "tokens")
-_BUDGET_TEXT = "200 to 20000"
-Budget6000 = Annotated[int, BeforeValidator(as_int(6000)), Field(description=_BUDGET_TEXT, validation_alias=_BUDGET)]
-Budget4000 = Annotated[int, BeforeValidator(as_int(4000)), Field(description=_BUDGET_TEXT, validation_alias=_BUDGET)]
-Budget3000 = Annotated[int, BeforeValidator(as_int(3000)), Field(description=_BUDGET_TEXT, validation_alias=_BUDGET)]
+Budget6000 = Annotated[int, BeforeValidator(as_int(6000)), Field(validation_alias=_BUDGET)]
+Budget4000 = Annotated[int, BeforeValidator(as_int(4000)), Field(validation_alias=_BUDGET)]
+Budget3000 = Annotated[int, BeforeValidator(as_int(3000)), Field(validation_alias=_BUDGET)]
 Format = Annotated[Literal["concise", "detailed"], BeforeValidator(lambda value: as_word(value) or "concise"), Field(
     description="detailed: all columns",
     validation_alias=names("response_format", "format", "detail"),

@@ -15,11 +15,11 @@ import anyio.to_thread
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field
 
-from graphrag_mcp import jobs
+from graphrag_mcp import jobs, jobs_documents
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.jobs import FINAL, Job
-from graphrag_mcp.tools.arguments import Corpus, Flag, JobId, Strings, Texts, as_int, as_text, as_word, names
+from graphrag_mcp.tools.arguments import Corpus, Cursor, Flag, JobId, Strings, Texts, as_int, as_text, as_word, names
 from graphrag_mcp.tools.results import Ctx, clamp, remark, reply, serve, telling
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText, Result, StatusResult
 
@@ -29,10 +29,14 @@ if TYPE_CHECKING:
 LONGEST_WAIT = 50  # as documented; the last 2 s of it are for the reply, hosts want it within 50
 SHOWN_ERRORS = 50  # in the structured result; the text shows 10
 RECENT_JOBS = 5
+_TAKEN = (
+    "Taken are text, Markdown, HTML, tables (csv, json, jsonl, parquet) and source code; with the extra "
+    "graphrag-mcp[docs] PDF and office documents too."
+)
 _TEXTS = 'texts=[{"id": "a", "text": "..."}]'
 
 Paths = Annotated[Strings, Field(
-    description="Folders or files, absolute or relative to the project",
+    description="Folders or files",
     validation_alias=names("paths", "path", "folder", "folders", "files", "file", "directory", "dir"),
 )]
 Method = Annotated[
@@ -40,19 +44,24 @@ Method = Annotated[
     Field(description="auto: with the server's model if it has one; fast: without; agent: you read them (claim_work)"),
 ]
 RemoveMissing = Annotated[Flag, Field(
-    description="Allow one call to remove over half of the corpus because its files are gone",
+    description="Allow removing over half of the corpus: its files are gone",
     validation_alias=names("remove_missing", "delete_missing", "prune"),
 )]
 Wait = Annotated[int, BeforeValidator(as_int(20)), Field(
     description="0 to 50; longer work goes on as a job", validation_alias=names("wait_seconds", "wait", "timeout"),
 )]
+Listed = Annotated[
+    Literal["counts", "all", "pending", "processing", "processed", "failed"],
+    BeforeValidator(lambda value: {"": "counts", "any": "all"}.get(str(as_word(value)), as_word(value))),
+    Field(description="List the job's", validation_alias=names("documents", "state", "states", "status", "filter")),
+]
 
 
 async def index_documents(
     ctx: Ctx, paths: Paths = [], texts: Texts = [], corpus: Corpus = "", method: Method = "auto",  # noqa: B006
     remove_missing: RemoveMissing = False, wait_seconds: Wait = 20,
 ) -> Annotated[CallToolResult, IndexResult]:
-    """Build or update the knowledge graph from folders, files or texts. Call it first, and again after changes: only
+    """Build or update the knowledge graph from folders, files or texts. Call it first, and after changes: only
     what changed is done again. A folder is synchronised: files that vanished from it leave the index."""
     desk = ctx.request_context.lifespan_context
     wait = clamp("wait_seconds", wait_seconds, 0, LONGEST_WAIT)
@@ -72,19 +81,24 @@ async def index_documents(
         return result
 
 
-async def graph_status(ctx: Ctx, corpus: Corpus = "", job_id: JobId = "") -> Annotated[CallToolResult, StatusResult]:
+async def graph_status(
+    ctx: Ctx, corpus: Corpus = "", job_id: JobId = "", documents: Listed = "counts", cursor: Cursor = ""
+) -> Annotated[CallToolResult, StatusResult]:
     """What is indexed: corpora, counts, levels, generation, model in use, recent jobs. With job_id: that job's
     progress."""
 
     def work(app: App) -> Result:
-        return _job_status(app, job_id.strip()) if job_id.strip() else status(app, corpus.strip())
+        job = job_id.strip()
+        if not job and (documents != "counts" or cursor.strip()):
+            job = _newest(app, corpus.strip())
+        return _job_status(app, job, documents, cursor.strip()) if job else status(app, corpus.strip())
 
     late = StatusResult(text="graph_status was not finished in time.", hint="Try again.", next_call="graph_status()")
     return await serve(ctx, "graph_status", work, late)
 
 
 async def cancel_job(job_id: JobId, ctx: Ctx) -> Annotated[CallToolResult, StatusResult]:
-    """Stop an indexing job. What it has committed stays; index_documents goes on from there."""
+    """Stop an indexing job. What it committed stays; index_documents goes on from there."""
     desk = ctx.request_context.lifespan_context
     with telling("cancel_job"):
         job = await anyio.to_thread.run_sync(jobs.cancel, desk.app.home, job_id.strip(), limiter=desk.threads)
@@ -95,6 +109,7 @@ async def cancel_job(job_id: JobId, ctx: Ctx) -> Annotated[CallToolResult, Statu
 
 
 # ---- the request ----------------------------------------------------------------------------------
+
 
 def _request(
     app: App, paths: list[str], texts: list[Any], corpus: str, method: str, remove_missing: bool
@@ -108,7 +123,9 @@ def _request(
         where = ", ".join(map(str, app.settings.roots)) or "GRAPHRAG_MCP_ROOTS, which is not set"
         raise BadInput("there is nothing to index", f'Give paths=["."] (under {where}) or {_TEXTS}')
     name = app.corpus_for_writing(corpus.strip(), found[0] if found else "")
-    return name, IndexRequest(paths=found, texts=good, method=method, remove_missing=remove_missing), errors
+    within = tuple(str(root.resolve()) for root in app.settings.roots)
+    wanted = IndexRequest(paths=found, texts=good, method=method, remove_missing=remove_missing, within=within)
+    return name, wanted, errors
 
 
 def _texts(texts: list[Any]) -> tuple[tuple[InlineText, ...], list[dict[str, str]]]:
@@ -144,13 +161,14 @@ def _wrong_text(body: Any) -> str:
 
 # ---- watching a job ---------------------------------------------------------------------------------
 
+
 async def _watch(ctx: Ctx, home: Any, job: Job, seconds: float, enough: Callable[[Job], bool]) -> Job:
     """The job as it is when `enough` or when the time is up, reporting progress at most twice a second."""
     began = told = time.monotonic()
     pause = 0.01
     while not enough(job) and time.monotonic() - began < seconds:
         await anyio.sleep(min(pause, max(0.0, seconds - (time.monotonic() - began))))
-        pause = min(pause * 1.3, 0.25)
+        pause = min(pause * 1.3, 0.1 if time.monotonic() - began < 5 else 0.25)
         job = await anyio.to_thread.run_sync(jobs.load, home, job.job_id, abandon_on_cancel=True)
         now = time.monotonic()
         if now - told >= 0.5:
@@ -163,7 +181,7 @@ async def _watch(ctx: Ctx, home: Any, job: Job, seconds: float, enough: Callable
 def _where(job: Job) -> str:
     if job.status == "running" and job.phase:
         return f"{job.phase} {job.done} of {job.total}" if job.total else job.phase
-    return "waiting for its turn" if job.status == "queued" else job.status
+    return (job.phase or "waiting for its turn") if job.status == "queued" else job.status
 
 
 def _outcome(job: Job, errors: list[dict[str, str]]) -> IndexResult:
@@ -172,7 +190,7 @@ def _outcome(job: Job, errors: list[dict[str, str]]) -> IndexResult:
     result.job_id, result.status, result.corpus = job.job_id, job.status, job.corpus
     every = [*errors, *result.errors]
     result.errors = every[:SHOWN_ERRORS]
-    lines = [_headline(job, result)]
+    lines = [_headline(job, result), *(f"First: {one}." for one in job.repaired)]
     if result.skipped:
         lines.append("Skipped: " + ", ".join(f"{count} {reason}" for reason, count in result.skipped.items()) + ".")
     if every:
@@ -183,13 +201,19 @@ def _outcome(job: Job, errors: list[dict[str, str]]) -> IndexResult:
         lines.append(f"Asked models {result.usage['calls']} times.")
     if result.pending:
         open_ = ", ".join(f"{count} {kind}" for kind, count in result.pending.items())
+        from graphrag_mcp.ask import FOR_AGENTS
+
         why = next((one["reason"] for one in result.degraded), "")
-        lines.append(f"A model has still to answer: {open_} ({why}). Call index_documents again to go on.")
+        if why == FOR_AGENTS:
+            result.next_call = f'claim_work(corpus="{job.corpus}")'
+            lines.append(f"Searchable now by rules. For you to read with claim_work and submit_work: {open_}.")
+        else:
+            lines.append(f"A model has still to answer: {open_} ({why}). Call index_documents again to go on.")
         result.degraded = result.degraded[:SHOWN_ERRORS]
     if job.status not in FINAL:
         result.poll_after_ms = 2000
         result.next_call = f'graph_status(job_id="{job.job_id}")'
-    elif job.status == "done":
+    elif job.status == "done" and not _nothing(job, result):
         result.next_call = result.next_call or f'local_search(query="...", corpus="{job.corpus}")'
     result.text = "\n".join(lines)
     return result
@@ -205,8 +229,19 @@ def _headline(job: Job, result: IndexResult) -> str:
     held = _listed(counts, "documents_total", "text_units", "entities", "relationships", "communities")
     if job.status == "done" and result.errors and not result.done and not counts.get("removed"):
         return f"Nothing was indexed: none of what was named could be read. Corpus {job.corpus} is as it was."
+    if _nothing(job, result):
+        paths = job.request.get("paths", ())
+        where = ", ".join(map(repr, paths[:3])) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+        return f"Nothing to index was found under {where}, so there is no corpus {job.corpus} yet. {_TAKEN}"
+    if job.status == "done" and job.request.get("paths") and not result.total and not counts.get("removed"):
+        changes = "nothing to index was found there"
     verb = "is up to date" if job.status == "done" else "was cancelled; what was committed stays"
     return f"Corpus {job.corpus} {verb}: {changes or 'nothing to do'}." + (f" It holds {held}." if held else "")
+
+
+def _nothing(job: Job, result: IndexResult) -> bool:
+    """Done, and there is still no index: what was named holds nothing that is taken."""
+    return job.status == "done" and not result.total and not result.counts.get("documents_total")
 
 
 def _listed(counts: dict[str, int], *kinds: str) -> str:
@@ -216,13 +251,29 @@ def _listed(counts: dict[str, int], *kinds: str) -> str:
 
 # ---- status -----------------------------------------------------------------------------------------
 
-def _job_status(app: App, job_id: str) -> StatusResult:
+
+def _job_status(app: App, job_id: str, listed: str = "counts", cursor: str = "") -> StatusResult:
     job = jobs.load(app.home, job_id)
     outcome = _outcome(job, [])
     result = StatusResult(corpus=job.corpus, corpora=app.corpora(), jobs=[_view(job)], counts=outcome.counts)
-    result.text = f"{job.job_id}: {job.status}. {outcome.text}"
-    result.next_call = outcome.next_call
+    lines = [f"{job.job_id}: {job.status}. {outcome.text}"]
+    shown, result.states, more = jobs_documents.page(app.home, job, "all" if listed == "counts" else listed, cursor)
+    if result.states:
+        lines.append("Documents: " + ", ".join(f"{count} {state}" for state, count in result.states.items()) + ".")
+    if listed != "counts" or cursor:
+        result.documents, result.next_cursor = shown, more
+        lines += [f"- {one['uri']}: " + (one["error"] or one["state"]) for one in shown]
+        lines += [] if shown else [f"None of them is {listed}."]
+    result.text, result.next_call = "\n".join(lines), outcome.next_call
     return result
+
+
+def _newest(app: App, corpus: str) -> str:
+    """The newest job of a corpus. NotFound where there is none."""
+    started = jobs.listing(app.home, corpus)
+    if not started:
+        raise NotFound("no job has been started there", "Call index_documents first")
+    return started[0].job_id
 
 
 def status(app: App, corpus: str) -> StatusResult:
@@ -307,5 +358,6 @@ def _job_line(job: Job) -> str:
 
 
 def _view(job: Job) -> dict[str, Any]:
-    shown = ("job_id", "corpus", "status", "phase", "done", "total", "error", "started", "updated")
+    shown = ("job_id", "corpus", "status", "phase", "done", "total", "error", "started", "updated", "phases",
+             "repaired")  # fmt: skip
     return {name: getattr(job, name) for name in shown}

@@ -1,13 +1,14 @@
 """The agent as the model: claim_work gives texts to read, submit_work takes what was found in them.
 
 Takes kinds, budgets and results; gives items of index/work.py, their instructions once. What is accepted is durable
-at once and merged into the graph a moment later, coalesced, by an indexing job. Nothing is computed here.
+at once and merged into the graph a moment later, coalesced, by an indexing job (jobs.merge_later): of this process, or
+of another should this one end before. Nothing is computed here.
 """
 
 from __future__ import annotations
 
+import os
 import re
-import threading
 from typing import Annotated, Any, Literal
 
 from mcp.types import CallToolResult
@@ -16,12 +17,12 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from graphrag_mcp import jobs
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.pack import HIGHEST
 from graphrag_mcp.tools.arguments import Budget6000, Corpus, as_int, as_list, as_word, names
 from graphrag_mcp.tools.results import Ctx, budgets, clamp, serve
-from graphrag_mcp.types import IndexRequest, Result, WorkResult
+from graphrag_mcp.types import Result, WorkResult
 
-QUIET_SECONDS = 2.0  # after the last submission, what was handed in is merged
-MERGED_AT = 200  # accepted items that are merged without waiting for a pause
+LEAST = 3_000  # tokens: with less, the instructions leave no room for a text
 _PAYLOAD = re.compile(r"<(text|context|descriptions)>")
 _HOW = {
     "extract": 'Hand in {"work_id", "entities": [{"name", "type", "description"}], "relationships": [{"source", '
@@ -31,21 +32,29 @@ _HOW = {
 _RESULT = {
     "type": "object",
     "properties": {
-        "work_id": {"type": "string"}, "entities": {"type": "array", "items": {"type": "object"}},
-        "relationships": {"type": "array", "items": {"type": "object"}}, "text": {"type": "string"},
+        "work_id": {"type": "string"},
+        "entities": {"type": "array", "items": {"type": "object"}},
+        "relationships": {"type": "array", "items": {"type": "object"}},
+        "text": {"type": "string"},
     },
     "required": ["work_id"],
 }
 
 Kind = Annotated[
-    Literal["any", "extract", "describe", "report"], BeforeValidator(lambda value: as_word(value) or "any"),
-    Field(description="What to work on"),
+    Literal["any", "extract", "describe", "report"], BeforeValidator(lambda value: as_word(value) or "any")
 ]
-MaxItems = Annotated[int, BeforeValidator(as_int(5)), Field(
-    description="1 to 20", validation_alias=names("max_items", "limit", "count", "n"),
-)]
+MaxItems = Annotated[
+    int,
+    BeforeValidator(as_int(5)),
+    Field(
+        description="1 to 20",
+        validation_alias=names("max_items", "limit", "count", "n"),
+    ),
+]
 Results = Annotated[
-    list[Any], BeforeValidator(as_list), WithJsonSchema({"type": "array", "items": _RESULT}),
+    list[Any],
+    BeforeValidator(as_list),
+    WithJsonSchema({"type": "array", "items": _RESULT}),
     Field(description="One per work_id", validation_alias=names("results", "items", "result", "work")),
 ]
 
@@ -57,14 +66,20 @@ async def claim_work(
     communities to report, with instructions. Then submit_work."""
     who = _who(ctx)
     count = clamp("max_items", max_items, 1, 20)
-    inner, whole = budgets(max_tokens, 6000)
+    inner, whole = budgets(clamp("max_tokens", max_tokens, LEAST, HIGHEST) if max_tokens > 0 else 6000, 6000)
 
     def work(app: App) -> Result:
         from graphrag_mcp.index.work import claim
 
         name = app.corpus_for_reading(corpus.strip())
-        found = claim(app.folder(name), app.settings, who, kind=kind, max_items=count, max_tokens=inner // 2)
-        return _claimed(name, found)
+        found = claim(
+            app.folder(name), app.settings, f"{who}@{os.getpid()}", kind=kind, max_items=count, max_tokens=inner // 2,
+            gone=_gone,
+        )  # fmt: skip
+        result = _claimed(name, found, kind)
+        if found.agents and found.remaining and not found.items and not found.held:
+            jobs.merge_later(app.settings, name, 0)  # whoever took the answers may have left before they were merged
+        return result
 
     late = WorkResult(text="claim_work was not finished in time.", hint="Try again.", next_call="claim_work()")
     return await serve(ctx, "claim_work", work, late, whole)
@@ -81,9 +96,12 @@ async def submit_work(ctx: Ctx, results: Results, corpus: Corpus = "") -> Annota
         if not results:
             raise BadInput("there is nothing to submit", 'Give results=[{"work_id": "...", "entities": [...]}]')
         name = app.corpus_for_reading(corpus.strip())
-        done = submit(app.folder(name), app.settings, who, results)
+        # Before as well: killed behind the first answer, the merge comes all the same.
+        done = submit(
+            app.folder(name), app.settings, who, results, before=lambda: jobs.merge_later(app.settings, name, 0)
+        )
         if done.accepted:
-            _merge_later(app, name, len(done.accepted))
+            jobs.merge_later(app.settings, name, len(done.accepted), done.pending)
         result = WorkResult(corpus=name, accepted=done.accepted, rejected=done.rejected)
         lines = [f"Accepted {len(done.accepted)}, rejected {len(done.rejected)}. Accepted work is merged in a moment."]
         lines += [f"- {one['work_id']}: {one['reason']}" for one in done.rejected]
@@ -94,7 +112,7 @@ async def submit_work(ctx: Ctx, results: Results, corpus: Corpus = "") -> Annota
     return await serve(ctx, "submit_work", work, late)
 
 
-def _claimed(corpus: str, found: Any) -> WorkResult:
+def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
     result = WorkResult(corpus=corpus, remaining=found.remaining, lease_seconds=int(_lease()))
     blocks = []
     for item in found.items:
@@ -110,11 +128,28 @@ def _claimed(corpus: str, found: Any) -> WorkResult:
     if found.items:
         result.next_call = f'submit_work(corpus="{corpus}", results=[{{"work_id": "{found.items[0].work_id}", ...}}])'
     else:
-        left = sum(found.remaining.values())
-        said = f"{left} open questions are with other agents." if left else "Every question is answered."
-        blocks.append(f"{said} New texts: index_documents(paths=[...], method=\"agent\").")
+        blocks.append(_nobody_waits(found, kind))
     result.text = "\n\n".join(blocks)
     return result
+
+
+def _nobody_waits(found: Any, kind: str) -> str:
+    from graphrag_mcp.index.work import KINDS
+
+    more = 'New texts: index_documents(paths=[...], method="agent").'
+    if found.held:
+        return f"The {found.held} open questions are with other agents. {more}"
+    if kind != "any" and found.remaining and not found.remaining.keys() & set(KINDS[kind]):
+        others = ", ".join(f"{count} {name}" for name, count in found.remaining.items())
+        return f'Nothing of kind {kind} waits for an agent; open are {others}: claim_work(kind="any").'
+    if found.remaining:
+        return f"Every open question has been answered; the answers are merged in a moment. {more}"
+    if found.agents:
+        return f"Every question is answered. {more}"
+    return (
+        "Nothing waits for an agent here: this corpus was indexed without one. To open work, call "
+        'index_documents(paths=[...], method="agent") with its folders or texts.'
+    )
 
 
 def _lease() -> float:
@@ -123,34 +158,14 @@ def _lease() -> float:
     return SECONDS
 
 
+def _gone(holder: str) -> bool:
+    """Has the server ended through which that agent claimed? Two sessions of one client have one name."""
+    process = holder.rpartition("@")[2]
+    return process.isdigit() and not jobs.process_mark(int(process))
+
+
 def _who(ctx: Ctx) -> str:
     """The client's name for itself, as provenance."""
     params = getattr(ctx.session, "client_params", None)
     name = getattr(getattr(params, "client_info", None), "name", "") or "unknown"
     return re.sub(r"[^\w.@-]+", "-", name)[:60]
-
-
-# ---- merging, coalesced ------------------------------------------------------------------------------
-
-_waiting: dict[str, tuple[threading.Timer, int]] = {}
-_lock = threading.Lock()
-
-
-def _merge_later(app: App, corpus: str, accepted: int) -> None:
-    """Index once nothing has been handed in for a moment, or at once when much has. Should this process end before,
-    the next call of index_documents merges."""
-    with _lock:
-        timer, count = _waiting.pop(corpus, (None, 0))
-        if timer is not None:
-            timer.cancel()
-        count += accepted
-        timer = threading.Timer(0.0 if count >= MERGED_AT else QUIET_SECONDS, _merge, (app, corpus))
-        timer.daemon = True
-        _waiting[corpus] = (timer, count)
-        timer.start()
-
-
-def _merge(app: App, corpus: str) -> None:
-    with _lock:
-        _waiting.pop(corpus, None)
-    jobs.start(app.settings, corpus, IndexRequest(method="agent"))

@@ -1,0 +1,290 @@
+"""Kill -9 at random moments of a first indexing, of a synchronisation, of small commits with compaction, of jobs.
+
+    python benchmarks/kills.py [--kills 500] [--kinds index,sync,notes,jobs] [--seed 0] [--minutes 0]
+
+After each kill the index must open, hold everything that had been acknowledged, and have no finding of doctor but files
+that nobody names; gone on with, its content must be that of an index that was never disturbed. A job whose process has
+been killed must be under way in another process within five seconds and come to its end there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import multiprocessing
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.edit_scripts import digests, document, edit, put  # noqa: E402
+from graphrag_mcp import jobs  # noqa: E402
+from graphrag_mcp.errors import NotFound  # noqa: E402
+from graphrag_mcp.index import pipeline  # noqa: E402
+from graphrag_mcp.settings import Settings  # noqa: E402
+from graphrag_mcp.store import manifest as manifests  # noqa: E402
+from graphrag_mcp.store import tables, truth  # noqa: E402
+from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
+from graphrag_mcp.types import IndexRequest, InlineText  # noqa: E402
+from graphrag_mcp.upkeep.doctor import doctor  # noqa: E402
+
+KINDS = ("index", "sync", "notes", "jobs")
+TAKEN_OVER = 5.0
+# A process that has imported everything and started no thread, of which each victim is a copy.
+CONTEXT = multiprocessing.get_context("forkserver")
+
+
+def busy() -> None:
+    """Several commits a run, and compaction and cleaning up with nearly each of them."""
+    logging.disable(logging.CRITICAL)
+    pipeline.BATCH_PASSAGES = 12
+    tables.TAIL_FRAGMENTS = 3
+    truth.SEGMENTS, truth.DEAD = 3, 4
+    manifests.KEEP_SECONDS, manifests.KEEP_LAST = 1.0, 4
+
+
+def quiet() -> None:
+    """Nobody reads what the victims' libraries say. A copy is killed anyway, should it hang."""
+    os.environ.update(LANCEDB_LOG="error", PYTHONWARNINGS="ignore")
+
+
+def note(number: int) -> InlineText:
+    return InlineText(document(random.Random(number)) + f"\n\nThis is note {number}.", f"note{number % 30}")
+
+
+# ---- victims ------------------------------------------------------------------------------------------
+
+
+def indexing(folder: str, docs: str) -> None:
+    busy()
+    put(Path(folder), Path(docs))
+
+
+def noting(folder: str, said: str, first: int) -> None:
+    """Notes, one a commit; what is committed is acknowledged in a file."""
+    busy()
+    with open(said, "a") as file:
+        for number in range(first, first + 1000):
+            put(Path(folder), texts=[note(number)])
+            file.write(f"{number}\n")
+            file.flush()
+
+
+def serving(home: str) -> None:
+    """What a server does beside its calls: looks for work that nobody does."""
+    busy()
+    with jobs.keeping(Settings(home=Path(home))):
+        time.sleep(3600)
+
+
+def calling(home: str, said: str, first: int) -> None:
+    """A server with calls: notes as jobs, several at a time; acknowledged when a job is done."""
+    busy()
+    settings = Settings(home=Path(home))
+    with open(said, "a") as file, jobs.keeping(settings):
+        for number in range(first, first + 1000, 3):
+            begun = [jobs.start(settings, "kb", IndexRequest(texts=(note(number + at),))) for at in range(3)]
+            for at, job in enumerate(begun):
+                file.write(f"begun {job.job_id}\n")
+                file.flush()
+                while jobs.load(settings.home, job.job_id).status not in jobs.FINAL:
+                    time.sleep(0.005)
+                file.write(f"{number + at}\n")
+                file.flush()
+
+
+def killed(target: Callable[..., None], delay: float, *arguments: Any, after: Callable[[], bool]) -> float:
+    """Start a victim, wait until `after`, and kill it `delay` seconds later; how long it lived after that."""
+    victim = CONTEXT.Process(target=target, args=arguments)
+    victim.start()
+    end = time.monotonic() + 60
+    while not after() and victim.is_alive() and time.monotonic() < end:
+        time.sleep(0.002)
+    began = time.monotonic()
+    victim.join(delay)
+    lived = time.monotonic() - began
+    victim.kill()
+    victim.join()
+    victim.close()
+    return lived
+
+
+# ---- what must hold -----------------------------------------------------------------------------------
+
+
+def sound(folder: Path) -> list[str]:
+    """What is wrong with an index whose writer was killed just now."""
+    if manifests.read(folder) is None:
+        return []
+    wrong = []
+    try:
+        open_snapshot(folder).rows("documents")
+    except Exception as error:
+        wrong.append(f"it does not open: {error!r}"[:300])
+    found = [one for one in doctor(folder) if one.kind not in ("orphan", "manifest")]
+    return wrong + [f"doctor: {one.kind} {one.where} {one.what}" for one in found]
+
+
+def texts(folder: Path) -> dict[str, str]:
+    try:
+        rows = open_snapshot(folder).rows("documents", columns=["uri", "text"]).to_pylist()
+    except NotFound:
+        return {}
+    return {row["uri"]: row["text"] for row in rows}
+
+
+def missing(folder: Path, acknowledged: list[int]) -> list[str]:
+    """Acknowledged notes of which neither they nor a later one of their id is there."""
+    held, last = texts(folder), {}
+    for number in acknowledged:
+        last[number % 30] = number
+    lost = []
+    for id, number in last.items():
+        there = held.get(f"text:note{id}", "").rpartition("This is note ")[2].rstrip(".\n")
+        if not there.isdigit() or int(there) < number:
+            lost.append(f"note {number} was acknowledged and is not there ({there or 'nothing'} is)")
+    return lost
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text("ascii").splitlines() if path.exists() else []
+
+
+class Campaign:
+    """The folders that a row of kills works on, and what an undisturbed run would take."""
+
+    def __init__(self, home: Path, seed: int) -> None:
+        self.rng, self.home, self.docs = random.Random(seed), home, home / "docs"
+        self.docs.mkdir(parents=True)
+        for number in range(24):
+            (self.docs / f"{number}.md").write_text(document(self.rng), "utf-8")
+        self.seconds, self.first = {"index": 4.0, "sync": 3.0}, 0
+        self.takeovers: list[float] = []
+
+    def fresh(self) -> dict[str, str]:
+        shutil.rmtree(self.home / "fresh", ignore_errors=True)
+        put(self.home / "fresh", self.docs)
+        return digests(self.home / "fresh")
+
+    def index(self) -> list[str]:
+        folder = self.home / "index"
+        shutil.rmtree(folder, ignore_errors=True)
+        return self._run("index", folder)
+
+    def sync(self) -> list[str]:
+        folder = self.home / "sync"
+        put(folder, self.docs)
+        for _ in range(self.rng.randint(1, 12)):
+            edit(self.rng, self.docs)
+        return self._run("sync", folder)
+
+    def _run(self, kind: str, folder: Path) -> list[str]:
+        folder.mkdir(exist_ok=True)
+        before = _times(folder)
+        began = lambda: _times(folder) != before  # noqa: E731
+        lived = killed(indexing, self.rng.random() * self.seconds[kind], str(folder), str(self.docs), after=began)
+        self.seconds[kind] = 0.8 * self.seconds[kind] + 0.2 * 1.3 * max(lived, 0.2)
+        wrong = sound(folder)
+        put(folder, self.docs)
+        if digests(folder)["content"] != self.fresh()["content"]:
+            wrong.append("gone on with, its content is another one")
+        left = [one for one in doctor(folder, repair=True) if not one.repaired]
+        return wrong + [f"not repaired: {one.what}" for one in left]
+
+    def notes(self) -> list[str]:
+        folder, said = self.home / "notes", self.home / "said"
+        folder.mkdir(exist_ok=True)
+        count = len(lines(said))
+        killed(noting, self.rng.random(), str(folder), str(said), self.first, after=lambda: len(lines(said)) > count)
+        self.first += 1000 - self.first % 30
+        return sound(folder) + missing(folder, [int(line) for line in lines(said) if line.isdigit()][-200:])
+
+    def jobs(self) -> list[str]:
+        home, said = self.home / "home", self.home / "called"
+        folder = home / "corpora" / "kb"
+        other = CONTEXT.Process(target=serving, args=(str(home),))
+        other.start()
+        try:
+            count = len(lines(said))
+            begun = lambda: len(lines(said)) > count + 1  # noqa: E731
+            killed(calling, self.rng.random(), str(home), str(said), self.first, after=begun)
+            at, taken = time.monotonic(), False
+            self.first += 3000 - self.first % 30
+            wrong = missing(folder, [int(line) for line in lines(said) if line.isdigit()][-200:])
+            named = [line.split()[1] for line in lines(said)[count:] if line.startswith("begun")]
+            while open_ := [id for id in named if jobs.load(home, id).status not in jobs.FINAL]:
+                waited = time.monotonic() - at
+                if not taken and any(jobs.load(home, id).pid == other.pid for id in open_):
+                    taken = True
+                    self.takeovers.append(waited)
+                if waited > (TAKEN_OVER if not taken else 60.0):
+                    wrong.append(f"nobody took {open_[0]} over within {TAKEN_OVER:.0f} s")
+                    break
+                time.sleep(0.02)
+            bad = [id for id in named if jobs.load(home, id).status != "done"]
+            wrong += [f"{id}: {jobs.load(home, id).status} {jobs.load(home, id).error}" for id in bad]
+            end = time.monotonic() + 20
+            while jobs.jobs_run.marker(home, "kb", "settle").exists() and time.monotonic() < end:
+                time.sleep(0.05)
+        finally:
+            other.kill()
+            other.join()
+        return wrong + sound(folder)
+
+
+def _times(folder: Path) -> list[int]:
+    """When something last was written in the folders of the truth and the tables."""
+    return sorted(path.stat().st_mtime_ns for path in folder.glob("*"))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    for name, default in (("kills", 500), ("seed", 0), ("minutes", 0)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    options = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    quiet()
+    CONTEXT.set_forkserver_preload(["benchmarks.kills", "lancedb", "graspologic_native", "numpy"])
+    with tempfile.TemporaryDirectory() as place:
+        wrong, done = campaign(Path(place), options.kills, options.kinds.split(","), options.seed, options.minutes)
+    print(f"{sum(done.values())} kills ({', '.join(f'{count} {kind}' for kind, count in done.items())})")
+    print("\n".join(wrong) or "nothing is wrong")
+    return 1 if wrong else 0
+
+
+def campaign(place: Path, kills: int, kinds: list[str], seed: int, minutes: int = 0) -> tuple[list[str], Counter[str]]:
+    """So many kills, of the kinds in turn; what was wrong, and how many of each there were."""
+    row, wrong, done = Campaign(place, seed), [], Counter[str]()
+    end = time.monotonic() + (60 * minutes or 10**9)
+    for number in range(kills):
+        if time.monotonic() > end:
+            break
+        kind = kinds[number % len(kinds)]
+        bad = [f"kill {number} ({kind}): {one}" for one in getattr(row, kind)()]
+        done[kind] += 1
+        wrong += bad
+        for one in bad:
+            print(one, flush=True)
+    if row.takeovers:
+        taken = sorted(row.takeovers)
+        print(f"taken over after {taken[len(taken) // 2]:.2f} s (median), {taken[-1]:.2f} s (longest)")
+    if "notes" in done:
+        put(place / "notes", texts=[note(number) for number in range(30)])
+        put(place / "whole", texts=[note(number) for number in range(30)])
+        if digests(place / "notes")["content"] != digests(place / "whole")["content"]:
+            wrong.append("the notes' content is not that of an index that was never disturbed")
+    return wrong, done
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""Short forms of the campaigns in benchmarks/: many agents, random edits, kills. Each of them can be run for hours."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import edit_scripts, kills, many_agents
+from tests.conftest import clean_environment
+
+
+def test_agents_on_several_servers_lose_nothing_when_the_one_that_leads_is_killed(tmp_path: Path) -> None:
+    home, root = tmp_path / "home", tmp_path / "notes"
+    root.mkdir()
+    (home / "corpora").mkdir(parents=True)
+    options = argparse.Namespace(servers=3, calls=6, readers=1, kills=1)
+    said = many_agents.report(home, root, options)
+    assert options.wrong == [], said
+    assert "18 calls acknowledged" in said and "1 servers lost" in said
+
+
+@pytest.mark.parametrize("seed", [1000])
+def test_random_edits_moves_and_deletions_end_where_a_fresh_index_does(tmp_path: Path, seed: int) -> None:
+    assert edit_scripts.script(tmp_path, seed) == []
+
+
+def test_small_edits_in_a_row_change_little_more_than_they_touch(tmp_path: Path) -> None:
+    assert edit_scripts.row_of_edits(tmp_path, documents=40, edits=5, seed=3) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="copies of a process")
+def test_kills_at_random_moments_cost_nothing_that_was_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LANCEDB_LOG", "PYTHONWARNINGS"):
+        monkeypatch.setenv(name, clean_environment().get(name, ""))
+    kills.quiet()
+    kinds = ["index", "sync", "jobs"]  # small commits are killed in test_generations
+    kills.CONTEXT.set_forkserver_preload(["benchmarks.kills"])
+    wrong, done = kills.campaign(tmp_path, 3, kinds, seed=8)
+    assert wrong == [] and set(done) == set(kinds)
