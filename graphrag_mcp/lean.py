@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 _importing = threading.RLock()
+_alone = False
 
 
 class _Absent(Exception):
@@ -84,3 +85,25 @@ def imported(package: str, stand_ins: Sequence[str] = (), missing: Sequence[str]
                 if isinstance(vars(sys.modules.get(parent, types)).get(tail), _StandIn):
                     delattr(sys.modules[parent], tail)  # whoever imports it later gets the real one
         return importlib.import_module(package)
+
+
+def alone() -> None:
+    """Say that no code but ours runs in this process: pandas is then not even looked for."""
+    global _alone
+    _alone = True
+
+
+def arrow() -> Any:
+    """The module `pyarrow`. At its first array it imports pandas, a third of a second and 40 MB, to see whether that
+    is one of its series; in a process that is ours alone it looks in vain, and never again."""
+    import pyarrow
+
+    if _alone and "pandas" not in sys.modules:
+        with _importing:
+            finder = _Finder((), ("pandas",))
+            sys.meta_path.insert(0, finder)
+            try:
+                pyarrow.array([0])
+            finally:
+                sys.meta_path.remove(finder)
+    return pyarrow

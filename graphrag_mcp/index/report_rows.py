@@ -112,7 +112,7 @@ class Rows:
         title = {row.id: row.title for row in entities}
 
         def said(row: EntityRow | EdgeRow) -> str:
-            return descriptions.get(row.id) or (min(row.evidence)[1] if row.evidence else "")
+            return descriptions.get(row.id) or min((text for _, text in row.evidence), default="")
 
         by_weight = sorted(entities, key=lambda row: (-weight[row.id], row.title, row.id))
         by_strength = sorted(edges, key=lambda e: (

@@ -8,6 +8,7 @@ are embedded, no search.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot
 
 Row = dict[str, Any]
+_REFERENCES = re.compile(r"\s*\[Data:[^\[\]]*\]")
 LONGEST = 8_000  # characters of a text that are embedded; models cut at 512 to 8,192 tokens
 BATCH = 2_000  # rows read at once when a whole table is embedded
 COLUMNS = {
@@ -114,7 +116,7 @@ def embedded_text(table: str, row: Mapping[str, Any], titles: Mapping[str, str])
         ends = (titles.get(row["source_id"], ""), titles.get(row["target_id"], ""))
         text = " ".join(part for part in (row["keywords"], *ends, row["description"]) if part)
     else:
-        text = f"{row['title']}\n{row['summary']}"
+        text = f"{row['title']}\n{_REFERENCES.sub('', row['summary'])}"  # ids mean nothing, and change with a rename
     return text[:LONGEST]
 
 
