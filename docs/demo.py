@@ -55,7 +55,7 @@ def cut(text: str, width: int) -> str:
 
 def head(text: str, lines: int) -> None:
     """The first lines that say something, each on one line of the terminal."""
-    kept = [line for line in text.splitlines() if line.strip()]
+    kept = [line for line in text.splitlines() if line.strip() and not re.match(r"</?documents-\d+", line)]
     for line in kept[:lines]:
         print("   " + cut(line, WIDTH - 3))
     if len(kept) > lines + 1:
@@ -122,12 +122,12 @@ async def questions(guest: Guest) -> None:
     head(section(result["text"], "## Sources"), 5)
     cited(result)
     result = await guest.ask("global_search", query=QUESTION)
-    head(result["text"], 6)
+    head(result["text"], 5)
     report = result["communities"][0]
     result = await guest.ask("get_community_report", community_id=report)
-    head(result["text"], 9)
+    head(result["text"], 6)
     result = await guest.ask("get_entity", id_or_name="HTA")
-    head(result["text"], 8)
+    head(result["text"], 6)
     result = await guest.ask("search_text", query='"the lady\'s step"')
     head(section(result["text"], "## Sources"), 3)
     cited(result, 3)
@@ -200,6 +200,18 @@ def waiting(state: dict[str, Any]) -> None:
         print(faint(f"   ? {cut(node['query'], WIDTH - 5)}"))
 
 
+async def tending(guest: Guest) -> None:
+    """What a person or an agent puts right by hand: tried first, then done, then undone."""
+    result = await guest.ask("edit_graph", "pairs of names that may be one thing", op="proposals")
+    head(result["text"], 3)
+    pair = result["proposals"][0]["ids"]
+    result = await guest.ask("edit_graph", "tried; with dry_run=false it is done, and op=\"undo\" takes it back",
+                             op="merge", ids=pair)  # fmt: skip
+    head(result["text"], 2)
+    result = await guest.ask("remove_documents", ids=["text:diary"], corpus="diary", dry_run=False)
+    head(result["text"], 2)
+
+
 async def mistake(guest: Guest) -> None:
     note = "a typing mistake, and an answer that says what to do"
     result = await guest.ask("get_entity", note, may_fail=True, id_or_name="Meridan Tren")
@@ -209,14 +221,14 @@ async def mistake(guest: Guest) -> None:
 
 
 def configuration() -> None:
-    """What to paste, with the path of this checkout's interpreter."""
+    """What to paste, with the path of this checkout's interpreter, and the command that pastes it."""
     command = [sys.executable, "-m", "graphrag_mcp", "serve", "--root", "/path/to/your/documents"]
     server = {"command": command[0], "args": command[1:]}
-    print("\n" + strong("To use it, paste one of these") + " (and put your folder after --root)")
+    print("\n" + strong("To use it in your host") + ": graphrag-mcp install --client NAME --root YOUR-FOLDER")
+    print("NAME: claude-desktop, claude-code, cursor, vscode, codex. Or paste, and put your folder after --root:")
     print("\nClaude Desktop (claude_desktop_config.json) and Cursor (~/.cursor/mcp.json):")
     print(pasted({"mcpServers": {"graphrag": server}}))
-    print("\nVS Code (.vscode/mcp.json):")
-    print(pasted({"servers": {"graphrag": {"type": "stdio", **server}}}))
+    print('\nVS Code (.vscode/mcp.json): the same under "servers", with "type": "stdio" beside the command')
     print("\nClaude Code:")
     print("claude mcp add graphrag -- " + " ".join(f'"{part}"' if " " in part else part for part in command))
     print('\nOnce it is published, without this checkout: "command": "uvx", "args": ["graphrag-mcp", "serve", …]')
@@ -245,7 +257,7 @@ async def main() -> None:
             tools = (await client.list_tools()).tools
             print(f"Server up with {len(tools)} tools after {1000 * (time.perf_counter() - began):,.0f} ms.")
             guest = Guest(client)
-            for part in (index, questions, graph, drift, thinking, mistake):
+            for part in (index, questions, graph, drift, thinking, tending, mistake):
                 await part(guest)
     print(f"\nEvery tool called; {time.perf_counter() - began:.1f} s in all.")
     configuration()

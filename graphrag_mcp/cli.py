@@ -12,20 +12,25 @@ from collections.abc import Sequence
 
 from graphrag_mcp.cli_arguments import parser
 from graphrag_mcp.cli_common import as_utf8, failed
+from graphrag_mcp.cli_edit import edit, remove
 from graphrag_mcp.cli_eval import eval as evaluate
 from graphrag_mcp.cli_graph import drift, explore
+from graphrag_mcp.cli_install import install
 from graphrag_mcp.cli_read import entity, report, search, source, status
-from graphrag_mcp.cli_upkeep import digest, doctor, export, rollback
+from graphrag_mcp.cli_upkeep import digest, doctor, export, import_, rollback
 from graphrag_mcp.cli_write import answers, index, init, serve, tune
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
+from graphrag_mcp.lean import alone
 
 STOPPED = 130  # what shells report for Ctrl-C
 COMMANDS = (serve, index, search, entity, report, source, status, doctor, digest, export, rollback, tune, init, answers)
-COMMANDS += (explore, drift, evaluate)
+COMMANDS += (remove, edit, explore, drift, evaluate, install, import_)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (argparse itself exits with 2 for arguments it does not know)."""
+    if arguments is None:
+        alone()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help", "--version")):
         given.insert(0, "serve")  # `graphrag-mcp --home X` is what a host's configuration says

@@ -37,7 +37,7 @@ def parser(runs: Sequence[Run]) -> argparse.ArgumentParser:
         made.set_defaults(run=run)
         return made.add_argument
 
-    for add_all in (_serving, _reading, _upkeep):
+    for add_all in (_serving, _reading, _upkeep, _installing):
         add_all(command)
     return parser
 
@@ -91,11 +91,23 @@ def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
 
 def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("doctor")
+    add("folder", nargs="?", default="", metavar="DIR", help="a folder of GraphRAG's tables or LightRAG's storage")
     add("--repair", action="store_true", help="derive what is wrong again from the stored originals")
     command("digest")
     add = command("export")
     add("folder", metavar="DIR", help="where the Parquet files go")
     add("--graphml", action="store_true", help="also write graph.graphml, for networkx, Gephi and others")
+    add = command("import")
+    add("folder", metavar="DIR", help="tables of GraphRAG, a storage of LightRAG, or what export wrote")
+    add = command("remove")
+    add("ids", nargs="+", metavar="ID", help="documents: d4, a uri, a file name, the id of a text")
+    add("--yes", action="store_true", help="do it; without, only say what would go")
+    add = command("edit")
+    ops = ("create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log", "replay")
+    add("op", choices=ops, metavar="OP", help=f"one of {', '.join(ops)}")
+    add("ids", nargs="*", metavar="ID", help="e12, r7 or names; of an undo its id; of replay a file")
+    add("--set", action="append", default=[], metavar="X", help="name=value, e.g. type=person; repeat it")
+    add("--yes", action="store_true", help="do it; without, only say what would change")
     add = command("rollback")
     add("generation", type=int, metavar="N", help="a generation that is still kept")
     add = command("tune")
@@ -131,3 +143,19 @@ def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("answers")
     add("action", choices=("list", "clear"))
     add("--kind", default="", help="extract, glean, describe, claims, report, answer, ...; embedding for vectors")
+
+
+def _installing(command: Callable[[str], Callable[..., Any]]) -> None:
+    add = command("install")
+    hosts = ("claude-desktop", "claude-code", "cursor", "vscode", "codex")
+    add("--client", choices=hosts, default="", help="the host; without it: which hosts are here")
+    add("--root", action="append", metavar="DIR", help="a folder that tools may index; repeat it for more")
+    add("--tools", choices=("all", "core", "index"), default="all", help="as serve")
+    add("--read-only", action="store_true", help="without the tools that write")
+    add("--env", action="append", metavar="NAME", help="a variable the server shall see; a key is never written down")
+    add("--name", default="graphrag", help="of the server, in the host")
+    add("--project", nargs="?", const=".", metavar="DIR", help="for this project only, in its own file")
+    add("--config", default="", metavar="FILE", help="another file than the host's usual one")
+    add("--print", action="store_true", help="show the block to paste, and write nothing")
+    add("--undo", action="store_true", help="take it out again")
+    add("--no-check", action="store_true", help="write it without starting the server once")

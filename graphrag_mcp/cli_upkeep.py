@@ -1,4 +1,4 @@
-"""Commands that look after an index: doctor, digest, export.
+"""Commands that look after an index: doctor, digest, export, import, rollback.
 
 Takes parsed arguments; prints what was found. Each command imports what it needs when it runs.
 """
@@ -6,27 +6,56 @@ Takes parsed arguments; prints what was found. Each command imports what it need
 from __future__ import annotations
 
 import argparse
+import sys
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from graphrag_mcp.cli_common import app_of, print_json, snapshot_of
+from graphrag_mcp.cli_common import Bar, app_of, counted, existing, print_json, snapshot_of
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.settings import Settings
 
 
 def doctor(options: argparse.Namespace) -> int:
     """Check everything that is stored; exit status 1 when something is still wrong."""
+    if options.folder:
+        return _examine(options)
+    from graphrag_mcp.upkeep.about import about, lines
     from graphrag_mcp.upkeep.doctor import doctor as examine
 
     app = app_of(options)
-    folder = app.folder(app.corpus_for_reading(options.corpus))
-    findings = examine(folder, options.repair, lambda folder: _derive(folder, app.settings))
+    some = options.corpus or options.repair or app.corpora()  # else there is nothing to examine yet
+    folder = app.folder(app.corpus_for_reading(options.corpus)) if some else None
+    findings = examine(folder, options.repair, lambda folder: _derive(folder, app.settings)) if folder else []
     wrong = [found for found in findings if not found.repaired]
     if options.json:
-        print_json({"sound": not wrong, "findings": [asdict(found) for found in findings]})
+        here = about(app.settings, app.corpora(), folder, bool(wrong))
+        print_json({"sound": not wrong, "findings": [asdict(found) for found in findings], "about": here})
     else:
         for found in findings:
             print(f"{found.kind} {found.where}: {found.what}. {'Repaired' if found.repaired else found.repair}.")
-        print(f"{len(wrong)} wrong" if wrong else "Everything that is stored is sound.")
+        print(f"{len(wrong)} wrong" if wrong else "Everything that is stored is sound." if folder else "No index yet.")
+        print("\n" + "\n".join(lines(about(app.settings, app.corpora(), folder, bool(wrong)))))
+    return 1 if wrong else 0
+
+
+def _examine(options: argparse.Namespace) -> int:
+    """The same for a folder of GraphRAG or LightRAG, which is only read."""
+    from graphrag_mcp.store.outside import located
+    from graphrag_mcp.upkeep.foreign import examine
+
+    if options.repair:
+        raise BadInput("doctor repairs only indexes of its own", "Leave --repair out; each fault says what to do")
+    found = examine(located(existing(options.folder)))
+    wrong = [one for one in found if not one.remark]
+    if options.json:
+        print_json({"sound": not wrong, "findings": [asdict(one) for one in found]})
+        return 1 if wrong else 0
+    for one in found:
+        shown = "; ".join(one.examples) + ("; ..." if one.count > len(one.examples) else "")
+        mark = "remark: " if one.remark else ""
+        print(f"{mark}{one.kind} {one.where}: {one.count:,} {one.what} ({shown}). {one.repair}.")
+    print(f"{len(wrong)} wrong" if wrong else "No faults: ids, counts, communities and vectors agree.")
     return 1 if wrong else 0
 
 
@@ -66,6 +95,37 @@ def export(options: argparse.Namespace) -> int:
     else:
         print("\n".join(f"{name}.parquet {count:,} rows" for name, count in rows.items()))
     return 0
+
+
+def import_(options: argparse.Namespace) -> int:
+    """Bring in what GraphRAG, LightRAG or export has written, without asking a model."""
+    from graphrag_mcp.index.importing import import_folder
+    from graphrag_mcp.store.outside import located
+
+    app = app_of(options)
+    source = located(existing(options.folder))
+    corpus = app.corpus_for_writing(options.corpus, source)
+    bar = Bar(sys.stderr.isatty() and not options.json)
+    began = time.monotonic()
+    try:
+        result, notes = import_folder(app.folder(corpus), source, app.settings, progress=bar)
+    finally:
+        bar.clear()
+    elapsed = time.monotonic() - began
+    changes = ("added", "changed", "removed", "unchanged")
+    if options.json:
+        print_json({
+            "status": result.status, "corpus": corpus, "counts": result.counts, "notes": notes, "errors": result.errors,
+            "elapsed_seconds": round(elapsed, 3),
+        })  # fmt: skip
+    else:
+        held = counted({name: count for name, count in result.counts.items() if name not in changes})
+        print(f"{corpus}: {counted(result.counts, changes) or 'nothing to do'} ({elapsed:.1f} s)\nit holds {held}")
+        print("\n".join(f"note: {note}" for note in notes), end="\n" if notes else "")
+    return 0 if result.status == "done" and not result.errors else 1
+
+
+import_.__name__ = "import"  # a command is called like its function, and this is a word of the language
 
 
 def rollback(options: argparse.Namespace) -> int:

@@ -27,6 +27,7 @@ def serve(options: argparse.Namespace) -> int:
     """Speak MCP on stdin and stdout until the host hangs up, or over HTTP."""
     settings = settings_of(options, roots=[str(root) for root in options.root or ()] or None)
     offer = {"tools": options.tools, "read_only": options.read_only, "compat": options.chatgpt}
+    offer["corpus"] = options.corpus
     if options.http:
         from graphrag_mcp import http
 
@@ -62,6 +63,10 @@ def index(options: argparse.Namespace) -> int:
     )  # fmt: skip
     bar = Bar(sys.stderr.isatty() and not options.json)
     began = time.monotonic()
+    if not options.dry_run:
+        from graphrag_mcp import jobs
+
+        jobs.finish_open(settings, corpus)
     try:
         result = index_documents(app.folder(corpus), request, settings, progress=bar)
     finally:

@@ -20,7 +20,8 @@ from dataclasses import replace
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp import __version__
+from graphrag_mcp import __version__, jobs
+from graphrag_mcp.fences import SHOW_SECRETS
 from graphrag_mcp.prompts import load as load_prompt
 from graphrag_mcp.settings import Settings, load
 from graphrag_mcp.subject import SUBJECT, unsealed
@@ -67,12 +68,14 @@ def build_server(
         async def lifespan(_: Any) -> AsyncIterator[Desk]:
             if warmer is not None:
                 warmer.start(WARM_AFTER)
-            async with updates.watching():
-                yield Desk(app, anyio.CapacityLimiter(THREADS))
+            async with updates.watching():  # one that only reads leaves the work of dead processes to others
+                with contextlib.nullcontext() if read_only else jobs.keeping(app.settings):
+                    yield Desk(app, anyio.CapacityLimiter(THREADS))
 
         async def door(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
             """Who calls, then what each method needs before the SDK takes over."""
             token = SUBJECT.set(_caller(ctx))
+            SHOW_SECRETS.set(app.settings.show_secrets)
             try:
                 if ctx.method == "tools/call":
                     return await lessons(_with_own_cursor(ctx, known) if SUBJECT.get() else ctx, call_next)
@@ -132,7 +135,9 @@ def main() -> None:
     serve(load())
 
 
-def serve(settings: Settings, tools: str = "all", read_only: bool = False, compat: bool = False) -> None:
+def serve(
+    settings: Settings, tools: str = "all", read_only: bool = False, compat: bool = False, corpus: str = ""
+) -> None:
     """Serve over stdio until the client goes away. Ends the process: threads left behind must not keep it."""
     wire = take_stdio()
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
@@ -142,7 +147,7 @@ def serve(settings: Settings, tools: str = "all", read_only: bool = False, compa
 
         from graphrag_mcp.app import App
 
-        server = build_server(App(settings), tools, read_only, compat, warm=True)
+        server = build_server(App(settings, corpus), tools, read_only, compat, warm=True)
         anyio.run(_serve, server, wire)
     except KeyboardInterrupt:
         status = 130
@@ -150,6 +155,8 @@ def serve(settings: Settings, tools: str = "all", read_only: bool = False, compa
         log.error("the server ended: %s", error, exc_info=error)
         status = 1
     last_moments(LAST_MOMENTS)
+    if not read_only:
+        jobs.hand_over(settings)
     # A thread may still be reading stdin or an abandoned search still run; nothing of it is waited for.
     logging.shutdown()
     os._exit(status)

@@ -48,6 +48,12 @@ class Settings:
     chunk_separator: str = "\n\n"
     passage_size: int = 450
     max_file_bytes: int = 20_000_000
+    show_secrets: bool = False  # credentials that stand in documents are masked in what tools return
+    # What one call of indexing reads and makes; the rest is left for the next call.
+    max_files: int = 50_000
+    max_bytes: int = 1_000_000_000
+    max_text_units: int = 200_000
+    hard_links: bool = False  # take files one of whose names lies outside the folder indexed
     max_cluster_size: int = 10
     seed: int = 42
     # Which models, where, how fast. A key is never a setting: only the name of the variable that holds it is.
@@ -93,6 +99,7 @@ KINDS: dict[str, type] = {
     "int": int, "str": str, "float": float, "bool": bool, "tuple[str, ...]": list, "Mapping[str, Any]": dict,
 }  # fmt: skip
 LEAST = {
+    "max_files": 1, "max_bytes": 1, "max_text_units": 1,
     "concurrency": 1, "embedding_batch": 1, "max_retries": 0, "timeout_seconds": 1, "max_calls": 0, "max_tokens": 0,
     "max_cost": 0, "price_prompt": 0, "price_output": 0, "price_embedding": 0, "summary_fragments": 2,
     "summary_tokens": 100, "report_min_size": 1, "report_min_units": 1, "report_tokens": 1000, "requests_per_minute": 0,

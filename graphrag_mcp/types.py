@@ -95,6 +95,7 @@ class IndexRequest:
     recluster: bool = False  # forget the previous communities: the hierarchy of a fresh index
     dry_run: bool = False
     refresh_answers: bool = False  # ask the model again, whatever stands in the answer book
+    within: tuple[str, ...] = ()  # folders without links in which the paths must still lie when they are read; (): any
 
 
 # ---- what an agent sees -------------------------------------------------------------------------
@@ -126,6 +127,7 @@ class Result(BaseModel):
     next_cursor: str = ""
     hint: str = ""
     next_call: str = ""
+    suspicious: dict[str, str] = Field(default_factory=dict, description="by id: what its text was flagged for")
 
 
 class SearchResult(Result):
@@ -239,6 +241,8 @@ class StatusResult(Result):
     model: str = "none (extractive)"
     pending: dict[str, int] = Field(default_factory=dict, description="what a model still has to answer, by kind")
     jobs: list[dict[str, Any]] = Field(default_factory=list)
+    documents: list[dict[str, str]] = Field(default_factory=list, description="of a job: {uri, state, error}")
+    states: dict[str, int] = Field(default_factory=dict, description="of a job: its documents by state")
     stale: list[str] = Field(default_factory=list)
 
 
@@ -250,3 +254,25 @@ class WorkResult(Result):
     rejected: list[dict[str, str]] = Field(default_factory=list, description="{work_id, reason}")
     remaining: dict[str, int] = Field(default_factory=dict, description="open questions by kind")
     lease_seconds: int = 0
+
+
+class EditResult(Result):
+    corpus: str = ""
+    op: str = ""
+    dry_run: bool = True
+    undo_id: str = Field(default="", description="op undo takes it")
+    changes: dict[str, int] = Field(default_factory=dict, description="entities_added, relationships_removed, ...")
+    ids: list[str] = Field(default_factory=list, description="entities that come or change")
+    edits: list[dict[str, Any]] = Field(default_factory=list, description="{undo_id, what, by, time, state}")
+    proposals: list[dict[str, Any]] = Field(default_factory=list, description="{ids, names, kind, why, score}")
+
+
+class RemoveResult(Result):
+    corpus: str = ""
+    dry_run: bool = True
+    job_id: str = ""
+    status: str = ""
+    undo_id: str = ""
+    counts: dict[str, int] = Field(default_factory=dict, description="documents, text_units, entities")
+    documents: list[str] = Field(default_factory=list, description="uris")
+    unknown: list[dict[str, Any]] = Field(default_factory=list, description="{id, nearest}")

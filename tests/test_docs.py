@@ -1,13 +1,14 @@
 """The documentation is run, its links lead somewhere, and nothing that a user can turn or call is missing from it.
 
 The ```python blocks of a page run in one namespace, between the commands of its ```console blocks, each of which must be
-`$ graphrag-mcp ...` and end with status 0; all in a temporary folder where `sample` is the sample corpus. ```sh and
-```text are for reading.
+`$ graphrag-mcp ...` and end with status 0; all in a temporary folder where `sample` is the sample corpus. An ```output
+block holds lines that the block before it prints, in this order; a line `…` stands for any others, and a `…` at the end
+of a line for its rest. ```sh and ```text are for reading.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import importlib.util
 import json
 import re
 import shlex
@@ -15,8 +16,9 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import anyio
 import pytest
@@ -26,43 +28,91 @@ from graphrag_mcp import prompts
 from graphrag_mcp.app import App
 from graphrag_mcp.cli import COMMANDS
 from graphrag_mcp.server import build_server
-from graphrag_mcp.settings import ENVIRONMENT, Settings, load
+from graphrag_mcp.settings import CHUNK_MODES, Settings, load
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.upkeep.export import SCHEMAS
 from tests.conftest import ROOT, SAMPLE, clean_environment
 
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "AGENTS.md", ROOT / "CHANGELOG.md", ROOT / "prompts" / "README.md"]
-PAGES += sorted(DOCS.glob("*.md"))
+PAGES += sorted(page for page in DOCS.rglob("*.md") if SAMPLE not in page.parents)
+HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN = [page for page in PAGES if re.search(r"^```(python|console)$", page.read_text("utf-8"), re.MULTILINE)]
+PRELUDE = """
+import io, os, sys
+import graphrag_mcp.cli
+_said = sys.stdout
+
+def _begin():
+    sys.stdout = io.StringIO()
+
+def _compare(page, wanted):
+    lines, at = [line.rstrip() for line in sys.stdout.getvalue().splitlines() if line.strip()], 0
+    for line in (one.rstrip() for one in wanted.splitlines() if one.strip() not in ("", "…")):
+        known = line.removesuffix("…")
+        found = [n for n in range(at, len(lines)) if lines[n] == line or (known != line and lines[n].startswith(known))]
+        assert found, f"{page}: {line!r} was not printed, but: {lines[at:]}"
+        at = found[0] + 1
+    sys.stdout = _said
+"""
 
 
 def blocks(page: Path, language: str) -> list[str]:
     return [body for kind, body in BLOCK.findall(page.read_text("utf-8")) if kind == language]
 
 
-@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in RUN if page not in HOW_TO], ids=lambda page: page.name)
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
-    shutil.copytree(SAMPLE, tmp_path / "sample")
-    env = clean_environment(GRAPHRAG_MCP_HOME=str(tmp_path / "home"), HOME=str(tmp_path), USERPROFILE=str(tmp_path))
+    run([page], tmp_path)
+
+
+def test_the_code_of_the_how_to_pages_runs_and_prints_what_they_show(tmp_path: Path) -> None:
+    """In one process, because what takes time is to import things; each page has a folder and a home of its own."""
+    run([page for page in HOW_TO if page in RUN], tmp_path)
+    assert len(HOW_TO) > 5
+
+
+def test_an_output_that_was_not_printed_is_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint('one')\nprint('two and three')\n```\n\n```output\none\ntwo …\n```\n", "utf-8")
+    run([page], tmp_path)
+    page.write_text("```python\nprint('one')\n```\n\n```output\nten\n```\n", "utf-8")
+    with pytest.raises(AssertionError, match="ten.* was not printed"):
+        run([page], tmp_path)
+
+
+def run(pages: Sequence[Path], folder: Path) -> None:
+    program = [PRELUDE]
+    for page in pages:
+        place = folder / "run" / page.stem
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(SAMPLE, place / "sample")
+        home = {"GRAPHRAG_MCP_HOME": str(place / "home"), "HOME": str(place), "USERPROFILE": str(place)}
+        program.append(f"os.chdir({str(place)!r}); os.environ.update({home!r})")
+        program.append(script(page))
     done = subprocess.run(
-        [sys.executable, "-c", script(page)], cwd=tmp_path, env=env, capture_output=True, encoding="utf-8", timeout=180
-    )
+        [sys.executable, "-c", "\n".join(program)], cwd=folder, env=clean_environment(PYTHONUTF8="1"),
+        capture_output=True, encoding="utf-8", timeout=180,
+    )  # fmt: skip
     assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
 
 
 def script(page: Path) -> str:
     """The page as one program, block after block; a command is run by the function that the command line calls."""
-    parts = ["import graphrag_mcp.cli"]
+    parts = []
     for kind, body in BLOCK.findall(page.read_text("utf-8")):
         if kind == "python":
-            parts.append(body)
+            parts += ["_begin()", body]
         elif kind == "console":
+            parts.append("_begin()")
             for line in body.splitlines():
                 command = shlex.split(line)
                 assert command[:2] == ["$", "graphrag-mcp"], f"{page.name}: {line!r} cannot be run; use ```sh"
                 parts.append(f"assert graphrag_mcp.cli.main({command[2:]!r}) == 0, {line!r}")
+        elif kind == "output":
+            assert parts, f"{page.name}: an output without what prints it"
+            parts.append(f"_compare({page.name!r}, {body!r})")
     return "\n".join(parts)
 
 
@@ -100,8 +150,15 @@ def test_the_settings_file_of_the_docs_is_accepted(tmp_path: Path) -> None:
     assert (settings.home, settings.chunk_size) == (tmp_path / "indexes", 800)
     assert (settings.chat_options, settings.claims_enabled) == ({"temperature": 0}, True)
     assert settings.claims_entity_specs == ("person", "ship")
-    servers = [loaded(block) for block in blocks(DOCS / "models.md", "toml")]
-    assert len(servers) > 2 and all(one.chat_model and one.base_url.endswith("/v1") for one in servers)
+    for page in (DOCS / "models.md", *HOW_TO):
+        for one in map(loaded, blocks(page, "toml")):
+            assert not one.base_url or (one.chat_model and one.base_url.endswith("/v1")), page.name
+
+
+def anchors(file: Path) -> set[str]:
+    """The names of a page's headings, as code hosts make them."""
+    heads = re.findall(r"^#+ (.*)$", BLOCK.sub("", file.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head).strip().lower().replace(" ", "-") for head in heads}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -112,47 +169,72 @@ def test_internal_links_resolve(page: Path) -> None:
         if "://" in target:
             continue
         file = (page.parent / path).resolve() if path else page
-        if not file.exists() or (anchor and f"# {anchor.replace('-', ' ')}" not in file.read_text("utf-8").lower()):
+        if not file.exists() or (anchor and anchor not in anchors(file)):
             broken.append(target)
     assert broken == []
 
 
-def test_every_tool_and_argument_has_its_line_and_its_true_default(tmp_path: Path) -> None:
-    async def listed() -> dict[str, dict[str, Any]]:
+def reference() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_reference", DOCS / "reference.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    stale = [name for name, text in reference().pages().items() if (DOCS / name).read_text("utf-8") != text]
+    assert stale == [], "run: python docs/reference.py"
+
+
+def test_every_setting_of_the_reference_has_words() -> None:
+    """The words are those of upkeep/init.py, which also writes them into the settings file."""
+    rows = re.findall(
+        r"^\| `(\w+)` \| [^|]*\| .*? \| (.*?) \|$", (DOCS / "reference.md").read_text("utf-8"), re.MULTILINE
+    )
+    known = [
+        (name, meaning.partition("At least")[0]) for name, meaning in rows if name in Settings.__dataclass_fields__
+    ]
+    assert len(known) > 40 and [name for name, meaning in known if len(meaning) < 8] == []
+
+
+def test_every_tool_has_its_section_and_what_it_names_exists(tmp_path: Path) -> None:
+    async def listed() -> dict[str, set[str]]:
         async with Client(build_server(App(Settings(home=tmp_path, roots=(SAMPLE,))))) as client:
-            return {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+            tools = (await client.list_tools()).tools
+            return {
+                tool.name: {*tool.input_schema["properties"], *(tool.output_schema or {})["properties"]}
+                for tool in tools
+            }
 
     text = (DOCS / "tools.md").read_text("utf-8")
     sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
-    written = {
-        tool: dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", body, re.MULTILINE)) for tool, body in sections.items()
-    }
-    real = {
-        tool: {name: default(spec, name in schema.get("required", ())) for name, spec in schema["properties"].items()}
-        for tool, schema in anyio.run(listed).items()
-    }
-    assert written == real
+    real = anyio.run(listed)
+    assert set(sections) == set(real)
+    for tool, body in sections.items():
+        for other, given in re.findall(r"`(\w+)\(([^`]*)\)`", body):
+            assert other in real, (tool, other)
+            unknown = set(re.findall(r"(?:^|, ?)(\w+)=", given)) - real[other]
+            assert not unknown, (tool, other, unknown)
 
 
-def default(spec: dict[str, Any], needed: bool) -> str:
-    """As the page writes it."""
-    if needed:
-        return "needed"
-    return "none" if spec.get("default") is None else f"`{json.dumps(spec['default'])}`"
+def test_what_the_settings_page_names_exists() -> None:
+    text = BLOCK.sub("", (DOCS / "settings.md").read_text("utf-8"))
+    named = set(re.findall(r"`([a-z]+_[a-z_]+)`", text))
+    assert named - set(Settings.__dataclass_fields__) - set(CHUNK_MODES) == set()
 
 
-def test_every_setting_has_its_line_and_its_true_default() -> None:
-    text = (DOCS / "settings.md").read_text("utf-8")
-    table = text.split("## Environment")[0]
-    written = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", table, re.MULTILINE))
-    fields = {field.name: field for field in dataclasses.fields(Settings)}
-    assert list(written) == list(fields)
-    defaults = {name: getattr(Settings(), name) for name in fields if name not in ("home", "roots")}
-    assert {name: written[name] for name in defaults} == {
-        name: f"`{json.dumps(value)}`" for name, value in defaults.items()
-    }
-    variables = set(re.findall(r"^\| `([A-Z][A-Z_]+)`", text, re.MULTILINE))
-    assert variables == {*ENVIRONMENT, Settings().api_key_variable}
+def test_every_benchmark_has_its_line() -> None:
+    text = (DOCS / "benchmarks.md").read_text("utf-8")
+    assert [path.name for path in (ROOT / "benchmarks").glob("*.py") if f"`{path.name}`" not in text] == []
+
+
+def test_every_file_that_a_page_names_is_there() -> None:
+    there = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts]
+    for page in (DOCS / "how-it-works.md", ROOT / "AGENTS.md", DOCS / "comparison.md"):
+        named = set(re.findall(r"`([\w/]+\.py)`", page.read_text("utf-8")))
+        lost = [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in there)]
+        assert lost == [], page.name
 
 
 def test_every_prompt_has_its_line_and_its_true_variables() -> None:
@@ -180,22 +262,34 @@ def test_every_question_to_a_model_has_its_line() -> None:
     assert kinds == asked and len(kinds) > 10
 
 
-def test_every_table_and_column_has_its_line() -> None:
-    text = (DOCS / "data.md").read_text("utf-8").partition("## Export")[0]
-    rows = re.findall(r"^\| `(\w+)` \| [^|]*? \| ([^|]*?) \|$", text, re.MULTILINE)
-    written = {table: [column.strip() for column in columns.split(",")] for table, columns in rows}
-    assert written == {table: [name for name in schema.names if name != "check"] for table, schema in TABLES.items()}
-    exported = (DOCS / "data.md").read_text("utf-8").partition("## Export")[2]
-    named = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|$", exported, re.MULTILINE))
-    assert {table: set(re.findall(r"\w+", columns)) for table, columns in named.items()} == {
-        table: set(schema.names) for table, schema in SCHEMAS.items()
-    }
+def test_every_table_has_its_line() -> None:
+    stored, _, exported = (DOCS / "data.md").read_text("utf-8").partition("## Export")
+    rows = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
+    assert rows.findall(stored) == list(TABLES)
+    assert rows.findall(exported) == list(SCHEMAS)
 
 
 def test_every_command_is_in_the_readme() -> None:
     text = (ROOT / "README.md").read_text("utf-8").partition("## The command line")[2].partition("\n## ")[0]
-    missing = [run.__name__ for run in COMMANDS if not re.search(rf"`{run.__name__}\b|graphrag-mcp {run.__name__}\b", text)]
+    missing = [
+        run.__name__ for run in COMMANDS if not re.search(rf"`{run.__name__}\b|graphrag-mcp {run.__name__}\b", text)
+    ]
     assert missing == []
+
+
+def test_no_page_is_too_long_and_every_page_is_linked_from_the_readme() -> None:
+    lines = {page.relative_to(ROOT).as_posix(): len(page.read_text("utf-8").splitlines()) for page in PAGES}
+    assert {name: count for name, count in lines.items() if count > (190 if name == "README.md" else 360)} == {}
+    index = (ROOT / "README.md").read_text("utf-8").rpartition("\n## ")[2]
+    linked = set(re.findall(r"\]\(([^)#\s]+)\)", index))
+    assert set(lines) - linked == {"README.md"}
+
+
+def test_the_files_of_a_request_are_counted_as_the_pages_say() -> None:
+    """How many files a search and an index run are read in: the limits of tests/test_house.py, told in the docs."""
+    limits = re.findall(r"at_most_(\d+)_files", (ROOT / "tests" / "test_house.py").read_text("utf-8"))
+    text = (DOCS / "how-it-works.md").read_text("utf-8")
+    assert limits and [one for one in limits if f"at most {one} files" not in text] == []
 
 
 def test_an_unknown_prompt_is_an_error_that_lists_the_known() -> None:
@@ -218,8 +312,16 @@ def test_an_agent_is_told_what_the_prompts_say(sample_home: Path) -> None:
     opened, _, second = second.partition("|")
     step = prompts.load("drift_step").substitute(question="Why?", node=opened, node_query="Who knows?")
     assert instructions == prompts.load("server_instructions").template
-    assert first.startswith(prompts.load("drift_primer").substitute(question="Why?"))
-    assert second.startswith(step)
+    assert_said(first, prompts.load("drift_primer").substitute(question="Why?"), "Why?")
+    assert_said(second, step, "Who knows?")
+
+
+def assert_said(text: str, prompt: str, question: str) -> None:
+    """Our own words stand before the fence; the question, which may quote a document, behind it."""
+    ours, fence, theirs = text.partition("<documents")
+    lines = [line for line in prompt.splitlines() if line.strip() and "Why?" not in line and question not in line]
+    assert fence and lines and [line for line in lines if line not in ours] == []
+    assert question in theirs
 
 
 def test_the_documents_of_the_house_name_no_machine_and_no_workplace() -> None:

@@ -32,7 +32,7 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 # A room's floor; imports go to a lower floor or stay inside the room.
 FLOORS = {
     "__init__": 1, "types": 1, "settings": 1, "errors": 1, "subject": 1,
-    "prompts": 2, "text": 2, "seams": 2, "loose_json": 2, "references": 2, "lean": 2,
+    "prompts": 2, "text": 2, "seams": 2, "loose_json": 2, "references": 2, "lean": 2, "fences": 2,
     "store": 3, "models": 3,
     "ask": 4, "pack": 4, "extract": 4,
     "index": 5, "query": 5, "upkeep": 5,
@@ -43,10 +43,14 @@ FLOORS = {
 }  # fmt: skip
 # Rooms of several files without a folder of their own.
 PART_OF = {
-    "lexicon": "extract", "lexicon_han": "extract", "han": "extract", "names": "extract",
-    "ask_limits": "ask", "ask_writer": "ask", "ask_open": "ask",
-    "pack_ids": "pack", "http": "server", "cli_arguments": "cli", "cli_common": "cli",
-    "cli_read": "cli", "cli_write": "cli", "cli_upkeep": "cli", "cli_eval": "cli", "cli_graph": "cli", "__main__": "cli",
+    "suspicious": "fences", "lexicon": "extract", "lexicon_han": "extract", "han": "extract", "names": "extract",
+    "lexicon_east": "extract", "lexicon_foreign": "extract", "lexicon_kinds": "extract", "lexicon_uncased": "extract",
+    "east": "extract", "foreign": "extract", "kinds": "extract", "letters": "extract", "uncased": "extract",
+    "stems": "text", "tokens": "text",
+    "ask_limits": "ask", "ask_writer": "ask", "ask_open": "ask", "pack_ids": "pack", "pack_wire": "pack", "http": "server", "cli_arguments": "cli", "cli_common": "cli",
+    "jobs_record": "jobs", "jobs_documents": "jobs", "jobs_run": "jobs", "jobs_process": "jobs",
+    "cli_read": "cli", "cli_write": "cli", "cli_upkeep": "cli", "cli_eval": "cli", "cli_edit": "cli", "cli_graph": "cli",
+    "cli_install": "cli", "__main__": "cli",
 }  # fmt: skip
 SAME_FLOOR = {("settings", "errors")}  # the one stair inside a floor: settings raise errors
 
@@ -130,7 +134,7 @@ def test_only_the_command_line_prints() -> None:
         for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     }
-    assert printing == {f"cli_{part}.py" for part in ("common", "read", "upkeep", "write")} & printing
+    assert printing == {f"cli_{part}.py" for part in ("common", "install", "read", "upkeep", "write")} & printing
     assert printing
 
 
@@ -231,6 +235,8 @@ async def _call(trace: Trace, home: Path, tool: str, arguments: dict[str, Any]) 
 
 # What every tool call passes alike, read once: checking arguments, unknown ones named, errors into messages.
 DOOR = {"server.py", "tools/arguments.py", "tools/results.py", "tools/teach.py"}
+BESIDE = {"jobs.py", "jobs_record.py"}  # the thread that looks, twice a second, for work that nobody does
+DOOR |= {"pack_wire.py", "fences.py", "suspicious.py"}  # and how whatever was found is shown
 
 
 def test_local_search_is_read_in_at_most_16_files_behind_the_door(sample_home: Path) -> None:
@@ -239,19 +245,20 @@ def test_local_search_is_read_in_at_most_16_files_behind_the_door(sample_home: P
         result = anyio.run(_call, trace, sample_home, "local_search", arguments)
     assert not result.is_error, result.content
     assert {"tools/search.py", "query/local.py"} <= trace.files
-    assert len(trace.files - DOOR - BEHIND_EXTRACT - BEHIND_TABLES) <= 16, sorted(trace.files)
+    assert len(trace.files - DOOR - BESIDE - BEHIND_EXTRACT - BEHIND_TABLES) <= 16, sorted(trace.files)
 
 
 # Two workshops that are entered by one door each and never look out again: files into documents (read.py), text into
 # names (extract.py). Whoever follows a document through indexing reads their doors; what lies behind is counted apart.
-BEHIND_READ = {f"index/{name}.py" for name in ("find", "formats", "html_text", "decode", "opening", "skip")}
-BEHIND_EXTRACT = {"names.py", "han.py"}
+BEHIND_READ = {f"index/{name}.py" for name in ("find", "formats", "html_text", "decode", "opening", "skip", "office", "parsers", "quota")}
+BEHIND_EXTRACT = {f"{name}.py" for name in ("names", "kinds", "han", "east", "uncased", "foreign", "lexicon_foreign")}
+BEHIND_EXTRACT |= {"stems.py", "tokens.py"}  # behind text.py: word forms, and counting
 # A third one: questions go in by ask.py, and what is answered comes out.
 BEHIND_ASK = {"ask_open.py", "ask_limits.py", "ask_writer.py", "store/answers.py"}
 BEHIND_TABLES = {"store/lance.py", "lean.py"}  # how lancedb is imported
 
 
-def test_index_documents_is_read_in_at_most_24_files(tmp_path: Path) -> None:
+def test_index_documents_is_read_in_at_most_26_files(tmp_path: Path) -> None:
     request = IndexRequest(paths=(str(SAMPLE),))
     with Trace() as trace:
         trace.recording = True
@@ -259,10 +266,10 @@ def test_index_documents_is_read_in_at_most_24_files(tmp_path: Path) -> None:
     assert result.errors == []
     assert {"index/pipeline.py", "index/read.py", "store/manifest.py"} <= trace.files
     # 20, and what a model added: its door, which models a run has, the second commit and the outcome in files of their
-    # own.
+    # own; then edits by hand, and what rows are derived from.
     behind = BEHIND_READ | BEHIND_EXTRACT | BEHIND_ASK | BEHIND_TABLES
-    assert len(trace.files - behind) <= 24, sorted(trace.files)
-    assert len(trace.files) <= 38, sorted(trace.files)
+    assert len(trace.files - behind) <= 26, sorted(trace.files)
+    assert len(trace.files) <= 48, sorted(trace.files)
 
 
 # ---- what an agent sees -----------------------------------------------------------------------------
@@ -282,9 +289,9 @@ def tools(sample_home: Path) -> list[dict[str, Any]]:
 
 def test_the_tools_are_these(tools: list[dict[str, Any]]) -> None:
     assert sorted(tool["name"] for tool in tools) == [
-        "cancel_job", "claim_work", "drift_finish", "drift_search", "drift_step", "explore_graph",
+        "cancel_job", "claim_work", "drift_finish", "drift_search", "drift_step", "edit_graph", "explore_graph",
         "get_community_report", "get_entity", "get_source", "global_search", "graph_status", "index_documents",
-        "local_search", "search_text", "submit_work",
+        "local_search", "remove_documents", "search_text", "submit_work",
     ]  # fmt: skip
 
 

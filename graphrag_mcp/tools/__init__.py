@@ -13,13 +13,15 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.tools import drift, explore, index, lookup, search, work
+from graphrag_mcp.tools import drift, edit, explore, index, lookup, search, work
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 # A synchronised folder's vanished files leave the index: it destroys, and a second call changes nothing more.
 SYNCHRONISES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 RECORDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 STARTS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+
+CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
 
 TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
     (index.index_documents, "Index documents", SYNCHRONISES),
@@ -35,6 +37,8 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
     (explore.explore_graph, "Explore the graph", READS),
     (index.graph_status, "Graph status", READS),
     (index.cancel_job, "Cancel a job", RECORDS),
+    (edit.remove_documents, "Remove documents", SYNCHRONISES),
+    (edit.edit_graph, "Edit the graph", CHANGES),
     (work.claim_work, "Claim work", STARTS),
     (work.submit_work, "Submit work", RECORDS),
 )

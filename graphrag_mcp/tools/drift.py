@@ -125,7 +125,7 @@ async def drift_step(
     max_tokens: Budget6000 = 6000,
 ) -> Annotated[CallToolResult, DriftResult]:
     """Record your answer, score and follow-up questions for a node, and get the next node's context in the same call.
-    Sending it twice changes nothing."""
+    Twice changes nothing."""
     inner, whole = budgets(max_tokens, 6000)
 
     def work(app: App) -> Result:

@@ -34,7 +34,7 @@ SourceIds = Annotated[Strings, Field(
     validation_alias=names("ids", "id", "sources", "source_ids", "source_id", "source", "citations"),
 )]
 Around = Annotated[int, BeforeValidator(as_int(0)), Field(
-    description="Neighbouring passages on each side, 0 to 10",
+    description="Neighbours on each side, 0 to 10",
     validation_alias=names("around", "neighbours", "neighbors", "context"),
 )]
 

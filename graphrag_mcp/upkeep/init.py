@@ -35,7 +35,14 @@ GROUPS: dict[str, dict[str, str]] = {
         "chunk_mode": "auto (headings, paragraphs, sentences), tokens, sentences, separator or separator_only.",
         "chunk_separator": "Where separator and separator_only cut.",
         "passage_size": "Tokens of a passage, which is what a search finds inside a text unit.",
+    },
+    "What one call takes in, and what is shown; the rest of a folder is left for the next call": {
         "max_file_bytes": "Larger files found in a folder are skipped; a file named itself is taken.",
+        "show_secrets": "Whether credentials that stand in documents are shown; else they are masked in results.",
+        "max_files": "Files that one call of index reads.",
+        "max_bytes": "Bytes that it reads.",
+        "max_text_units": "Text units that it makes.",
+        "hard_links": "Whether files are taken one of whose names lies outside the folder indexed.",
     },
     "Communities": {
         "max_cluster_size": "A community with more entities is divided again.",
