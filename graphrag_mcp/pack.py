@@ -72,7 +72,8 @@ class Section:
     """Items in order of worth from `offset` on, and the share of the budget they are sure of.
 
     `places` are the items' places in the whole ranking where rows are missing from it; `more` says that the ranking
-    goes on behind the last item. `header` is the line of column names under the heading.
+    goes on behind the last item. `header` is the line of column names under the heading. `cut` makes a part of an item
+    that fits into so many tokens, for what would be left over.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Section:
     places: Sequence[int] = ()
     more: bool = False
     greedy: bool = True  # takes part when what others did not use is given away
+    cut: Callable[[Item, int], Item | None] | None = None
 
     def offset_after(self, taken: int) -> int:
         if not taken:
@@ -145,6 +147,10 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
             for item in section.items[len(taken[section.name]) :]:
                 price, size = cost(item) - saved(item, taken[section.name]), int(len(item.text) * 1.05) + 400
                 if price > room or size > letters:
+                    part = section.cut(item, int(room)) if section.cut and not shares and taken[section.name] else None
+                    if part is not None and size <= letters and (price := cost(part)) <= room:
+                        taken[section.name].append(part)
+                        left -= price
                     break
                 taken[section.name].append(item)
                 room, left = room - price, left - price
@@ -346,11 +352,13 @@ def citation(row: Mapping[str, Any], score: float = 0.0, document: str = "", lin
 
 
 def source_item(row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = False) -> Item:
-    """A passage as the reader sees it: `[t33.2] Title (uri:12-40)` and its exact text. The lines stand in the text, so
-    the citation has them only with `lines`."""
+    """A passage as the reader sees it: `[t33.2] Title (uri:12-40)` and its exact text; no title that only repeats the
+    file's name. The lines stand in the text, so the citation has them only with `lines`."""
     cited = citation(row, score, document, lines)
     uri = one_line(cited.uri, 1_000)  # a file's name may hold a line break
-    head = f"[{cited.id}] {one_line(cited.title, 120)} ({uri}:{row['line_start']}-{row['line_end']})"
+    title = one_line(cited.title, 120)
+    named = "" if title.casefold() == uri.rpartition("/")[2].rpartition(".")[0].casefold() else f"{title} "
+    head = f"[{cited.id}] {named}({uri}:{row['line_start']}-{row['line_end']})"
     tokens = row["n_tokens"] + count_tokens(head) + 2
     body, text = row["text"].strip(), row["text"]
     start = row["char_start"] + len(text) - len(text.lstrip())

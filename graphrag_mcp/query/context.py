@@ -7,17 +7,21 @@ shown has passed its check value. Knows no ranking: ids come in the order in whi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from graphrag_mcp.pack import Item, columns, one_line, referenced_ids, render_references, source_item
+from graphrag_mcp.pack import Item, columns, cost, one_line, referenced_ids, render_references, source_item
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import normalise_name, sentences, terms
+from graphrag_mcp.text import count_tokens, normalise_name, sentences, terms
 from graphrag_mcp.types import Citation, SearchResult
 
 Row = dict[str, Any]
 CLAIMS = "id|entity|object|status|start_date|end_date|description"
+LEAST = 60  # tokens of a part of a passage that are worth its citation
+_LINES = re.compile(r":(\d+)-(\d+)\)\Z")
 LIKE = 0.6  # from which two names count as near; words in common without it count 0.5
 _documents: WeakKeyDictionary[Snapshot, dict[str, str]] = WeakKeyDictionary()  # aliases that were asked for
 REFERENCES = {"Reports": ("reports", "c"), "Entities": ("entities", "e"), "Relationships": ("relationships", "r")}
@@ -231,3 +235,39 @@ def stale(snapshot: Snapshot, mode: str) -> SearchResult:
 
 def query_length_note(query: str, limit: int) -> str:
     return f"Only the first {limit} characters of the query were used." if len(query) > limit else ""
+
+
+def excerpt(item: Item, room: int, worth: Mapping[str, float]) -> Item | None:
+    """The part of a passage that fits where the whole does not, in at most `room` tokens: the sentences in a row that
+    hold most of the terms' worth. None where that would be too little to be of use.
+
+    With 2,000 tokens four passages fit, and 100 to 400 tokens would be left over. Filled so, they hold the evidence of
+    one question more in a hundred (Chroma set: 92.1 -> 92.5 at 100 tokens of account a passage, 93.6 -> 94.7 at 30).
+    """
+    head, _, body = item.text.partition("\n")
+    left = room - cost(replace(item, text=head, tokens=0)) - 8  # what marks the cuts
+    if item.citation is None or not item.span[1] or left < LEAST:
+        return None
+    spans = sentences(body)
+    prices = [count_tokens(json.dumps(body[start:end], ensure_ascii=False)) + 1 for start, end in spans]
+    worths = [sum(worth.get(term, 0.0) for term in set(terms(body[start:end]))) for start, end in spans]
+    best, chosen, first, price, value = -1.0, (0, 0), 0, 0, 0.0
+    for last in range(len(spans)):
+        price, value = price + prices[last], value + worths[last]
+        while price > left and first <= last:
+            price, value, first = price - prices[first], value - worths[first], first + 1
+        if first <= last and value > best + 1e-9:
+            best, chosen = value, (spans[first][0], spans[last][1])
+    start, end = chosen
+    if best < 0 or count_tokens(body[start:end]) < LEAST // 2:
+        return None
+    text = ("… " if start else "") + body[start:end] + (" …" if end < len(body) else "")
+    skipped, kept = body[:start].count("\n"), body[start:end].count("\n")
+    head = _LINES.sub(lambda m: f":{int(m[1]) + skipped}-{int(m[1]) + skipped + kept})", head)
+    place = item.span[0]
+    named = {"char_start": place + start, "char_end": place + end}
+    if item.citation.line_start:
+        line = item.citation.line_start + skipped
+        named |= {"line_start": line, "line_end": line + kept}
+    cited = item.citation.model_copy(update=named)
+    return replace(item, text=f"{head}\n{text}", citation=cited, tokens=0, span=(0, 0))

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput
@@ -188,8 +189,9 @@ def _sources(
         said = why.of_passages(snapshot, found, [one.id for one in chosen])
         items = [why.explained(item, said[chosen[at].id]) for item, at in zip(items, places, strict=True)]
     return Section(
-        "Sources", items, share, start, places=[start + place for place in places], more=stop < len(found.passages)
-    )
+        "Sources", items, share, start, places=[start + place for place in places], more=stop < len(found.passages),
+        cut=partial(context.excerpt, worth=found.terms) if not explain else None,
+    )  # fmt: skip
 
 
 def _reports(snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]]) -> list[Item]:
