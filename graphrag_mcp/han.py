@@ -168,7 +168,10 @@ def _repaired(words: list[_Token]) -> list[_Token]:
 
 
 def _one_sound(left: _Token, right: _Token) -> bool:
-    """Are these two halves of one foreign name that the word list does not have: 罗迪 + 尼亚?"""
+    """Are these two halves of one foreign name that the word list does not have: 罗迪 + 尼亚, 纳 + 罗斯(海峡)?"""
+    alone = len(left[0]) == 1 and left[3] == right[2] and left[1].startswith("nr") and right[1].startswith("nr")
+    if alone and left[0] not in ZH_SURNAMES:
+        return 1 < len(right[0]) < 7 and _SOUNDS_ONLY.fullmatch(left[0] + right[0]) is not None
     if left[3] != right[2] or left[1][0] not in "njxz" or len(left[0]) < 2 or len(left[0] + right[0]) > 7:
         return False
     if (left[4] and right[4] and len(right[0]) > 1) or not right[1].startswith(("n", "j", "x", "zg")):
