@@ -71,7 +71,9 @@ def report(
 ) -> Made:  # fmt: skip
     """Communities, memberships and reports. `touched` None: compare every report; `retry`: these are asked again;
     `texts`: descriptions newer than the snapshot's, by row id."""
-    old = {row["id"]: row for row in snapshot.rows("communities").to_pylist()}
+    # An id says level and members, so what may have moved of a community is where it hangs.
+    known = snapshot.rows("communities", columns=["id", "n", "parent", "children", "size"])
+    old = {row["id"]: row for row in known.to_pylist()}
     changes = {"communities": _communities(tree, old, number), "memberships": _memberships(snapshot, tree)}
     numbers = {row["id"]: row["n"] for row in changes["communities"].rows.to_pylist()}
     numbers = {id: row["n"] for id, row in old.items()} | numbers
@@ -96,7 +98,7 @@ def _communities(tree: Hierarchy, old: Mapping[str, Row], number: dict[str, int]
         before = old.get(id)
         if before is None:
             row["n"], number["c"] = number["c"], number["c"] + 1
-        elif all(before[name] == value for name, value in row.items()):
+        elif all(before[name] == row[name] for name in ("parent", "children", "size")):
             continue
         else:
             row["n"] = before["n"]
@@ -107,11 +109,11 @@ def _communities(tree: Hierarchy, old: Mapping[str, Row], number: dict[str, int]
 
 def _memberships(snapshot: Snapshot, tree: Hierarchy) -> Change:
     table = snapshot.rows("memberships")
-    old = dict(zip(table.column("entity_id").to_pylist(), table.column("path").to_pylist(), strict=True))
-    rows = [{"entity_id": id, "path": list(path)} for id, path in tree.path.items() if old.get(id) != list(path)]
-    changed = {row["entity_id"] for row in rows}
-    gone = [id for id in old if id not in tree.path or id in changed]
-    return Change(gone=gone, rows=to_table("memberships", rows))
+    old = dict(zip(table.column("entity_id").to_pylist(), map(tuple, table.column("path").to_pylist()), strict=True))
+    changed = [id for id, path in tree.path.items() if old.get(id) != path]
+    gone = [*(old.keys() - tree.path.keys()), *(id for id in changed if id in old)]
+    rows = [{"entity_id": id, "path": list(tree.path[id])} for id in changed]
+    return Change(gone=sorted(gone), rows=to_table("memberships", rows))
 
 
 def _suspects(tree: Hierarchy, old: Mapping[str, Row], touched: set[str] | None) -> set[str]:
