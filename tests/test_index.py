@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.index.communities import ClusterParams
+from graphrag_mcp.index.hierarchy import drift, recluster
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import read
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.tools.index import _drifted
 from graphrag_mcp.types import IndexRequest, InlineText
 from graphrag_mcp.upkeep.digest import digest
 from graphrag_mcp.upkeep.doctor import doctor
@@ -204,3 +207,21 @@ def test_rows_of_a_table_are_documents_of_their_own(tmp_path: Path) -> None:
     assert sorted((row["uri"], row["title"]) for row in documents) == [
         ("rows/letters.jsonl#q1", "Letter 1"), ("rows/letters.jsonl#q2", "Letter 2"),
     ]  # fmt: skip
+
+
+def test_communities_that_drifted_from_what_they_would_be_afresh_are_told(docs: Path, tmp_path: Path) -> None:
+    index(tmp_path / "c", docs)
+    manifest = read(tmp_path / "c")
+    first = manifest.parameters["clustering"]
+    assert first["modularity"] == first["afresh"] > 0 and first["moved"] == 0
+    (docs / "new.md").write_text("Orsalin Quelbrand met Harald Venn at the Gate of Tolls.", "utf-8")
+    index(tmp_path / "c", docs)
+    after = read(tmp_path / "c").parameters["clustering"]
+    assert after["afresh"] == first["afresh"] and after["moved"] > 0  # too little moved to cluster all of it afresh
+
+    snapshot = open_snapshot(tmp_path / "c")
+    tree = recluster(snapshot, ClusterParams(), fresh=False)
+    measured = drift(snapshot, tree, ClusterParams(), {**first, "afresh": 0.99}, len(tree.path), fresh=False)
+    assert measured["moved"] == 0 and abs(measured["afresh"] - measured["modularity"]) < 0.05
+    assert _drifted({"modularity": 0.80, "afresh": 0.81}).startswith("Communities have drifted (modularity 0.800")
+    assert _drifted({"modularity": 0.805, "afresh": 0.81}) == "" == _drifted({})

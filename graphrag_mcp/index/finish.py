@@ -42,6 +42,9 @@ def communities(run: Run, recluster: bool) -> None:
     started = descriptions.begin(run.snapshot(), waiting, models) if writes else None
     with run.stage("communities"):
         tree = hierarchy.recluster(run.snapshot(), params, fresh=recluster)
+        first = recluster or not run.snapshot().count("memberships")
+        before = manifest.parameters.get("clustering", {})
+        drift = hierarchy.drift(run.snapshot(), tree, params, before, len(run.touched), fresh=first)
     run.progress("reports", 0, len(tree.communities))
     with run.stage("reports"):
         described = descriptions.finish(started, waiting, run.take) if started else None
@@ -62,6 +65,7 @@ def communities(run: Run, recluster: bool) -> None:
         if run.vectors is not None:
             changes |= _vectors(run, changes)
         parameters = {**run.parameters, **(models.parameters() if models else {})}
+        parameters["clustering"] = drift
         parameters["embedding"] = parameters.get("embedding") or manifest.parameters.get("embedding", "")
         _commit(run, changes, numbers, made.counters, parameters)
     with run.stage("compact"):

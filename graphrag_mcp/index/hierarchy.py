@@ -30,6 +30,7 @@ from graphrag_mcp.text import terms
 
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
+MOVED = 0.1  # share of the entities that were touched, after which communities are compared with fresh ones
 _REPORT = tuple(field.name for field in fields(Report))
 
 
@@ -46,6 +47,23 @@ def recluster(snapshot: Snapshot, params: ClusterParams, fresh: bool) -> Hierarc
     if found is not None and found.near:
         return imported_tree.hierarchy(found, links, previous, params)
     return cluster(links, previous, params)
+
+
+def drift(
+    snapshot: Snapshot, tree: Hierarchy, params: ClusterParams, before: Mapping[str, float], touched: int, fresh: bool
+) -> dict[str, float]:
+    """The modularity of the communities, and what a fresh clustering would have, to say when that would pay.
+
+    `before`: the same after the last run, {} at first. Clustering afresh costs with the whole graph, so it is only done
+    when the entities touched since the last time are a tenth of all.
+    """
+    moved = before.get("moved", 0) + touched
+    if fresh or not before:
+        return {"modularity": round(tree.modularity, 5), "afresh": round(tree.modularity, 5), "moved": 0}
+    afresh = before["afresh"]
+    if moved > MOVED * len(tree.path):
+        moved, afresh = 0, round(recluster(snapshot, params, fresh=True).modularity, 5)
+    return {"modularity": round(tree.modularity, 5), "afresh": afresh, "moved": moved}
 
 
 def _imported(snapshot: Snapshot) -> imported_tree.Given | None:

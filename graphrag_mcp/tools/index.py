@@ -7,7 +7,7 @@ the job does. Gives what was done, or the job to ask about. Texts are checked he
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio
@@ -26,6 +26,7 @@ from graphrag_mcp.types import IndexRequest, IndexResult, InlineText, Result, St
 if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
 
+DRIFT = 0.01  # share of a fresh clustering's modularity that is missing when one is recommended
 LONGEST_WAIT = 50  # as documented; the last 2 s of it are for the reply, hosts want it within 50
 SHOWN_ERRORS = 50  # in the structured result; the text shows 10
 RECENT_JOBS = 5
@@ -318,11 +319,24 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     folders = [f"{label} ({source.get('path', '')})" for label, source in sorted(manifest.sources.items())]
     lines += [f"Folders: {', '.join(folders[:10])}."] if folders else []
     lines += [f"Out of date until the next indexing: {', '.join(manifest.stale)}."] if manifest.stale else []
+    if drifted := _drifted(manifest.parameters.get("clustering", {})):
+        lines.append(drifted)
     lines += [_job_line(job) for job in recent]
     if others := [f"{one} ({_documents(app, one)} documents)" for one in known if one != name]:
         lines.append("Other corpora: " + ", ".join(others[:20]) + (" and more." if len(others) > 20 else "."))
     result.text = "\n".join(lines)
     return result
+
+
+def _drifted(clustering: Mapping[str, float]) -> str:
+    """A sentence when communities that were kept through many changes are worse than fresh ones would be."""
+    now, afresh = clustering.get("modularity", 0.0), clustering.get("afresh", 0.0)
+    if afresh - now <= DRIFT * afresh:
+        return ""
+    return (
+        f"Communities have drifted (modularity {now:.3f}, afresh {afresh:.3f}): `graphrag-mcp index --recluster` of "
+        "their folder makes them new, with new reports."
+    )
 
 
 def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
