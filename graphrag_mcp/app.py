@@ -37,6 +37,7 @@ class App:
         self.home = settings.home
         self._snapshots: dict[str, tuple[tuple[int, int, int], Snapshot]] = {}
         self._askers: dict[str, Asker] = {}
+        self._pinned = [(root, root.resolve()) for root in settings.roots]  # a link put in its place leads elsewhere
         self._lock = threading.Lock()
 
     # ---- corpora ------------------------------------------------------------------------------
@@ -137,7 +138,7 @@ class App:
 
         OutsideRoots for anything else, whether or not it exists there; BadInput for what is no path.
         """
-        roots = [root.resolve() for root in self.settings.roots]
+        roots = self._roots()
         if not roots:
             advice = "Set GRAPHRAG_MCP_ROOTS to the folders it may index"
             raise OutsideRoots("this server may not read any folder", advice)
@@ -164,10 +165,14 @@ class App:
             advice = f"Nearest there: {', '.join(near)}" if near else f"Relative paths start at {roots[0]}"
             raise BadInput(f"there is no file or folder {_short(path)}", advice) from error
 
+    def _roots(self) -> list[Path]:
+        """The roots as they were when this process began; one that leads elsewhere by now is none any more."""
+        return [real for root, real in self._pinned if root.resolve() == real]
+
     def _holds_our_folder(self, corpus: str) -> bool:
         from graphrag_mcp.store import manifest
 
-        roots = [root.resolve() for root in self.settings.roots]
+        roots = self._roots()
         held = manifest.read(self.folder(corpus))
         paths = [Path(source["path"]) for source in held.sources.values() if source.get("path")] if held else []
         return any(path.is_relative_to(root) for path in paths for root in roots)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp import fences
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.settings import Settings, load
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from graphrag_mcp.app import App
     from graphrag_mcp.store.tables import Snapshot
     from graphrag_mcp.types import Result
+
+
+_UNSEEN = re.compile("[\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
 class Bar:
@@ -50,9 +55,11 @@ def show(options: argparse.Namespace, result: Result) -> int:
     if options.json:
         print_json(result.model_dump(mode="json"))
         return 0
-    print(result.text)
+    print(fences.clean(result.text))
+    if result.truncated:
+        print("cut to fit: --max-tokens N shows more", file=sys.stderr)
     if result.hint and result.hint not in result.text:
-        print(f"hint: {result.hint}", file=sys.stderr)
+        print(f"hint: {fences.clean(result.hint)}", file=sys.stderr)
     return 0
 
 
@@ -63,7 +70,8 @@ def counted(counts: Mapping[str, int], names: Sequence[str] = ()) -> str:
 
 
 def print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=None, separators=(", ", ": ")))
+    said = json.dumps(value, ensure_ascii=False, indent=None, separators=(", ", ": "))
+    print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", said))  # the same value, and nothing for the terminal
 
 
 def failed(options: argparse.Namespace, message: str, status: int) -> int:

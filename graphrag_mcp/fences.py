@@ -16,6 +16,7 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 
 from graphrag_mcp.suspicious import masked
 
@@ -44,7 +45,8 @@ _HAN = ((0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
 _FLAGS = re.compile("\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|"
                     "\U000e0077\U000e006c\U000e0073)\U000e007f")  # fmt: skip
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e0fff]")
-_FENCE = re.compile(r"[<＜‹〈](?=[\s/]{0,4}documents\W{0,3}\d)", re.IGNORECASE)
+_FENCE = re.compile(r"(?:[<‹〈⟨❮˂ᐸ≪«]|&lt;)(?=[\s/∕⁄\u2800_]{0,16}documents[\W_]{0,8}(?:\d|data only))")
+_ALIKE = str.maketrans("аеіоѕсԁумтԍо", "aeioscdumtgo")  # Cyrillic letters that look like Latin ones
 _HEAD = re.compile(
     rf"^(?=[ \t]{{0,8}}(?:[-*] )?\[(?:[^\s\[\]/|]{{1,60}}/)?[tderck]\d{{1,12}}(?:\.\d{{1,6}})?\]|"
     rf"[tderck]\d{{1,12}}\||## (?:{SECTIONS})[ \t]*$)",
@@ -75,12 +77,35 @@ def fenced(text: str) -> str:
 def clean(text: str) -> str:
     """The text as it may stand in a fence: nothing invisible, no credential, nothing like a fence."""
     seen = shown(text)
-    return _FENCE.sub(lambda match: match[0] + "\\", seen) if imitates(seen) else seen
+    marks = _imitations(seen)
+    for at in reversed(marks):
+        seen = f"{seen[:at]}\\{seen[at:]}"
+    return seen
 
 
 def imitates(text: str) -> bool:
     """Does something in the text look like one of our fences?"""
-    return "documents" in text.lower() and _FENCE.search(text) is not None
+    return bool(_imitations(text))
+
+
+@lru_cache(maxsize=64)
+def _imitations(text: str) -> tuple[int, ...]:
+    """Where the marks end that look like the opening of a fence, in whatever letters: `<`, `＜`, `&lt;`."""
+    folded = text.lower() if text.isascii() else "".join(map(_folded, text))
+    if "documents" not in folded:
+        return ()
+    return tuple(match.end() for match in _FENCE.finditer(folded))
+
+
+@lru_cache(maxsize=4096)
+def _folded(ch: str) -> str:
+    """One character as the one that it looks like, so that places stay."""
+    if ch.isascii():
+        return ch.lower()
+    plain = unicodedata.normalize("NFKC", ch)
+    plain = plain if len(plain) == 1 else ch
+    lower = plain.lower()
+    return (lower if len(lower) == 1 else plain).translate(_ALIKE)
 
 
 def shown(text: str) -> str:
@@ -178,4 +203,4 @@ def _within(ch: str, ranges: tuple[tuple[int, int], ...]) -> bool:
 
 def _pictured(ch: str) -> bool:
     """An emoji or another symbol that has variants."""
-    return bool(ch) and ch > "\u007f" and unicodedata.category(ch) in ("So", "Sk", "Sm", "Po")
+    return bool(ch) and ch > "\u007f" and unicodedata.category(ch) in ("So", "Sk", "Sm", "Po") or ch == "\u3030"

@@ -38,7 +38,7 @@ LAST = HEAD_TYPE | _kinds({
     "content": """
         times journal post chronicle suite concerto sonata overture cantata requiem mass ballad ep lp saga chronicles tales
         adventures story stories diary letters notebook handbook dictionary encyclopedia bible testament gospel trilogy sketch""",
-    "creature": "tern eagle shark whale snake monster lizard bear wolf tiger lion beetle moth orchid fern oak",
+    "creature": "eagle shark whale snake monster lizard bear wolf tiger lion beetle moth orchid fern oak",
 })  # fmt: skip
 # After a given name these are family names.
 FAMILY = AMBIGUOUS_HEADS | frozenset("""

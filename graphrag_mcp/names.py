@@ -45,7 +45,7 @@ _SEP = (
 _NUMBER = r"\d{1,4}(?:st|nd|rd|th)?"
 _PHRASE = re.compile(
     rf"(?<![{WORD}_.@/\\-])(?:{_NUMBER}(?:[–-]\d\d)? )?(?:{_TOKEN})"
-    rf"(?:{_SEP}(?:{_TOKEN}|{_NUMBER}(?![{WORD}%]|[.,]\d)))*+"
+    rf"(?:{_SEP}(?:{_TOKEN}|{_NUMBER}(?![{WORD}%]|[.,]\d| per ?cent)))*+"
 )
 _PIECE = re.compile(rf"{_TOKEN}|{_NUMBER}")
 _PLAIN = re.compile(rf"[{UPPER}][{CASED}]*+(?: [{UPPER}][{CASED}]*+)++")

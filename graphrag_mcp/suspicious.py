@@ -212,12 +212,12 @@ _KEY = re.compile(
     r"(?<![A-Za-z0-9_-])(?:"
     r"(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}(?![A-Za-z0-9])"  # Amazon
     r"|gh[pousr]_[A-Za-z0-9]{36,250}|github_pat_[A-Za-z0-9_]{22,250}|glpat-[A-Za-z0-9_-]{20,60}"
-    r"|sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,250}"  # OpenAI, Anthropic
+    r"|sk-(?:(?:proj|ant|svcacct|admin|or)-[A-Za-z0-9_-]{16,250}|[A-Za-z0-9]{20,250})"  # OpenAI, Anthropic
     r"|xox[abeprs]-[A-Za-z0-9-]{10,250}|xapp-[A-Za-z0-9-]{10,250}"  # Slack
     r"|AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])|ya29\.[A-Za-z0-9_-]{20,250}"  # Google
     r"|[srp]k_(?:live|test)_[A-Za-z0-9]{16,250}|whsec_[A-Za-z0-9]{24,100}"  # Stripe
     r"|npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{40,250}|hf_[A-Za-z0-9]{30,60}|dop_v1_[a-f0-9]{64}|SG\.[A-Za-z0-9_-]{16,40}\.[A-Za-z0-9_-]{30,60}"
-    r"|eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,2000}"  # JSON web tokens
+    r"|eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}(?:\.[A-Za-z0-9_-]{0,2000})?"  # JSON web tokens
     r")"
 )
 _NAMED = re.compile(  # a secret that only its name tells: aws_secret_access_key = ...
@@ -253,11 +253,11 @@ def spans(text: str) -> tuple[tuple[int, int], ...]:
     if any(hint in text for hint in _HINTS):
         found += [(match.start() + 4, match.end()) for match in _KEY.finditer(text)]
     if "ecret" in text or "ECRET" in text:
-        found += [(match.start(1) + 4, match.end()) for match in _NAMED.finditer(text)]
+        found += [(match.start(1) + 4, match.end()) for match in _NAMED.finditer(text) if _no_code(match[1])]
     if "-----BEGIN " in text:
         found += _blocks(text)
     if any(len(line) == 64 for line in text.split("\n")):
-        found += [match.span() for match in _LINES.finditer(text)]
+        found += [match.span() for match in _LINES.finditer(text) if _mixed(match[0])]
     apart: list[tuple[int, int]] = []
     for start, end in sorted(found):
         if not apart or start >= apart[-1][1]:
@@ -265,6 +265,16 @@ def spans(text: str) -> tuple[tuple[int, int], ...]:
         elif end > apart[-1][1]:
             apart[-1] = (apart[-1][0], end)
     return tuple(apart)
+
+
+def _no_code(value: str) -> bool:
+    """A key has digits; `settings.oauth.client_secret` only names one."""
+    return any(map(str.isdigit, value)) and not re.search(r"[a-z]\.[a-z]", value)
+
+
+def _mixed(lines: str) -> bool:
+    """Lines of base64, and not sums in hexadecimal or letters of a gene."""
+    return any(map(str.islower, lines)) and any(map(str.isupper, lines)) and any(map(str.isdigit, lines))
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:

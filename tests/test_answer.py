@@ -195,18 +195,24 @@ def test_an_answer_that_says_it_is_not_known_stands_as_it_is(snapshot: Snapshot)
     assert "cites nothing" in answered(snapshot, "It is eleven metres.", CHINESE)[0].hint
 
 
+def same_but_for_the_last(one: SearchResult, other: SearchResult) -> bool:
+    """The same passages in the same order; of the last, less fits beside a hint."""
+    shown = [cited.id for cited in other.citations]
+    return len(shown) > 3 and [cited.id for cited in one.citations][: len(shown) - 1] == shown[:-1]
+
+
 def test_a_model_that_fails_leaves_the_context_and_says_why(snapshot: Snapshot) -> None:
     door, _ = asker(("", ModelError("the server said 503", "Try later")))
     plain, result = local_search(snapshot, QUESTION), local_search(snapshot, QUESTION, asker=door, answer=True)
     assert (result.state, result.answer, result.method) == ("failed", "", "")
-    assert "the server said 503" in result.hint and result.text == plain.text and result.citations == plain.citations
+    assert "the server said 503" in result.hint and same_but_for_the_last(result, plain)
 
 
 def test_without_a_model_the_context_comes_with_a_word_on_how_to_turn_one_on(snapshot: Snapshot) -> None:
     plain = local_search(snapshot, QUESTION)
     for nobody in (None, Asker(None, None, None)):
         result = local_search(snapshot, QUESTION, asker=nobody, answer=True)
-        assert (result.state, result.text) == ("context", plain.text)
+        assert result.state == "context" and same_but_for_the_last(result, plain)
         assert "GRAPHRAG_MCP_CHAT_MODEL" in result.hint and "answer from it" in result.hint
 
 

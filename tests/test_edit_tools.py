@@ -104,7 +104,7 @@ def test_an_agent_tries_does_and_takes_back_an_edit(call: Caller, home: Path) ->
     assert tried["dry_run"] and tried["changes"]["entities_removed"] == 1 and content(kb) == before
     assert tried["next_call"].endswith("dry_run=false)") and '"John Smith", "J. Smith"' in tried["next_call"]
     done = call.good("edit_graph", op="merge", ids=["John Smith", "J. Smith"], fields=["type=person"], dry_run="false")
-    assert done["changes"] == tried["changes"] and done["undo_id"] in done["next_call"]
+    assert done["changes"] == tried["changes"] and done["undo_id"] in done["text"]
     found = call.good("get_entity", id_or_name="J. Smith")
     assert found["title"] == "John Smith" and f"was made a name of it, {done['undo_id']}" in found["text"]
     edits = call.good("edit_graph", op="log")["edits"]

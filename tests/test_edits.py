@@ -27,7 +27,7 @@ from graphrag_mcp.store.manifest import Manifest, read
 from graphrag_mcp.store.schema import EDIT_LOG
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text import normalise_name
-from graphrag_mcp.types import EditResult, IndexRequest
+from graphrag_mcp.types import EditResult, IndexRequest, InlineText
 from graphrag_mcp.upkeep.digest import digest
 from graphrag_mcp.upkeep.doctor import doctor
 from graphrag_mcp.upkeep.export import export
@@ -129,6 +129,17 @@ def test_an_undo_is_exact_and_so_is_its_undo(kb: Path) -> None:
     assert content(kb) == before
     with pytest.raises(NotFound, match="no edit 'u99'.*u4"):
         undo(kb, "u99")
+
+
+def test_an_undo_brings_back_what_is_only_known_by_its_short_name(tmp_path: Path) -> None:
+    kb = tmp_path / "c"
+    for at, text in enumerate((
+        "Ada Ashdown met Corvin Brandt at the World Health Organization (WHO).", "WHO wrote to Zed Zulu. Ada Ashdown left York.",
+    )):  # fmt: skip
+        index_documents(kb, IndexRequest(texts=(InlineText(text, str(at)),)), Settings())
+    before = content(kb)
+    undo(kb, do(kb, "delete", target("World Health Organization")).undo_id)
+    assert content(kb) == before and doctor(kb) == []
 
 
 def test_what_was_given_wins_over_what_was_found(kb: Path) -> None:

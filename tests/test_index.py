@@ -214,14 +214,35 @@ def test_communities_that_drifted_from_what_they_would_be_afresh_are_told(docs: 
     manifest = read(tmp_path / "c")
     first = manifest.parameters["clustering"]
     assert first["modularity"] == first["afresh"] > 0 and first["moved"] == 0
-    (docs / "new.md").write_text("Orsalin Quelbrand met Harald Venn at the Gate of Tolls.", "utf-8")
-    index(tmp_path / "c", docs)
-    after = read(tmp_path / "c").parameters["clustering"]
-    assert after["afresh"] == first["afresh"] and after["moved"] > 0  # too little moved to cluster all of it afresh
-
     snapshot = open_snapshot(tmp_path / "c")
     tree = recluster(snapshot, ClusterParams(), fresh=False)
+    little = drift(snapshot, tree, ClusterParams(), {**first, "afresh": 0.99}, 1, fresh=False)
+    assert (little["afresh"], little["moved"]) == (0.99, 1)  # too little to cluster all of it afresh
     measured = drift(snapshot, tree, ClusterParams(), {**first, "afresh": 0.99}, len(tree.path), fresh=False)
     assert measured["moved"] == 0 and abs(measured["afresh"] - measured["modularity"]) < 0.05
     assert _drifted({"modularity": 0.80, "afresh": 0.81}).startswith("Communities have drifted (modularity 0.800")
     assert _drifted({"modularity": 0.805, "afresh": 0.81}) == "" == _drifted({})
+
+
+def test_what_is_given_in_the_call_in_which_settings_changed_follows_them_too(tmp_path: Path) -> None:
+    long = " ".join(f"Ada Ashdown met Corvin Brandt number {at} in Port Drury." for at in range(40))
+    smaller = Settings(chunk_size=60, chunk_overlap=10)
+    folder = tmp_path / "rows"
+    folder.mkdir()
+
+    def write(second: str) -> None:
+        (folder / "x.csv").write_text(f"id,title,text\n1,One,{long}\n2,Two,{second}\n", "utf-8")
+
+    def same(one: Path, other: Path) -> bool:
+        return digest(open_snapshot(one))["content"] == digest(open_snapshot(other))["content"] and doctor(one) == []
+
+    write(long.replace("Ada", "Della"))
+    index(tmp_path / "c", folder)
+    write(long.replace("Ada", "Brynn"))  # only the second row
+    index(tmp_path / "c", folder, settings=smaller)
+    index(tmp_path / "fresh", folder, settings=smaller)
+    assert same(tmp_path / "c", tmp_path / "fresh")
+
+    for corpus, text, settings in (("t", long, Settings()), ("t", f"{long} Zed Zulu.", smaller), ("u", f"{long} Zed Zulu.", smaller)):
+        index_documents(tmp_path / corpus, IndexRequest(texts=(InlineText(text, "one"),)), settings)
+    assert same(tmp_path / "t", tmp_path / "u") and open_snapshot(tmp_path / "t").count("documents") == 1

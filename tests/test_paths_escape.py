@@ -235,3 +235,13 @@ def test_a_swap_between_any_two_steps_brings_nothing_from_outside(root: Path, na
     reads, inside, seen = race(root, RACES[name], SWAPS)
     assert seen == set()
     assert reads > 20 and inside, "nothing was raced"
+
+
+def test_a_root_that_a_link_has_replaced_since_the_start_is_none_any_more(root: Path) -> None:
+    app = app_of(root)
+    assert app.allowed("a.md") == root / "a.md"
+    root.rename(root.parent / "moved")
+    os.symlink(root.parent / "outside", root)
+    with pytest.raises(GraphRAGError) as refused:
+        app.allowed(str(root / "secret.md"))
+    assert SECRET not in str(refused.value)

@@ -123,13 +123,18 @@ _DANGLING = re.compile(
 _DEFINES = re.compile(r"[^.。]{0,40}?(?:\b(?:is|was|are|were)\b|是|为|,? \(|（)")
 
 
+_MARK = re.compile(r"(?:(?:#{1,6}|>|[-*•|]) )+")  # of a heading, quote or list; not the ** of bold words
+
+
 @lru_cache(maxsize=65536)
 def readable(text: str, limit: int) -> tuple[str, float]:
     """The sentence on one line and at most `limit` characters, and its worth as something to quote.
 
     Worth most: complete, 40-300 characters (half of that in CJK), not leaning on a sentence before it.
     """
-    flat = " ".join(text.split()).lstrip("#>*-|• ").replace("[Data:", "(Data:")  # only we write references
+    flat = " ".join(text.split())
+    flat = flat[mark.end() if (mark := _MARK.match(flat)) else 0 :]
+    flat = flat.replace("[Data:", "(Data:")  # only we write references
     if len(flat) > limit:
         flat = _shortened(flat, limit)
     length = len(flat) * (2 if mostly_cjk(flat) else 1)

@@ -86,9 +86,10 @@ def merge(
     named = {row.key for row in gone_rows} | {row.key for unit in fresh.values() for row in unit.named}
     _gather(state, named.union(changed.keys, *changed.pairs))
     groups, entity_of = group(state.by_key, state.edits)
-    reopened = _reopened(state, entity_of)
-    if reopened:
-        for row in _read(state, "mentions", reopened, "text_unit_id", mn.from_table):
+    reopened: set[str] = set()
+    while more := _reopened(state, entity_of) - reopened:  # what one unit holds may move names of others
+        reopened |= more
+        for row in _read(state, "mentions", more, "text_unit_id", mn.from_table):
             state.by_unit.setdefault(row.text_unit_id, []).append(row)
         _gather(state, {row.key for rows in state.by_unit.values() for row in rows})
         groups, entity_of = group(state.by_key, state.edits)

@@ -12,7 +12,7 @@ file lies, until a call names that file, or gives that text, itself.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -132,6 +132,7 @@ def edits(
     if again and manifest is not None:
         again = (again & plan.live.keys()) - set(plan.gone)
         read_again = {uri for file in plan.to_read for uri in plan.by_file.get(file.uri, ())}
+        read_again |= {document.uri for document in read.inline(request.texts)}
         yield from _from_truth(folder, manifest, again - read_again)
     for position, file in enumerate(plan.to_read):
         if plan.quota.full():
@@ -145,16 +146,18 @@ def edits(
             documents = list(read.load(file, settings))
         except read.ReadError as error:
             plan.errors.append({"path": file.uri, "reason": str(error)})
+            if again and manifest is not None:
+                yield from _from_truth(folder, manifest, again & set(plan.by_file.get(file.uri, ())))
             continue
         plan.quota.take(file)
         if not documents:
             plan.found.skipped["empty"] = plan.found.skipped.get("empty", 0) + 1
-        yield from _of_file(plan, documents, plan.by_file.get(file.uri, []))
+        yield from _of_file(plan, documents, plan.by_file.get(file.uri, []), again)
     for document in read.inline(request.texts):
-        yield from _of_file(plan, [document], [])
+        yield from _of_file(plan, [document], [], again)
 
 
-def _of_file(plan: Plan, documents: list[Document], before: list[str]) -> Iterator[Edit]:
+def _of_file(plan: Plan, documents: list[Document], before: list[str], again: Set[str]) -> Iterator[Edit]:
     now = set()
     for document in documents:
         now.add(document.uri)
@@ -167,6 +170,8 @@ def _of_file(plan: Plan, documents: list[Document], before: list[str]) -> Iterat
         plan.unchanged += 1
         if known["file_sha"] != document.file_sha:
             yield Edit("relog", document.uri, document)
+        if document.uri in again:
+            yield Edit("derive", document.uri, document)
     for uri in sorted(set(before) - now):
         if not plan.stays_out(uri, plan.live[uri]["file"]):
             yield Edit("gone", uri)

@@ -29,6 +29,7 @@ from graphrag_mcp.index.evidence import (
     mostly_cjk,
     read_quotes,
 )
+from graphrag_mcp.text import is_cjk
 from graphrag_mcp.types import content_id
 
 __all__ = [
@@ -156,15 +157,14 @@ def write(
     cite = _Citer(inside, params)
     top = [rows[one].title for one in inside.order[:3]]
     cjk = mostly_cjk("".join(c.text[:20] for c in chosen) or "".join(top))
-    joint = "" if cjk else " "
     title = _title((rows[one].title for one in inside.order), params)
-    summary = joint.join(map(cite, chosen)) or _fallback(inside, cite)
+    summary = _running(map(cite, chosen)) or _fallback(inside, cite)
     findings, new = [], []
     for heading, group in _findings(inside, chosen, params):
-        findings.append({"summary": heading, "explanation": joint.join(map(cite, group))})
+        findings.append({"summary": heading, "explanation": _running(map(cite, group))})
         fresh = [c for c in group if c not in chosen]
         if fresh:  # a small community's findings may say no more than its summary
-            new.append(f"## {heading}\n\n{joint.join(map(cite, fresh))}")
+            new.append(f"## {heading}\n\n{_running(map(cite, fresh))}")
     units = inside.units
     rank, explanation = _rating(len(rows), links.values(), units, document_of, cjk)
     report = Report(
@@ -189,6 +189,14 @@ def outline(community: Community, entities: Sequence[EntityRow], edges: Sequence
         rank=rank, rating_explanation=explanation, findings="[]", entity_ids=sorted(inside.rows),
         relationship_ids=list(inside.links), text_unit_ids=inside.units, n_text_units=len(inside.units),
     )  # fmt: skip
+
+
+def _running(sentences: Iterable[str]) -> str:
+    """Sentences one after the other; no blank before Chinese."""
+    text = ""
+    for one in sentences:
+        text += one if not text or is_cjk(one[:1]) else f" {one}"
+    return text
 
 
 def _gather(

@@ -17,6 +17,7 @@ from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.imported import DocumentRecord, UnitRecord
 from graphrag_mcp.index.mentions import UnitNames, collect, entity_id
+from graphrag_mcp.suspicious import masked
 from graphrag_mcp.text import count_tokens, normalise_name, terms
 from graphrag_mcp.types import Document, Unit, content_id
 
@@ -113,7 +114,8 @@ def _passages(
         core = unit.passages[0].start - origin
         unit_text = document.text[origin : unit.span.end]
         if read is None:
-            names, mentions = collect(unit_id, unit_text, core)
+            # A key in a text is no name, stands in no evidence, and no model is shown it.
+            names, mentions = collect(unit_id, masked(unit_text), core)
         else:
             names, mentions = read[0].names_of(unit_id, unit_text, read[1])
             rows.claims[unit_id] = read[0].claims_of(unit_text, read[1])

@@ -21,7 +21,7 @@ from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot
 
 Row = dict[str, Any]
-_REFERENCES = re.compile(r"\s*\[Data:[^\[\]]*\]")
+_REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 LONGEST = 8_000  # characters of a text that are embedded; models cut at 512 to 8,192 tokens
 BATCH = 2_000  # rows read at once when a whole table is embedded
 COLUMNS = {

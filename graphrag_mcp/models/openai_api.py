@@ -166,7 +166,7 @@ class OpenAIChat:
         choice = _first(data["choices"])
         message = choice.get("message")
         message = message if isinstance(message, dict) else {}
-        raw = _content(message.get("content") or choice.get("text"))
+        raw = self._wire.hidden(_content(message.get("content") or choice.get("text")))
         text, cut_off = without_thinking(raw)
         thought = _content(message.get("reasoning_content") or message.get("reasoning"))
         finish = "refusal" if message.get("refusal") and not text else _finish(choice, cut_off)
@@ -209,7 +209,8 @@ class OpenAIChat:
             raise Again("the reply broke off")
         screen.finish()
         choice = choice or ({"finish_reason": "stop"} if screen.length or thought else {})
-        return Reply(screen.text, _usage(usage, texts, screen.raw + thought), _finish(choice, screen.cut_off))
+        text = self._wire.hidden(screen.text)
+        return Reply(text, _usage(usage, texts, screen.raw + thought), _finish(choice, screen.cut_off))
 
 
 class OpenAIEmbedder:

@@ -275,11 +275,15 @@ class Wire:
         jitter = self._chance() * most
         return jitter if after is None else after + min(jitter, FIRST_WAIT)
 
-    def _shown(self, said: str, texts: Sequence[str]) -> str:
-        """A provider's words as they may be shown: one line without the key and without pieces of the prompt."""
-        said = said[: READ * 2]
+    def hidden(self, said: str) -> str:
+        """What a provider says without our key and login: a reply is kept in the answer book, and shown."""
         for secret in self._secrets:
             said = said.replace(secret, "***") if len(secret) >= 6 else said
+        return said
+
+    def _shown(self, said: str, texts: Sequence[str]) -> str:
+        """A provider's words as they may be shown: one line without the key and without pieces of the prompt."""
+        said = self.hidden(said[: READ * 2])
         words = ("***" if "***" in word else word for word in said.split())  # providers show a key half masked
         said = _SECRET.sub("***", " ".join(words))[:READ]
         said = "".join(ch for ch in said if ch.isprintable())

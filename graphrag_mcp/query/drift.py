@@ -106,11 +106,13 @@ class Drift:
         if value is not None and not answer:
             notes.append("The score was not recorded: a score belongs to an answer, and none was given.")
         notes.append(self._unknown(answer))
-        if answer and not queries:
+        if answer and not queries and node_id == walk.root:  # deeper, none means that it is settled
             queries = proposals.propose(self.snapshot, walk, node_id, answer)
             if queries:
                 notes.append("No follow-ups were given, so the graph proposed some.")
         if not self._recorded(walk, node_id, answer, value, queries, pruned):
+            if answer and walk.graph.nodes[node_id]["status"] == "answered":
+                notes.append(f"Node {node_id} had an answer; this one replaces it.")
             before = set(walk.graph.nodes)
             walk = self.record(node_id, answer, value, queries, pruned, by)
             merged = len(queries) - len(set(walk.graph.nodes) - before)

@@ -83,7 +83,7 @@ def local_search(
         return _nothing(snapshot, query, found, budget, note, kept)
     result = SearchResult(mode=mode, corpus=snapshot.manifest.corpus, coverage=dict(found.considered))
     long = context.query_length_note(query, fused.QUERY_CHARACTERS)
-    result.hint = " ".join(filter(None, [note, long, unembedded, missing(found)]))
+    result.hint = " ".join(filter(None, [note, long, unembedded, missing(found, query)]))
     sections = sections_of(snapshot, found, budget, detailed, offsets, shares, filters=kept, explain=explain, mode=mode)
     before = block(turns, budget) if not cursor.strip() else ""
 

@@ -59,6 +59,10 @@ def get_entity(
         intro += f"\n{edited}"
     if groups:
         intro += "\nCommunities: " + "; ".join(f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
+    said = one_line(row["description"], 600)  # a model's or an agent's words; ours are the evidence below
+    sentences = [one_line(one["text"], 2_000) for one in row["evidence"]]
+    if said and not any(said[:40] in one or one[:40] in said for one in sentences):
+        intro += f"\n\n{shorten(said, budget // 4)}"
     most = 40 if response_format == "detailed" else 12
     sections = [
         Section("Evidence", _evidence(snapshot, row), 0.5),
@@ -83,7 +87,7 @@ def _candidates(snapshot: Snapshot, asked: str, found: Sequence[Row], budget: in
         text = f"- [{alias}] {title} ({row['type']}, {row['degree']} relationships)"
         items.append(Item(alias, f"{text}: {context.first_sentence(row['description'], 160)}", data=facts))
     intro = f"There is no entity named {one_line(asked, 100)!r}." + (" Did you mean one of these?" if items else "")
-    advice = "Call get_entity with an id from the list, or search_text for the words."
+    advice = "Call get_entity with an id from the list, or search_text for the words." if items else "Use search_text."
     if by := edit_log.hidden(snapshot, normalise_name(asked[:300])):
         undo = f'edit_graph(op="undo", ids=["{by}"]) brings it back'
         advice = f"{one_line(asked, 100)!r} was deleted by hand: {undo}. {advice}"

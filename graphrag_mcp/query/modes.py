@@ -91,11 +91,19 @@ def narrowed(snapshot: Snapshot, filters: Sequence[str], min_rating: float = 0.0
     return kept, Narrowed(snapshot, kept) if kept is not None else snapshot
 
 
-def missing(found: Retrieved) -> str:
-    """Names of the question none of whose words occur anywhere: an agent should know before it trusts the context."""
+def missing(found: Retrieved, query: str = "") -> str:
+    """Names and words of the question that occur nowhere: an agent should know before it trusts the context.
+
+    Single words are told where most of the question is known: of one in another language all would be.
+    """
     if not found.unknown:
         return ""
     absent = [mention.form for mention in found.names if mention.strong and _absent(mention.form, found)]
+    if len(found.unknown) <= len(found.terms):
+        unknown = set(found.unknown)
+        words = [word for word in query.split() if (of := fused.query_terms(word)) and unknown.issuperset(of)]
+        words = [word.strip("\"'“”‘’.,;:!?()[]，。？！、（）") for word in words if any(map(str.isalnum, word))]
+        absent += [word for word in words if not any(word in form for form in absent)]
     if not absent:
         return ""
     return f"Nowhere in this corpus: {', '.join(repr(form) for form in dict.fromkeys(absent[:5]))}."

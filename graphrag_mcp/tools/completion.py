@@ -14,11 +14,10 @@ import anyio
 import anyio.to_thread
 from mcp.types import Completion
 
-from graphrag_mcp import jobs, prompts
+from graphrag_mcp import fences, jobs, prompts
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.subject import SUBJECT, folder_name
-from graphrag_mcp.tools.results import encodable
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -37,7 +36,7 @@ def register(server: MCPServer[Any], app: App) -> None:
         target = str(getattr(ref, "uri", "") or getattr(ref, "name", ""))
         found: Sequence[str] = ()
         with anyio.move_on_after(SECONDS):
-            work = lambda: encodable(_values(app, target, argument.name, argument.value, said))  # noqa: E731
+            work = lambda: [fences.shown(one) for one in _values(app, target, argument.name, argument.value, said)]  # noqa: E731
             found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         return Completion(values=list(found[:MOST]), total=len(found), has_more=len(found) > MOST)
 

@@ -62,7 +62,7 @@ Score = Annotated[Any, WithJsonSchema({"type": "number"}), Field(
     description="0 to 100: how much the answer helps the first question", validation_alias=names("score", "rating"),
 )]
 FollowUps = Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}}), Field(
-    description="Up to 5 new questions, each about one thing",
+    description="Up to 5 new questions, 10 for the first node",
     validation_alias=names("follow_ups", "follow_up", "followups", "questions", "follow_up_questions"),
 )]
 Prune = Annotated[Strings, Field(

@@ -20,6 +20,7 @@ from pydantic import BeforeValidator, Field
 from graphrag_mcp import jobs
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.pack import HIGHEST
 from graphrag_mcp.text import counted
 from graphrag_mcp.tools.arguments import FALSE_WORDS, Corpus, Strings, as_strings, as_word, names
 from graphrag_mcp.tools.results import Ctx, serve
@@ -109,7 +110,7 @@ async def edit_graph(
     """Correct entities and relationships. Edits win over the documents, outlast indexing, can be undone."""
     by = _who(ctx)
     late = EditResult(text="edit_graph was not finished in time.", hint='See op="log" before you try again.')
-    return await serve(ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run), late)
+    return await serve(ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run), late, HIGHEST)
 
 
 def _who(ctx: Ctx) -> str:
@@ -150,7 +151,7 @@ def edit(
     elif result.undo_id:
         follows = _follow(app, name, wait) if result.changes else ""
         result.text += f"{follows}\nUndo: {result.undo_id}."
-        result.next_call = f'edit_graph(op="undo", ids=["{result.undo_id}"], corpus="{name}", dry_run=false)'
+        result.hint = f'edit_graph(op="undo", ids=["{result.undo_id}"], corpus="{name}", dry_run=false) takes it back.'
     return result
 
 
@@ -230,10 +231,10 @@ def remove(app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wa
     folder = app.folder(name)
     chosen = removal.choose(folder, ids)
     result = RemoveResult(corpus=name, dry_run=dry_run, documents=list(chosen.documents)[:SHOWN])
-    result.unknown = [{"id": one, "nearest": near} for one, near in chosen.unknown.items()]
-    unknown = "; ".join(
-        f"{one[:80]!r}" + (f", nearest {', '.join(near)}" if near else "") for one, near in chosen.unknown.items()
-    )
+    result.unknown = [{"id": one, "nearest": near} for one, near in list(chosen.unknown.items())[:SHOWN]]
+    told = list(chosen.unknown.items())[:10]
+    unknown = "; ".join(f"{one[:80]!r}" + (f", nearest {', '.join(near)}" if near else "") for one, near in told)
+    unknown += f" and {len(chosen.unknown) - 10} more" if len(chosen.unknown) > 10 else ""
     if not chosen.documents:
         raise NotFound(f"no document is called {unknown}", "Take ids from a result, e.g. d4; get_source takes the same")
     lost = removal.loss(folder, chosen)

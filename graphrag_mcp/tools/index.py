@@ -355,7 +355,8 @@ def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
         how = "To turn one on, set GRAPHRAG_MCP_CHAT_MODEL where the server is started."
         said = f"Model: {result.model}{vectors}. Searches return cited context and you write the answer. {how}"
     if pending:
-        said += f" It has still to answer {', '.join(f'{count} {kind}' for kind, count in result.pending.items())}."
+        who = "It has still to answer" if settings.chat_model else "Waiting for an agent (claim_work) or a model:"
+        said += f" {who} {', '.join(f'{count} {kind}' for kind, count in result.pending.items())}."
     return said
 
 

@@ -102,14 +102,15 @@ async def submit_work(ctx: Ctx, results: Results, corpus: Corpus = "") -> Annota
         )
         if done.accepted:
             jobs.merge_later(app.settings, name, len(done.accepted), done.pending)
-        result = WorkResult(corpus=name, accepted=done.accepted, rejected=done.rejected)
+        result = WorkResult(corpus=name, accepted=done.accepted, rejected=done.rejected[:50])
         lines = [f"Accepted {len(done.accepted)}, rejected {len(done.rejected)}. Accepted work is merged in a moment."]
-        lines += [f"- {one['work_id']}: {one['reason']}" for one in done.rejected]
+        lines += [f"- {one['work_id']}: {one['reason']}" for one in done.rejected[:50]]
+        lines += [f"- and {len(done.rejected) - 50} more"] if len(done.rejected) > 50 else []
         result.text, result.next_call = "\n".join(lines), f'claim_work(corpus="{name}")'
         return result
 
     late = WorkResult(text="submit_work was not finished in time.", hint="Submit the same again: nothing counts twice.")
-    return await serve(ctx, "submit_work", work, late)
+    return await serve(ctx, "submit_work", work, late, HIGHEST)
 
 
 def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:

@@ -65,7 +65,7 @@ def doctor(folder: Path, repair: bool = False, rebuild: Callable[[Path], object]
         _repair_files(folder, before)
         left = _examined(folder)
         derivable = [finding for finding in left if finding.repair == DERIVE]
-        whole = not any(finding.kind == "truth" for finding in left)
+        whole = not any(finding.kind == "truth" and finding.repair != DERIVE for finding in left)
         if derivable and whole and rebuild is not None:
             _forget_tables(folder, {finding.where.removeprefix("tables/") for finding in derivable})
     if derivable and whole and rebuild is not None:
@@ -222,6 +222,8 @@ def _forget_tables(folder: Path, damaged: Set[str]) -> None:
     assert manifest is not None
     unsound = {where.split(".")[0] for where in damaged}
     history = [name for name in HISTORY if name not in unsound and "indexes" not in unsound]
+    if "communities" not in history:  # which reports have to go is told by the communities that were there
+        history = [name for name in history if name != "reports"]
     kept = {name: manifest.tables[name] for name in history if name in manifest.tables}
     # Deriving replaces each document of the log, so these count as there; all other counters start again.
     counters = {"documents": truth.live_documents(folder, manifest).num_rows}

@@ -69,7 +69,7 @@ def variables(
         name, given, value = one.partition("=")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise BadInput(f"--env {one[:40]!r} names no variable", "Give a name such as OPENAI_API_KEY")
-        if given and (name not in HARMLESS or "@" in value):
+        if given and (name not in HARMLESS or "@" in value or "?" in value):
             raise BadInput(
                 f"the value of {name} would stand in a file that others read, and may be a secret",
                 f"Set it where {host.title} is started and give --env {name}, without a value",
@@ -94,8 +94,9 @@ def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Ch
     """What putting the entry in changes. Raises BadInput where the file, or a server of that name, is in the way."""
     before = _read(file)
     text = _decoded(before, file)
-    known = _servers(host, text, file).get(name)
-    if known is not None and not ours(known):
+    there = _servers(host, text, file)
+    known = there.get(name)
+    if name in there and not (isinstance(known, dict) and ours(known)):
         raise BadInput(
             f"{file} has another server under the name {name!r}",
             "Give ours another name with --name, or remove that one",
@@ -148,7 +149,7 @@ def apply(change: Change) -> Path | None:
         raise Busy(f"{file} has changed meanwhile", "Quit the host and run this again")
     try:
         if change.after is None:
-            file.unlink()
+            file.resolve().unlink()  # what a link leads to, as it was made
         else:
             if change.before is not None and change.change == "added":
                 _write(backup, change.before, like=file)
