@@ -151,7 +151,7 @@ def test_the_bundle_holds_what_it_needs_and_starts(commands: Path, tmp_path: Pat
     entry = json.loads(re.sub(r"\$\{([\w.]+)\}", lambda found: values.get(found[1], ""), json.dumps(config)))
     assert entry["args"][:3] == ["run", "--directory", str(tmp_path / "opened")] and "graphrag-mcp" in entry["args"]
     uv = commands / "uv"
-    uv.write_text(uv.read_text().replace(str(ROOT), str(tmp_path / "opened")))
+    uv.write_text(uv.read_text().replace(f'="{ROOT}"', f'="{tmp_path / "opened"}"'))  # not in the path of Python
     with started(entry, tmp_path, tmp_path, f"{commands}:/usr/bin:/bin") as call:
         assert "local_search" in tools_of(call)
 
