@@ -31,16 +31,16 @@ from graphrag_mcp.lexicon_east import (
 )  # fmt: skip
 
 Candidate = tuple[int, int, str, bool]
-_HAN = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_JA_RUN = re.compile(f"(?P<kana>[ァ-ヺー]{{2,30}}(?:[・=＝][ァ-ヺー]{{1,30}})*)?(?P<kanji>[{_HAN}]{{1,24}})?")
-_JA_START = re.compile(f"[ァ-ヺー{_HAN}]")
+HAN = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_JA_RUN = re.compile(f"(?P<kana>[ァ-ヺー]{{2,30}}(?:[・=＝][ァ-ヺー]{{1,30}})*)?(?P<kanji>[{HAN}]{{1,24}})?")
+_JA_START = re.compile(f"[ァ-ヺー{HAN}]")
 _HIRAGANA = re.compile("[ぁ-ゖ]{2,8}(?=$)")
 _PARTICLE = re.compile("[はがをにでともへや]|から|まで|の")
 _GIVEN_KANA = re.compile(
-    f"([ぁ-ゖ]{{2,4}}?)(?=(?:さん|氏|先生|監督|ちゃん|くん|[はがをにのもと](?![ぁ-ゖ]{{3}})|[、。（「『 ]|[{_HAN}]|$))"
+    f"([ぁ-ゖ]{{2,4}}?)(?=(?:さん|氏|先生|監督|ちゃん|くん|[はがをにのもと](?![ぁ-ゖ]{{3}})|[、。（「『 ]|[{HAN}]|$))"
 )
 _HEAD_SIZES = (5, 4, 3, 2, 1)
-_ADMIN = re.compile(f"[{_HAN}]{{2,3}}?[都道府県](?=[{_HAN}]{{2}})")
+_ADMIN = re.compile(f"[{HAN}]{{2,3}}?[都道府県](?=[{HAN}]{{2}})")
 _AFTER_NAME = tuple("はがをのともにへ、。（(「『 ")
 
 
@@ -93,7 +93,7 @@ def _before(text: str, start: int) -> int:
     if not found:
         return start
     begun = found.start()
-    opening = begun == 0 or not ("ぁ" <= text[begun - 1] <= "ヺ" or re.match(f"[{_HAN}]", text[begun - 1]))
+    opening = begun == 0 or not ("ぁ" <= text[begun - 1] <= "ヺ" or re.match(f"[{HAN}]", text[begun - 1]))
     if opening:
         return begun
     cut = max((match.end() for match in _PARTICLE.finditer(text, begun, start)), default=start)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from graphrag_mcp import east, uncased
+from graphrag_mcp.east import HAN, Candidate
 from graphrag_mcp.lexicon_han import (
     SIMPLIFY,
     ZH_DULL,
@@ -24,13 +25,11 @@ from graphrag_mcp.lexicon_han import (
     ZH_TRAIL,
 )  # fmt: skip
 
-Candidate = tuple[int, int, str, bool]
-_HAN = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_HAN_CHAR = re.compile(f"[{_HAN}]")
+_HAN_CHAR = re.compile(f"[{HAN}]")
 _KANA = re.compile("[\u3041-\u3096]")
-_RUN = re.compile(f"[{_HAN}][{_HAN}A-Za-z0-9·•‧・.-]*+")
+_RUN = re.compile(f"[{HAN}][{HAN}A-Za-z0-9·•‧・.-]*+")
 _SOUND = "".join(sorted(ZH_SOUNDS))
-_DOTTED = re.compile(f"[{_SOUND}]{{1,8}}(?:[·•‧・](?:[{_SOUND}]{{1,10}}|[{_HAN}]{{1,3}}|[A-Z][A-Za-z.]{{0,20}}))+")
+_DOTTED = re.compile(f"[{_SOUND}]{{1,8}}(?:[·•‧・](?:[{_SOUND}]{{1,10}}|[{HAN}]{{1,3}}|[A-Z][A-Za-z.]{{0,20}}))+")
 _SOUNDS_ONLY = re.compile(f"[{_SOUND}]+")
 _LEAD = frozenset("与與和或及成出指在为為以于於由从從至到将將被把是有对對向经經称稱让讓令")
 _LATIN_RUN = re.compile(

@@ -17,7 +17,7 @@ from typing import Any
 from graphrag_mcp import fences, prompts
 from graphrag_mcp.suspicious import credentials, suspicions
 from graphrag_mcp.text import count_tokens
-from graphrag_mcp.types import DriftResult, IndexResult, Result, SearchResult, WorkResult
+from graphrag_mcp.types import DriftResult, IndexResult, Result, SearchResult, StatusResult, WorkResult
 
 # Fields of a search that are left out while they are empty: half of what an empty result would cost.
 QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "candidates"}
@@ -117,6 +117,8 @@ def _quotes(result: Result, text: str) -> bool:
         return False
     if isinstance(result, IndexResult):
         return bool(result.errors)
+    if isinstance(result, StatusResult) and not result.corpora and not result.jobs:
+        return False  # nothing is indexed yet
     if isinstance(result, DriftResult) and text.startswith(("{", "flowchart ")):
         return False
     return getattr(result, "state", "") != "stale"

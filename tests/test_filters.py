@@ -41,13 +41,17 @@ NOTES = (
 ZH = (InlineText("林小雨在杭州开了一家茶馆。林小雨的哥哥林大山是船长。杭州的茶馆很有名。", "tea", "茶馆", {"作者": "王"}),)
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, sample_home: Path) -> Path:
-    home = tmp_path_factory.mktemp("home")
+def three_corpora(home: Path, sample_home: Path) -> Path:
+    """A home with notes, Chinese texts and the sample."""
     for name, texts in (("notes", NOTES), ("zh", ZH)):
         index_documents(home / "corpora" / name, IndexRequest(texts=texts), Settings(home=home))
     (home / "corpora" / "sample").symlink_to(sample_home / "corpora" / "sample")
     return home
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, sample_home: Path) -> Path:
+    return three_corpora(tmp_path_factory.mktemp("home"), sample_home)
 
 
 @pytest.fixture(scope="module")

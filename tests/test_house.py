@@ -180,6 +180,13 @@ def test_importing_a_door_loads_nothing_heavy(module: str) -> None:
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
+def test_a_starting_server_compiles_none_of_the_patterns_that_searches_need() -> None:
+    later = {f"graphrag_mcp.{name}" for name in ("text", "pack", "suspicious", "extract", "names", "stems")}
+    code = f"import sys, graphrag_mcp.server, graphrag_mcp.tools; print(sorted({later!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
 def test_the_command_line_does_not_import_the_protocol() -> None:
     code = "import sys, graphrag_mcp.cli; print('mcp' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)

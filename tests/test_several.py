@@ -9,24 +9,18 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import several
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.types import IndexRequest
 from tests.conftest import SAMPLE
 from tests.serving import Caller, connected
-from tests.test_filters import NOTES, ZH
+from tests.test_filters import three_corpora
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, sample_home: Path) -> Path:
-    home = tmp_path_factory.mktemp("home")
-    for name, texts in (("notes", NOTES), ("zh", ZH)):
-        index_documents(home / "corpora" / name, IndexRequest(texts=texts), Settings(home=home))
-    (home / "corpora" / "sample").symlink_to(sample_home / "corpora" / "sample")
-    return home
+    return three_corpora(tmp_path_factory.mktemp("home"), sample_home)
 
 
 @pytest.fixture(scope="module")

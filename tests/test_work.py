@@ -157,6 +157,12 @@ def test_wrong_calls_are_taught(caller: Caller) -> None:
     assert "nothing to submit" in caller.bad("submit_work", results=[])
 
 
+def test_a_reply_has_a_wall_where_nobody_names_a_budget(caller: Caller) -> None:
+    strange = [{"work_id": f"w{n:012d}", "text": "x"} for n in range(3_000)]
+    result = caller.good("submit_work", results=strange)
+    assert result["tokens"] <= 20_000 and result["rejected"] and "and 2950 more" in result["text"]
+
+
 def test_reports_are_handed_in_as_text_and_keep_their_references(tmp_path: Path) -> None:
     names = [f"Keeper {chr(65 + n)}{chr(97 + n)}vik" for n in range(6)]
     texts = {

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphrag_mcp.index.claims import Claim
+
 
 @dataclass(slots=True)
 class SourceDocument:
@@ -61,19 +63,6 @@ class SourceRelation:
 
 
 @dataclass(slots=True)
-class SourceClaim:
-    unit: str
-    subject: str
-    object: str
-    type: str
-    status: str
-    start_date: str
-    end_date: str
-    description: str
-    quotes: list[str]
-
-
-@dataclass(slots=True)
 class SourceCommunity:
     """`parent` None: unknown, to be found by its members; -1: none."""
 
@@ -105,7 +94,7 @@ class Foreign:
     units: list[SourceUnit] = field(default_factory=list)
     entities: list[SourceEntity] = field(default_factory=list)
     relations: list[SourceRelation] = field(default_factory=list)
-    claims: list[SourceClaim] = field(default_factory=list)
+    claims: list[tuple[str, Claim]] = field(default_factory=list)  # by text unit, as the other index says them
     communities: list[SourceCommunity] = field(default_factory=list)
     reports: list[SourceReport] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.index.claims import quoted
 from graphrag_mcp.index.foreign import Foreign, SourceEntity
 from graphrag_mcp.index.import_tree import tree_of
-from graphrag_mcp.index.imported import Name, Stated, Statement, UnitRecord
+from graphrag_mcp.index.imported import Name, Statement, UnitRecord
 from graphrag_mcp.index.imported_tree import near
 from graphrag_mcp.index.mentions import entity_id
 from graphrag_mcp.index.pairs import relationship_id
@@ -160,18 +160,14 @@ class _Writer:
 
     def _claims(self) -> None:
         nowhere = unquoted = 0
-        for one in self.foreign.claims:
-            if one.unit not in self.places or not one.subject:
+        for unit, one in self.foreign.claims:
+            if unit not in self.places or not one.subject:
                 nowhere += 1
                 continue
-            holder, record = self.places[one.unit]
+            holder, record = self.places[unit]
             text = holder.text[record.start : record.end]
             unquoted += not quoted(text, list(one.quotes))
-            said = Stated(
-                one.subject, one.object, one.type, one.status, one.start_date, one.end_date, one.description,
-                tuple(one.quotes),
-            )  # fmt: skip
-            record.claims.append(_at(holder.record.claims, said))
+            record.claims.append(_at(holder.record.claims, one))
         self.foreign.note(nowhere, "claims are left out: their text unit is not there, or they have no subject")
         self.foreign.note(unquoted, "claims quote no words of their text unit: the nearest sentence is cited")
 

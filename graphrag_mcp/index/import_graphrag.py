@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.decode import clean, iso_date
 from graphrag_mcp.index.foreign import (
     Foreign,
-    SourceClaim,
     SourceCommunity,
     SourceDocument,
     SourceEntity,
@@ -132,12 +132,13 @@ def _relation(row: Row, place: int) -> SourceRelation:
     )  # fmt: skip
 
 
-def _claim(row: Row) -> SourceClaim:
+def _claim(row: Row) -> tuple[str, Claim]:
     status = text(row, "status").strip().upper()
-    return SourceClaim(
-        text(row, "text_unit_id"), text(row, "subject_id"), text(row, "object_id") or "NONE",
+    quotes = tuple(quote for quote in [text(row, "source_text")] if quote)
+    return text(row, "text_unit_id"), Claim(
+        text(row, "subject_id"), text(row, "object_id") or "NONE",
         text(row, "type") or "OTHER", status if status in STATUSES else "SUSPECTED", text(row, "start_date"),
-        text(row, "end_date"), text(row, "description"), [quote for quote in [text(row, "source_text")] if quote],
+        text(row, "end_date"), text(row, "description"), quotes,
     )  # fmt: skip
 
 

@@ -57,20 +57,6 @@ class Statement:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """A claim; `quotes` as the other index has them, found in the unit's text or not."""
-
-    subject: str
-    object: str
-    type: str
-    status: str
-    start_date: str
-    end_date: str
-    description: str
-    quotes: tuple[str, ...]
-
-
 @dataclass(slots=True)
 class UnitRecord:
     """A text unit as characters of its document, with what was found in it."""
@@ -90,7 +76,7 @@ class DocumentRecord:
     units: list[UnitRecord] = field(default_factory=list)
     names: list[Name] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
-    claims: list[Stated] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
@@ -160,7 +146,7 @@ def record_of(data: str) -> DocumentRecord:
         body["by"], [UnitRecord(**one) for one in body["units"]],
         [Name(**{**one, "aliases": tuple(one["aliases"])}) for one in body["names"]],
         [Statement(**one) for one in body["statements"]],
-        [Stated(**{**one, "quotes": tuple(one["quotes"])}) for one in body["claims"]],
+        [Claim(**{**one, "quotes": tuple(one["quotes"]), "spans": ()}) for one in body["claims"]],
     )  # fmt: skip
 
 

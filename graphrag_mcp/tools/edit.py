@@ -20,8 +20,6 @@ from pydantic import BeforeValidator, Field
 from graphrag_mcp import jobs
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.pack import HIGHEST
-from graphrag_mcp.text import counted
 from graphrag_mcp.tools.arguments import FALSE_WORDS, Corpus, Strings, as_strings, as_word, names
 from graphrag_mcp.tools.results import Ctx, serve
 from graphrag_mcp.types import EditResult, IndexRequest, RemoveResult
@@ -110,7 +108,7 @@ async def edit_graph(
     """Correct entities and relationships. Edits win over the documents, outlast indexing, can be undone."""
     by = _who(ctx)
     late = EditResult(text="edit_graph was not finished in time.", hint='See op="log" before you try again.')
-    return await serve(ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run), late, HIGHEST)
+    return await serve(ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run), late)
 
 
 def _who(ctx: Ctx) -> str:
@@ -239,6 +237,8 @@ def remove(app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wa
         raise NotFound(f"no document is called {unknown}", "Take ids from a result, e.g. d4; get_source takes the same")
     lost = removal.loss(folder, chosen)
     result.counts = lost.counts()
+    from graphrag_mcp.text import counted
+
     counts = ", ".join(counted(count, kind) for kind, count in result.counts.items())
     lines = [f"{'Would remove' if dry_run else 'Removed'} {counts}.", *(f"- {uri}" for uri in result.documents)]
     lines += [f"- and {len(chosen.documents) - SHOWN} more"] if len(chosen.documents) > SHOWN else []

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
 
 SECONDS = 45.0  # hosts cut a call at 60; what is not done by then is answered with what to do next
+MOST = 20_000  # tokens of any reply: hosts cut at 25,000
 THREADS = 4  # engine calls at a time
 
 log = logging.getLogger(__name__)
@@ -78,10 +79,10 @@ def budgets(max_tokens: int, default: int) -> tuple[int, int]:
     return max(LOWEST, used - kept), used
 
 
-def reply(result: Result, budget: int = 0) -> CallToolResult:
+def reply(result: Result, budget: int = MOST) -> CallToolResult:
     """The result in both channels. What a text-only host would miss (hint, next page, next call) ends the text.
 
-    With a budget, what is below the text gives way before the text does.
+    No reply passes its budget: what is below the text gives way before the text does.
     """
     from graphrag_mcp import pack
 
@@ -94,7 +95,7 @@ def reply(result: Result, budget: int = 0) -> CallToolResult:
         for shown in range(len(footer), -1, -1):
             result.text, result.suspicious = pack.dressed(result, body, footer[:shown])
             result.tokens, characters = pack.size(result)
-            if not budget or (result.tokens <= budget and characters <= pack.CHARACTERS):
+            if result.tokens <= budget and characters <= pack.CHARACTERS:
                 return _both(result)
     result.text, result.suspicious = body, {}
     room = budget - (pack.outgoing(result, below=False) - pack.size(result)[0])
@@ -135,7 +136,7 @@ def _encodable(value: Any) -> Any:
 
 
 async def serve(
-    ctx: Ctx, tool: str, work: Callable[[App], Result], late: Result, budget: int = 0, seconds: float = SECONDS
+    ctx: Ctx, tool: str, work: Callable[[App], Result], late: Result, budget: int = MOST, seconds: float = SECONDS
 ) -> CallToolResult:
     """Run `work` in a worker thread and reply; `late` is the answer when it takes longer than a host waits.
 

@@ -17,9 +17,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from graphrag_mcp import jobs
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.pack import HIGHEST
 from graphrag_mcp.tools.arguments import Budget6000, Corpus, as_int, as_list, as_word, names
-from graphrag_mcp.tools.results import Ctx, budgets, clamp, serve
+from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, serve
 from graphrag_mcp.types import Result, WorkResult
 
 LEAST = 3_000  # tokens: with less, the instructions leave no room for a text
@@ -66,7 +65,7 @@ async def claim_work(
     communities to report, with instructions. Then submit_work."""
     who = _who(ctx)
     count = clamp("max_items", max_items, 1, 20)
-    inner, whole = budgets(clamp("max_tokens", max_tokens, LEAST, HIGHEST) if max_tokens > 0 else 6000, 6000)
+    inner, whole = budgets(clamp("max_tokens", max_tokens, LEAST, MOST) if max_tokens > 0 else 6000, 6000)
 
     def work(app: App) -> Result:
         from graphrag_mcp.index.work import claim
@@ -110,7 +109,7 @@ async def submit_work(ctx: Ctx, results: Results, corpus: Corpus = "") -> Annota
         return result
 
     late = WorkResult(text="submit_work was not finished in time.", hint="Submit the same again: nothing counts twice.")
-    return await serve(ctx, "submit_work", work, late, HIGHEST)
+    return await serve(ctx, "submit_work", work, late)
 
 
 def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
