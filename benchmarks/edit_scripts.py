@@ -99,6 +99,17 @@ def edit(rng: random.Random, folder: Path) -> None:
         shutil.move(path, path.with_name(new.name) if what == "rename" else new)
 
 
+def moved(rng: random.Random, home: Path, docs: Path) -> Path:
+    """The folder itself has another name or another place, every third time, and one of its files has been edited."""
+    if rng.random() > 0.33 or len(list(docs.rglob("*.md"))) < 4:
+        return docs
+    new = home / f"place{rng.randrange(10**6)}" / rng.choice(["docs", "papers", docs.name])
+    new.parent.mkdir()
+    docs.rename(new)
+    edit(rng, new)
+    return new
+
+
 def script(home: Path, seed: int) -> list[str]:
     """What is wrong after one random script; nothing, if all is well."""
     rng, wrong = random.Random(seed), []
@@ -110,6 +121,8 @@ def script(home: Path, seed: int) -> list[str]:
     for _ in range(rng.randint(3, 5)):
         for _ in range(rng.randint(1, 4)):
             edit(rng, docs)
+        put(folder, docs)
+        docs = moved(rng, home, docs)
         put(folder, docs)
     put(home / "fresh", docs)
     wanted, had = digests(home / "fresh"), digests(folder)

@@ -1,6 +1,6 @@
-"""Kill -9 at random moments of a first indexing, of a synchronisation, of small commits with compaction, of jobs.
+"""Kill -9 at random moments: of a first indexing, a synchronisation, small commits with compaction, jobs, imports.
 
-    python benchmarks/kills.py [--kills 500] [--kinds index,sync,notes,jobs] [--seed 0] [--minutes 0]
+    python benchmarks/kills.py [--kills 500] [--kinds index,sync,notes,jobs,imports] [--seed 0] [--minutes 0]
 
 After each kill the index must open, hold everything that had been acknowledged, and have no finding of doctor but files
 that nobody names; gone on with, its content must be that of an index that was never disturbed. A job whose process has
@@ -23,6 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
@@ -30,15 +32,18 @@ from benchmarks.edit_scripts import digests, document, edit, put  # noqa: E402
 from graphrag_mcp import jobs  # noqa: E402
 from graphrag_mcp.errors import NotFound  # noqa: E402
 from graphrag_mcp.index import pipeline  # noqa: E402
+from graphrag_mcp.index.importing import import_folder  # noqa: E402
 from graphrag_mcp.settings import Settings  # noqa: E402
 from graphrag_mcp.store import manifest as manifests  # noqa: E402
 from graphrag_mcp.store import tables, truth  # noqa: E402
 from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
 from graphrag_mcp.types import IndexRequest, InlineText  # noqa: E402
 from graphrag_mcp.upkeep.doctor import doctor  # noqa: E402
+from graphrag_mcp.upkeep.export import export  # noqa: E402
 
-KINDS = ("index", "sync", "notes", "jobs")
+KINDS = ("index", "sync", "notes", "jobs", "imports")
 TAKEN_OVER = 5.0
+VARIANTS = 3  # of the export that is imported
 # A process that has imported everything and started no thread, of which each victim is a copy.
 CONTEXT = multiprocessing.get_context("forkserver")
 
@@ -48,7 +53,7 @@ def busy() -> None:
     logging.disable(logging.CRITICAL)
     pipeline.BATCH_PASSAGES = 12
     tables.TAIL_FRAGMENTS = 3
-    truth.SEGMENTS, truth.DEAD = 3, 4
+    truth.SEGMENTS, truth.DEAD, truth.DEAD_GRAPHS = 3, 4, 2
     manifests.KEEP_SECONDS, manifests.KEEP_LAST = 1.0, 4
 
 
@@ -77,6 +82,22 @@ def noting(folder: str, said: str, first: int) -> None:
             put(Path(folder), texts=[note(number)])
             file.write(f"{number}\n")
             file.flush()
+
+
+def importing(folder: str, said: str, variants: str) -> None:
+    """An export that changes, imported again and again; what is committed is acknowledged in a file."""
+    busy()
+    with open(said, "a") as file:
+        for number in range(1000):
+            bring(Path(folder), Path(variants), number % VARIANTS)
+            file.write(f"{number % VARIANTS}\n")
+            file.flush()
+
+
+def bring(folder: Path, variants: Path, number: int) -> None:
+    """Import one of the variants, always from the same folder."""
+    shutil.copytree(variants / str(number), variants / "now", dirs_exist_ok=True)
+    import_folder(folder, variants / "now", Settings())
 
 
 def serving(home: str) -> None:
@@ -155,6 +176,17 @@ def missing(folder: Path, acknowledged: list[int]) -> list[str]:
     return lost
 
 
+def exported(corpus: Path, variants: Path) -> None:
+    """Exports of an index between whose documents some change; all of the variants have the same tables."""
+    for number in range(VARIANTS):
+        put(corpus, texts=[note(at if at < 6 else at + 30 * number) for at in range(9)])
+        export(open_snapshot(corpus), variants / str(number))
+
+
+def texts_of(exported: Path) -> set[str]:
+    return set(pq.read_table(exported / "documents.parquet", columns=["text"])["text"].to_pylist())
+
+
 def lines(path: Path) -> list[str]:
     return path.read_text("ascii").splitlines() if path.exists() else []
 
@@ -207,6 +239,27 @@ class Campaign:
         killed(noting, self.rng.random(), str(folder), str(said), self.first, after=lambda: len(lines(said)) > count)
         self.first += 1000 - self.first % 30
         return sound(folder) + missing(folder, [int(line) for line in lines(said) if line.isdigit()][-200:])
+
+    def imports(self) -> list[str]:
+        """What was acknowledged last, or the one after it, is there; gone on with, it is a fresh import."""
+        folder, said, variants = self.home / "imports", self.home / "imported", self.home / "variants"
+        if not variants.exists():
+            exported(self.home / "exported", variants)
+        count = len(lines(said))
+        began = lambda: len(lines(said)) > count  # noqa: E731
+        killed(importing, 2 * self.rng.random(), str(folder), str(said), str(variants), after=began)
+        last = int(lines(said)[-1])
+        wrong, there = sound(folder), texts(folder)
+        wanted = [texts_of(variants / str((last + step) % VARIANTS)) for step in (0, 1)]
+        if set(there.values()) not in wanted:
+            wrong.append(f"neither variant {last} nor the next is there")
+        bring(folder, variants, last)
+        shutil.rmtree(self.home / "fresh", ignore_errors=True)
+        bring(self.home / "fresh", variants, last)
+        if digests(folder)["content"] != digests(self.home / "fresh")["content"]:
+            wrong.append("imported again, its content is another one")
+        left = [one for one in doctor(folder, repair=True) if not one.repaired]
+        return wrong + [f"not repaired: {one.what}" for one in left]
 
     def jobs(self) -> list[str]:
         home, said = self.home / "home", self.home / "called"

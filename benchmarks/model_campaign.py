@@ -134,11 +134,11 @@ class Killed:
     calls: int = 0
     bought_again: int = 0
     same: bool = False
-    sound: bool = False
+    found: list[str] = field(default_factory=list)  # by doctor
 
     @property
     def good(self) -> bool:
-        return self.same and self.sound and not self.bought_again
+        return self.same and not self.found and not self.bought_again
 
 
 def killed(work: Path, kills: int, documents: int, seed: int, latency: float = 0.08) -> list[Killed]:
@@ -182,8 +182,12 @@ def _one_corpus(
         made.bought_again += sum(_settled(ready, times, at) for at, ready in calls[:-1])
     corpus = home / "corpora" / "c"
     made.kills, made.calls = len(times), len(server.requests) - first
-    made.same, made.sound = same(corpus) == wanted, not doctor(corpus)
+    made.same, made.found = same(corpus) == wanted, findings(corpus)
     return made
+
+
+def findings(corpus: Path) -> list[str]:
+    return [f"{one.kind} {one.where}: {one.what}" for one in doctor(corpus)]
 
 
 def _settled(answered: float, kills: list[float], asked: float) -> bool:
@@ -228,13 +232,13 @@ class Bad:
     asked_again: int = 0  # questions of the second run that had been answered already
     left: int = 0  # pending after it
     same: bool = False
-    sound: bool = False
+    found: list[str] = field(default_factory=list)  # by doctor
     reasons: Counter[str] = field(default_factory=Counter)
 
     @property
     def good(self) -> bool:
         wrong = self.unexplained or self.kept or self.asked_again or self.left
-        return self.status == "done" and self.same and self.sound and not wrong
+        return self.status == "done" and self.same and not self.found and not wrong
 
 
 class Half:
@@ -277,7 +281,7 @@ def troubled(work: Path, kind: str, files: Path, wanted: dict[str, str]) -> Bad:
         made.asked_again = len(known) - len(known & set(_keys(corpus)))
         made.left = sum(result.pending.values())
         index_documents(corpus, IndexRequest(paths=(str(files),), recluster=True), settings)
-        made.same, made.sound = same(corpus) == wanted, not doctor(corpus)
+        made.same, made.found = same(corpus) == wanted, findings(corpus)
     return made
 
 
@@ -328,14 +332,14 @@ def main() -> int:
             corpora = killed(Path(scratch) / "killed", options.kills, options.documents, options.seed)
             for number, one in enumerate(corpora, 1):
                 good &= one.good
-                _row(number, one.kills, one.calls, one.bought_again, one.same, one.sound)
+                _row(number, one.kills, one.calls, one.bought_again, one.same, one.found)
         if options.bad:
             _head("trouble", "s", "degraded", "bad kept", "asked again", "left after", "same digest", "doctor", "")
             work, count = Path(scratch) / "misbehaving", max(4, options.documents // 5)
             for made in misbehaving(work, every[: options.bad], count):
                 good &= made.good
                 counts = (made.degraded, made.kept, made.asked_again, made.left)
-                _row(made.kind, f"{made.seconds:.1f}", *counts, made.same, made.sound, "" if made.good else "BROKEN")
+                _row(made.kind, f"{made.seconds:.1f}", *counts, made.same, made.found, "" if made.good else "BROKEN")
     return 0 if good else 1
 
 

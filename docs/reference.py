@@ -13,6 +13,7 @@ import inspect
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,7 @@ LABELS = {
     "read_only_hint": ("reads only", ""), "destructive_hint": ("can remove or replace", ""),
     "idempotent_hint": ("a second call changes nothing more", "each call is a new one"),
 }  # fmt: skip
+WIDTH = 120  # characters of a line of prose
 SETTING = ("setting", "type", "default", "meaning")
 
 
@@ -80,7 +82,14 @@ def pages() -> dict[str, str]:
         "reference.md": _settings(), "reference-tools.md": _tools(), "reference-results.md": _results(),
         "reference-commands.md": _commands(),
     }  # fmt: skip
-    return {name: "\n".join(lines).rstrip() + "\n" for name, lines in made.items()}
+    return {name: "\n".join(map(_wrapped, lines)).rstrip() + "\n" for name, lines in made.items()}
+
+
+def _wrapped(line: str) -> str:
+    """A line of prose as lines of at most 120 characters; tables, headings and comments stay one."""
+    if len(line) <= WIDTH or line.startswith(("|", "#", "<!--", "```", "    ")):
+        return line
+    return "\n".join(textwrap.wrap(line, WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:

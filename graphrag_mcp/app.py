@@ -67,9 +67,13 @@ class App:
         project; else the only one there is. NotFound lists the corpora, nearest name first."""
         known = self.corpora()
         if name:
-            if checked_name(name) in known:
+            if name in known:
                 return name
-            raise NotFound(f"there is no corpus {name!r}", _choose(known, name))
+            if name.strip() in ("*", "all") or re.search("[,，、;]", name):
+                if len(known) == 1 and name.strip() in ("*", "all"):
+                    return known[0]
+                raise BadInput(f"this works on one corpus, and {name[:80]!r} means several", _choose(known, ""))
+            raise NotFound(f"there is no corpus {checked_name(name)!r}", _choose(known, name))
         if self.corpus:
             if self.corpus in known:
                 return self.corpus

@@ -19,7 +19,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -38,6 +38,13 @@ LATER = 10  # the priority of embeddings: they fill the pauses of the chat
 NO_MODEL, BUDGET, STOPPED, FOR_AGENTS = "no model", "budget", "stopped", "waits for an agent (claim_work)"
 
 log = logging.getLogger(__name__)
+_ASIDE = ThreadPoolExecutor(1, "asker-reads")
+
+
+async def aside(work: Callable[..., R], *given: Any) -> R:
+    """The result of a computation of milliseconds, made beside the loop: in it, every call under way would wait for it
+    before its reply is taken and the next question goes out (of 25 calls of 300 ms each took 344)."""
+    return await asyncio.get_running_loop().run_in_executor(_ASIDE, work, *given)
 
 
 class BadReply(Exception):
@@ -262,7 +269,7 @@ class Asker:
                 return Answer(ask.without(), reason=reason)
             usage, text = reply.usage, _whole(reply.text)
             try:
-                value = ask.parse(text)
+                value = await aside(ask.parse, text)
             except BadReply as error:
                 reason = "the reply was cut off" if reply.finish == "length" else str(error) or "unusable reply"
                 continue

@@ -14,6 +14,7 @@ from graphrag_mcp import __version__
 
 METHODS = ("auto", "fast", "llm", "agent")
 Run = Callable[[argparse.Namespace], int]
+BUDGET: dict[str, Any] = {"type": int, "metavar": "N", "help": "budget of the result"}
 FORMATS: dict[str, Any] = {"choices": ("concise", "detailed"), "default": "concise", "help": "how much of each item"}
 
 
@@ -58,7 +59,7 @@ def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
     add("--recluster", action="store_true", help="forget earlier communities and cluster afresh")
     add("--dry-run", action="store_true", help="only read and estimate")
     add("--method", choices=METHODS, default="auto", help="fast: without any model; auto: with the configured one")
-    add("--max-calls", type=int, metavar="N", help="stop asking models after N calls; run again to go on")
+    add("--max-calls", type=int, metavar="N", help="stop asking models after N calls; 0: ask nothing, keep the answers")
     add("--max-tokens", type=int, metavar="N", help="the same for tokens, in and out")
     add("--max-cost", type=float, metavar="X", help="the same for money, by the prices in the settings")
     add("--refresh-answers", action="store_true", help="ask the model again, whatever it answered before")
@@ -78,13 +79,16 @@ def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
     add("--format", **FORMATS)
     add = command("entity")
     add("name", metavar="NAME", help="a name or an id such as e12")
+    add("--max-tokens", **BUDGET)
     add("--format", **FORMATS)
     add = command("report")
     add("community", metavar="COMMUNITY", help="an id such as c5")
+    add("--max-tokens", **BUDGET)
     add("--format", **FORMATS)
     add = command("source")
     add("ids", nargs="+", metavar="ID", help="ids such as t33 or d4")
     add("--around", type=int, default=0, metavar="N", help="so many text units before and after")
+    add("--max-tokens", **BUDGET)
     add = command("status")
     add("--since", type=int, metavar="N", help="what changed since generation N")
 
@@ -101,6 +105,9 @@ def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
     add("folder", metavar="DIR", help="tables of GraphRAG, a storage of LightRAG, or what export wrote")
     add = command("remove")
     add("ids", nargs="+", metavar="ID", help="documents: d4, a uri, a file name, the id of a text")
+    add("--yes", action="store_true", help="do it; without, only say what would go")
+    add = command("delete")
+    add("name", metavar="CORPUS", help="the corpus, by its name")
     add("--yes", action="store_true", help="do it; without, only say what would go")
     add = command("edit")
     ops = ("create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log", "replay")

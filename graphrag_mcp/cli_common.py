@@ -15,14 +15,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp import fences
-from graphrag_mcp.errors import BadInput
+from graphrag_mcp import fences, text
+from graphrag_mcp.cli_words import as_commands, calls_as_commands
+from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.settings import Settings, load
 
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
     from graphrag_mcp.store.tables import Snapshot
-    from graphrag_mcp.types import Result
+    from graphrag_mcp.types import IndexResult, Result
 
 
 _UNSEEN = re.compile("[\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
@@ -52,29 +53,99 @@ class Bar:
 
 
 def show(options: argparse.Namespace, result: Result) -> int:
+    """The result in the words of the command line: JSON, or its text with what is advised on stderr."""
+    hint, following = as_commands(result.hint), calls_as_commands(result.next_call)
     if options.json:
-        print_json(result.model_dump(mode="json"))
+        print_json(result.model_dump(mode="json") | {"hint": hint, "next_call": following})
         return 0
-    print(fences.clean(result.text))
+    print(fences.clean(_own_words(result.text) if _is_ours(result) else result.text))
     if result.truncated:
         print("cut to fit: --max-tokens N shows more", file=sys.stderr)
-    if result.hint and result.hint not in result.text:
-        print(f"hint: {fences.clean(result.hint)}", file=sys.stderr)
+    if following and (result.truncated or not _answers(result)):
+        print(f"next: {fences.clean(following)}", file=sys.stderr)
+    if hint and result.hint not in result.text:
+        print(f"hint: {fences.clean(hint)}", file=sys.stderr)
     return 0
 
 
+def _is_ours(result: Result) -> bool:
+    """Is the text our own report, in which no document is quoted at length? That of documents stays to the letter."""
+    from graphrag_mcp.types import EditResult, RemoveResult, StatusResult
+
+    return isinstance(result, EditResult | RemoveResult | StatusResult)
+
+
+def _own_words(said: str) -> str:
+    """Our report in the words of the command line, but for lines that list what is somebody's."""
+    theirs = ("- ", "Folders: ", "Other corpora: ", "Unknown: ")
+    return "\n".join(line if line.startswith(theirs) else as_commands(line) for line in said.split("\n"))
+
+
+def _answers(result: Result) -> bool:
+    """Does it say something, or only where to go?"""
+    nothing = getattr(result, "state", "") == "not_found"
+    return not nothing and not (hasattr(result, "generation") and not result.generation)
+
+
 def counted(counts: Mapping[str, int], names: Sequence[str] = ()) -> str:
-    """`26 documents, 44 passages`, zeros left out."""
-    shown = [(name.removesuffix("_total").replace("_", " "), counts.get(name, 0)) for name in names or counts]
-    return ", ".join(f"{count:,} {name}" for name, count in shown if count)
+    """`26 documents, 1 passage`, zeros left out; what is no plain noun, such as a reason, stays as it is."""
+    shown = [(name.removesuffix("_total"), counts.get(name, 0)) for name in names or counts]
+    return ", ".join(
+        text.counted(count, name) if " " not in name else f"{count:,} {name}" for name, count in shown if count
+    )
 
 
-def print_json(value: Any) -> None:
-    said = json.dumps(value, ensure_ascii=False, indent=None, separators=(", ", ": "))
+def estimated(result: IndexResult) -> list[str]:
+    """What `index --dry-run` found, line by line: what would be read, what a model would be asked, at what price."""
+    guess, counts = result.estimate, result.counts
+    size = f"{guess.get('bytes', 0) / 1000:,.1f} kB"
+    lines = [
+        f"{result.corpus}: nothing was written; this is what would be done",
+        f"read {text.counted(guess.get('files', 0), 'files')} ({size})",
+    ]
+    if gone := counts.get("removed"):
+        lines.append(f"take out {text.counted(gone, 'documents')} no longer there")
+    if same := counts.get("unchanged"):
+        lines.append(f"leave {text.counted(same, 'documents')} as they are")
+    if not guess.get("calls"):
+        return [*lines, "ask no model, so it costs nothing"]
+    cost = f", at a cost of about {guess['cost']:,.4g} by the prices in the settings" if guess.get("cost") else ""
+    lines.append(f"ask a model about {_asked(guess)}{cost}")
+    lines += [f"  {kind}: {_asked(one)}" for kind, one in guess.get("by_stage", {}).items()]
+    return lines
+
+
+def _asked(guess: Mapping[str, Any]) -> str:
+    tokens = f"{guess['prompt_tokens']:,} tokens in, {guess['output_tokens']:,} out"
+    return f"{text.counted(guess['calls'], 'times')}, {tokens}"
+
+
+def print_json(value: Any, exact: bool = False) -> None:
+    """One object; credentials in it are masked as in the tools, unless it is `exact` because it will be read back."""
+    shown = value if exact or fences.SHOW_SECRETS.get() else _without_credentials(value)
+    said = json.dumps(shown, ensure_ascii=False, indent=None, separators=(", ", ": "))
     print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", said))  # the same value, and nothing for the terminal
 
 
-def failed(options: argparse.Namespace, message: str, status: int) -> int:
+def _without_credentials(value: Any) -> Any:
+    from graphrag_mcp.credentials import masked
+    from graphrag_mcp.pack_wire import EXACT
+
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, list | tuple):
+        return [_without_credentials(one) for one in value]
+    if isinstance(value, dict):
+        kept = EXACT - {"text"}
+        return {name: one if name in kept else _without_credentials(one) for name, one in value.items()}
+    return value
+
+
+def failed(options: argparse.Namespace, error: GraphRAGError | str, status: int) -> int:
+    """Says what is wrong as it is, for it may quote anything; and the next move in the words of the command line."""
+    message = str(error)
+    if isinstance(error, GraphRAGError):
+        message = f"{error.what}. {as_commands(error.next_move)}."
     if getattr(options, "json", False):
         print_json({"error": message})
     print(f"graphrag-mcp: {message}", file=sys.stderr)
@@ -100,8 +171,19 @@ def snapshot_of(options: argparse.Namespace) -> Snapshot:
     return app_of(options).snapshot(options.corpus)
 
 
+def elsewhere(app: App, corpus: str) -> str:
+    """A line that says how to reach this corpus, where commands without `--corpus` mean another one or none."""
+    try:
+        meant = app.corpus_for_reading()
+    except GraphRAGError:
+        meant = ""
+    return "" if meant == corpus else f"note: from here, its commands need --corpus {corpus}"
+
+
 def settings_of(options: argparse.Namespace, **overrides: Any) -> Settings:
-    return load(home=options.home or None, **overrides)
+    settings = load(home=options.home or None, **overrides)
+    fences.SHOW_SECRETS.set(settings.show_secrets)
+    return settings
 
 
 def existing(path: str) -> Path:

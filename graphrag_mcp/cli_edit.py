@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.cli_common import app_of, existing, print_json, show
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.text import counted
 from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def _log(app: App, options: argparse.Namespace) -> int:
 
     snapshot = app.snapshot(options.corpus)
     names = ("id", "op", "kind", "keys", "forms", "fields", "by", "time")
-    print_json({"edits": [{name: getattr(row, name) for name in names} for row in in_force(snapshot).log]})
+    print_json({"edits": [{name: getattr(row, name) for name in names} for row in in_force(snapshot).log]}, exact=True)
     return 0
 
 
@@ -79,7 +80,7 @@ def _replay(app: App, options: argparse.Namespace) -> int:
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{path.name} is no log of edits", "Write it with graphrag-mcp edit log --json") from error
     if not options.yes:
-        return show(options, Result(text=f"{len(rows)} rows of edits. {YES}"))
+        return show(options, Result(text=f"The log has {counted(len(rows), 'rows')}. {YES}"))
     folder = app.folder(app.corpus_for_reading(options.corpus))
     result = replay(folder, app.settings, rows)
     index_documents(folder, IndexRequest(), app.settings)

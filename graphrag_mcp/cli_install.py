@@ -49,10 +49,12 @@ def install(options: argparse.Namespace) -> int:
         )
         started = {"seconds": round(seconds, 2), "tools": tools}
     change, backup = installs.retrying(lambda: installs.installing(host, file, options.name, made))
+    notes += change.notes
     if change.line:
         notes.append(f"{host.title} reads plain JSON only, and line {change.line} of its file is something else")
     record = {"client": host.name, "file": str(file), "name": options.name, "change": change.change}
-    record |= {"backup": str(backup or ""), "entry": made, "started": started, "notes": notes}
+    record |= {"backup": str(backup or ""), "entry": change.entry or made, "started": started}
+    record["notes"] = notes
     record |= {"next": [host.reload, f"To see that it is there: {host.check}"]}
     if options.json:
         print_json(record)

@@ -9,8 +9,10 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp import fences
 from graphrag_mcp.cli_common import app_of, print_json, show, snapshot_of
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.text import counted
 
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
@@ -27,12 +29,14 @@ def search(options: argparse.Namespace) -> int:
     if options.mode not in MODES:
         raise BadInput(f"search mode {options.mode!r} is unknown", f"Use one of {', '.join(MODES)}")
     app = app_of(options)
-    given: dict[str, Any] = {"max_tokens": options.max_tokens} if options.max_tokens is not None else {}
+    given: dict[str, Any] = _budget(options)
     if names := several.wanted(options.corpus, app.corpora()):
         return show(options, _in_several(app, names, options, given))
     corpus = app.corpus_for_reading(options.corpus)
     snapshot = app.snapshot(corpus)
     mode, reason = choose(options.query, snapshot) if options.mode == "auto" else (options.mode, "")
+    told = reason and (options.json or options.explain or mode != "fused")  # of the usual mode only on request
+    reason = f"Mode {mode}: {reason}" if told else ""
     if mode == "drift":
         return show(options, _drift(app, corpus, options.query, given))
     if mode == "text":
@@ -56,8 +60,7 @@ def search(options: argparse.Namespace) -> int:
 
 def _shown(options: argparse.Namespace, result: Any, reason: str) -> int:
     """The result, with the reason of an automatic choice of mode in its hint."""
-    if reason:
-        result.hint = " ".join(filter(None, [result.hint, f"Mode {result.mode}: {reason}"]))
+    result.hint = " ".join(filter(None, [result.hint, reason]))
     return show(options, result)
 
 
@@ -92,21 +95,27 @@ def entity(options: argparse.Namespace) -> int:
     """One entity: description, relationships, where it is named."""
     from graphrag_mcp.query.lookup import get_entity
 
-    return show(options, get_entity(snapshot_of(options), options.name, response_format=options.format))
+    given = {"response_format": options.format, **_budget(options)}
+    return show(options, get_entity(snapshot_of(options), options.name, **given))
 
 
 def report(options: argparse.Namespace) -> int:
     """One community report."""
     from graphrag_mcp.query.lookup import get_community_report
 
-    return show(options, get_community_report(snapshot_of(options), options.community, response_format=options.format))
+    given = {"response_format": options.format, **_budget(options)}
+    return show(options, get_community_report(snapshot_of(options), options.community, **given))
 
 
 def source(options: argparse.Namespace) -> int:
     """The exact text behind ids."""
     from graphrag_mcp.query.lookup import get_source
 
-    return show(options, get_source(snapshot_of(options), options.ids, around=options.around))
+    return show(options, get_source(snapshot_of(options), options.ids, around=options.around, **_budget(options)))
+
+
+def _budget(options: argparse.Namespace) -> dict[str, int]:
+    return {"max_tokens": options.max_tokens} if options.max_tokens is not None else {}
 
 
 def status(options: argparse.Namespace) -> int:
@@ -119,8 +128,23 @@ def status(options: argparse.Namespace) -> int:
         if options.json:
             print_json(found)
         else:
-            print("\n".join(f"{name}: {value}" for name, value in found.items()))
+            print(fences.clean("\n".join(_changed(found))))
         return 0
     from graphrag_mcp.tools.index import status as status_of  # the graph_status tool, without its wire
 
     return show(options, status_of(app, options.corpus))
+
+
+def _changed(found: Mapping[str, Any]) -> list[str]:
+    """What `status --since N` says: counts of the graph, then the documents by what became of them."""
+    since, now = found["since"], found["generation"]
+    if since == now:
+        return [f"Generation {now} is the current one, so nothing has changed since."]
+    lines = [f"From generation {since} ({found['committed']}) to {now}, the current one:"]
+    for table, one in found["counts"].items():
+        came = f" ({one['added']:,} new, {one['removed']:,} gone)" if one["added"] or one["removed"] else " (the same)"
+        lines.append(f"{counted(one['now'], table)}, before {one['before']:,}{came}")
+    for how in ("added", "changed", "removed"):
+        uris = found[how]
+        lines += [f"{counted(len(uris), 'documents')} {how}:", *(f"- {uri}" for uri in uris)] if uris else []
+    return lines if any(found[how] for how in ("added", "changed", "removed")) else [*lines, "No document has changed."]

@@ -1,4 +1,4 @@
-"""Commands that look after an index: doctor, digest, export, import, rollback.
+"""Commands that look after an index: doctor, digest, export, import, rollback, delete.
 
 Takes parsed arguments; prints what was found. Each command imports what it needs when it runs.
 """
@@ -11,7 +11,7 @@ import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from graphrag_mcp.cli_common import Bar, app_of, counted, existing, print_json, snapshot_of
+from graphrag_mcp.cli_common import Bar, app_of, counted, elsewhere, existing, print_json, snapshot_of
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.settings import Settings
 
@@ -20,13 +20,14 @@ def doctor(options: argparse.Namespace) -> int:
     """Check everything that is stored; exit status 1 when something is still wrong."""
     if options.folder:
         return _examine(options)
+    from graphrag_mcp.index.derivation import cut
     from graphrag_mcp.upkeep.about import about, lines
     from graphrag_mcp.upkeep.doctor import doctor as examine
 
     app = app_of(options)
     some = options.corpus or options.repair or app.corpora()  # else there is nothing to examine yet
     folder = app.folder(app.corpus_for_reading(options.corpus)) if some else None
-    findings = examine(folder, options.repair, lambda folder: _derive(folder, app.settings)) if folder else []
+    findings = examine(folder, options.repair, lambda folder: _derive(folder, app.settings), cut) if folder else []
     wrong = [found for found in findings if not found.repaired]
     if options.json:
         here = about(app.settings, app.corpora(), folder, bool(wrong))
@@ -122,6 +123,8 @@ def import_(options: argparse.Namespace) -> int:
         held = counted({name: count for name, count in result.counts.items() if name not in changes})
         print(f"{corpus}: {counted(result.counts, changes) or 'nothing to do'} ({elapsed:.1f} s)\nit holds {held}")
         print("\n".join(f"note: {note}" for note in notes), end="\n" if notes else "")
+        if said := elsewhere(app, corpus):
+            print(said, file=sys.stderr)
     return 0 if result.status == "done" and not result.errors else 1
 
 
@@ -138,4 +141,23 @@ def rollback(options: argparse.Namespace) -> int:
         print_json({"generation": new.generation, "content_of": options.generation})
     else:
         print(f"The content of generation {options.generation} is current again, as generation {new.generation}.")
+    return 0
+
+
+def delete(options: argparse.Namespace) -> int:
+    """Delete a corpus with all that is kept of it; the documents that were indexed stay where they are."""
+    from graphrag_mcp import jobs_delete
+
+    app = app_of(options)
+    if not app.folder(options.name).is_dir():
+        app.corpus_for_reading(options.name)  # says which there are
+    found = (jobs_delete.delete if options.yes else jobs_delete.stored)(app.home, options.name)
+    if options.json:
+        print_json({**found.record(), "deleted": options.yes})
+        return 0
+    size = f"{found.documents:,} documents, {found.files:,} files, {found.bytes / 1e6:,.1f} MB"
+    if options.yes:
+        print(f"Deleted corpus {found.corpus}: {size}.")
+    else:
+        print(f"Corpus {found.corpus} in {found.path}: {size}.\nNothing was deleted. The same with --yes does it.")
     return 0

@@ -10,11 +10,12 @@ import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.cli_common import Bar, app_of, counted, existing, print_json, settings_of
+from graphrag_mcp.cli_common import Bar, app_of, counted, elsewhere, estimated, existing, print_json, settings_of
+from graphrag_mcp.cli_words import as_commands
 from graphrag_mcp.errors import BadInput
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ def index(options: argparse.Namespace) -> int:
     paths = tuple(str(existing(path)) for path in options.paths)
     app = app_of(options)
     budget = {"max_calls": options.max_calls, "max_tokens": options.max_tokens, "max_cost": options.max_cost}
-    settings = settings_of(options, **budget)
+    settings, nothing = settings_of(options, **budget), any(value == 0 for value in budget.values())
+    if nothing:  # said here, a budget of 0 is one; in the settings 0 is none
+        settings = replace(settings, max_calls=-1)
     corpus = app.corpus_for_writing(options.corpus, paths[0])
     request = IndexRequest(
         paths, method=options.method, remove_missing=options.remove_missing,
@@ -63,7 +66,7 @@ def index(options: argparse.Namespace) -> int:
     )  # fmt: skip
     bar = Bar(sys.stderr.isatty() and not options.json)
     began = time.monotonic()
-    if not options.dry_run:
+    if not options.dry_run and not nothing:  # an open job has a budget of its own
         from graphrag_mcp import jobs
 
         jobs.finish_open(settings, corpus)
@@ -77,6 +80,8 @@ def index(options: argparse.Namespace) -> int:
         print_json(_index_record(result, elapsed))
     else:
         _print_index(result, elapsed)
+        if result.status == "done" and (said := elsewhere(app, corpus)):
+            print(said, file=sys.stderr)
     return 0 if result.status in ("done", "estimate") and not result.errors else 1
 
 
@@ -91,11 +96,12 @@ def _index_record(result: IndexResult, elapsed: float) -> dict[str, Any]:
 
 
 def _print_index(result: IndexResult, elapsed: float) -> None:
-    changes = counted(result.counts, CHANGES) or "nothing to do"
-    held = counted({name: count for name, count in result.counts.items() if name not in CHANGES})
-    print(f"{result.corpus}: {changes} ({elapsed:.1f} s)" + (f"\nit holds {held}" if held else ""))
-    if result.estimate:
-        print("estimate: " + ", ".join(f"{name} {value}" for name, value in result.estimate.items()))
+    if result.status == "estimate":
+        print("\n".join(estimated(result)))
+    else:
+        changes = counted(result.counts, CHANGES) or "nothing to do"
+        held = counted({name: count for name, count in result.counts.items() if name not in CHANGES})
+        print(f"{result.corpus}: {changes} ({elapsed:.1f} s)" + (f"\nit holds {held}" if held else ""))
     if calls := result.usage.get("calls"):
         tokens = f"{result.usage['prompt_tokens']:,} tokens in, {result.usage['output_tokens']:,} out"
         print(f"asked models {calls:,} times: {tokens}")
@@ -106,7 +112,7 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
     if result.skipped:
         print(f"skipped by rule: {counted(result.skipped)}")
     if result.hint:
-        print(f"hint: {result.hint}", file=sys.stderr)
+        print(f"hint: {as_commands(result.hint)}", file=sys.stderr)
     for error in result.errors:
         print(f"left out: {error['path']}: {error['reason']}", file=sys.stderr)
 
@@ -166,7 +172,9 @@ def answers(options: argparse.Namespace) -> int:
     elif options.json:
         print_json({"kinds": book.kinds(), "answers": list(book.listing(options.kind))})
     elif options.kind:
-        for one in book.listing(options.kind):
+        if not (found := list(book.listing(options.kind))):
+            print(f"no answers of the kind {options.kind!r}; there are: {', '.join(book.kinds()) or 'none at all'}")
+        for one in found:
             tokens = f"{one['prompt_tokens']:,} in, {one['output_tokens']:,} out"
             print(f"{one['time']} {one['key'][:12]} {one['answerer']} {tokens}")
     else:

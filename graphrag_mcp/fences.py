@@ -44,10 +44,13 @@ _FLAGS = re.compile("\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e
                     "\U000e0077\U000e006c\U000e0073)\U000e007f")  # fmt: skip
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e0fff]")
 _FENCE = re.compile(r"(?:[<‹〈⟨❮˂ᐸ≪«]|&lt;)(?=[\s/∕⁄\u2800_]{0,16}documents[\W_]{0,8}(?:\d|data only))")
-_ALIKE = str.maketrans("аеіоѕсԁумтԍо", "aeioscdumtgo")  # Cyrillic letters that look like Latin ones
-_HEAD = re.compile(
-    rf"^(?=[ \t]{{0,8}}(?:[-*] )?\[(?:[^\s\[\]/|]{{1,60}}/)?[tderck]\d{{1,12}}(?:\.\d{{1,6}})?\]|"
-    rf"[tderck]\d{{1,12}}\||## (?:{SECTIONS})[ \t]*$)",
+_OPENING = r"\[【〔〖⟦⁅❲〚"  # brackets that pass for ours
+_BEGUN = re.compile(rf"[{_OPENING}［﹝|｜#＃]")
+_ALIKE = str.maketrans("аеіоѕсԁумтԍок", "aeioscdumtgok")  # Cyrillic letters that look like Latin ones
+_HEAD = re.compile(  # in folded text, so that ［ｔ１］ is [t1]; escaped or emphasised it is read as one all the same
+    rf"^(?=[ \t>*_\\-]{{0,10}}[{_OPENING}][ *_\\]{{0,4}}(?:[^\s\[\]/|]{{1,60}}/)?[tderck]\d{{1,12}}(?:\.\d{{1,6}})?"
+    rf"[ *_\\]{{0,4}}[]】〕〗⟧⁆❳〛]|[ \\]{{0,4}}[tderck]\d{{1,12}}\\?\||"
+    rf"[ \\]{{0,4}}##[ \t]{{1,4}}(?:{SECTIONS.lower()})[ \t]*$)",
     re.MULTILINE,
 )
 
@@ -89,10 +92,15 @@ def imitates(text: str) -> bool:
 @lru_cache(maxsize=64)
 def _imitations(text: str) -> tuple[int, ...]:
     """Where the marks end that look like the opening of a fence, in whatever letters: `<`, `＜`, `&lt;`."""
-    folded = text.lower() if text.isascii() else "".join(map(_folded, text))
-    if "documents" not in folded:
+    plain = folded(text)
+    if "documents" not in plain:
         return ()
-    return tuple(match.end() for match in _FENCE.finditer(folded))
+    return tuple(match.end() for match in _FENCE.finditer(plain))
+
+
+def folded(text: str) -> str:
+    """Lower case, in the plain letters that others look like; as long as before."""
+    return text.lower() if text.isascii() else text.translate({ord(ch): _folded(ch) for ch in set(text)})
 
 
 @lru_cache(maxsize=4096)
@@ -111,14 +119,18 @@ def shown(text: str) -> str:
     seen = visible(text)
     if SHOW_SECRETS.get():
         return seen
-    from graphrag_mcp.suspicious import masked  # its patterns take 12 ms, which a starting server has better use for
+    from graphrag_mcp.credentials import masked  # its patterns take 12 ms, which a starting server has better use for
 
     return masked(seen)
 
 
 def quoted(text: str) -> str:
     """Lines that look like the head of an item or a section of ours begin with a backslash."""
-    return _HEAD.sub(lambda _: "\\", text) if "[" in text or "|" in text or "## " in text else text
+    if _BEGUN.search(text) is None:
+        return text
+    for match in reversed([*_HEAD.finditer(folded(text))]):
+        text = f"{text[: match.start()]}\\{text[match.start() :]}"
+    return text
 
 
 # ---- what cannot be seen ------------------------------------------------------------------------------
@@ -131,12 +143,24 @@ def visible(text: str) -> str:
     between letters of scripts without spaces; one variation selector behind what has variants; the tags of the three
     flags that have them; fillers beside Hangul letters; a line's own end. Of long runs the first four are shown.
     """
-    return text if text.isascii() and text.isprintable() else _HIDDEN.sub(_escaped, text)
+    return _HIDDEN.sub(_escaped, text) if _holds_hidden(text) else text
+
+
+def _holds_hidden(text: str) -> bool:
+    """Is there any character of _HIDDEN? Asked three times of the same text, and nearly always answered with no."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return False
+    return _hides(text) if len(text) > SHORT else _HIDDEN.search(text) is not None
+
+
+@lru_cache(maxsize=64)
+def _hides(text: str) -> bool:
+    return _HIDDEN.search(text) is not None
 
 
 def hiding(text: str) -> list[int]:
     """Where the text hides something: what turns its direction around, tags, and three unexplained ones in a row."""
-    if text.isascii() and text.isprintable():
+    if not _holds_hidden(text):
         return []
     found = []
     for match in _HIDDEN.finditer(text):
@@ -148,7 +172,7 @@ def hiding(text: str) -> list[int]:
 
 def uncovered(text: str) -> tuple[str, list[int]]:
     """The text without what is invisible, and where each character stood; the text and [] where nothing was."""
-    if _HIDDEN.search(text) is None:
+    if not _holds_hidden(text):
         return text, []
     places = [at for at, ch in enumerate(text) if ch in "\r" or _HIDDEN.match(ch) is None]
     return "".join(text[at] for at in places), places
@@ -185,7 +209,8 @@ def _explained(text: str, at: int) -> bool:
     if ch == "\u200b":
         return _within(before, _UNSPACED) and _within(after, _UNSPACED)
     if "\ufe00" <= ch <= "\ufe0f":
-        return bool(before) and (_pictured(before) or before in "0123456789#*" or _within(before, _HAN + _JOINING))
+        key = after == "\u20e3" and before in "0123456789#*"
+        return bool(before) and (key or _pictured(before) or _within(before, _HAN + _JOINING))
     if "\u180b" <= ch <= "\u180f":
         return _within(before, _MONGOLIAN)
     if ch in "\u115f\u1160":

@@ -154,11 +154,7 @@ class Door:
         elif scope["method"] == "GET" or headers.get("mcp-method") == ["subscriptions/listen"]:
             await self._stream(scope, receive, send)
         else:
-            self.calls += 1
-            try:
-                await self.app(scope, receive, send)
-            finally:
-                self.calls -= 1
+            await self._call(scope, receive, send, headers)
 
     def refusal(self, scope: Scope, headers: Mapping[str, list[str]]) -> tuple[int, str, str] | None:
         """(status, what is wrong, WWW-Authenticate) for a request that may not come in; names the caller of others."""
@@ -186,6 +182,24 @@ class Door:
             if hmac.compare_digest(known.digest, digest):
                 found = known.name
         return found if scheme.lower() == "bearer" else ""
+
+    async def _call(self, scope: Scope, receive: Any, send: Any, headers: Mapping[str, list[str]]) -> None:
+        """A call that a stop waits for: once all of it is here, since whoever never sends the rest keeps nobody up."""
+        whole = headers.get("content-length", ["0"]) == ["0"] and "transfer-encoding" not in headers
+        self.calls += whole
+
+        async def counted() -> MutableMapping[str, Any]:
+            nonlocal whole
+            message = await receive()
+            if not whole and message["type"] == "http.request" and not message.get("more_body", False):
+                whole = True
+                self.calls += 1
+            return message
+
+        try:
+            await self.app(scope, counted, send)
+        finally:
+            self.calls -= whole
 
     async def _stream(self, scope: Scope, receive: Any, send: Any) -> None:
         """A response that goes on until one side leaves; `drain` ends it in good order."""

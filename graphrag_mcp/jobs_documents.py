@@ -13,11 +13,15 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.jobs_record import FINAL, Job, request_of
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import IndexRequest, IndexResult
+
+if TYPE_CHECKING:
+    from graphrag_mcp.store.manifest import Manifest
 
 STATES = ("pending", "processing", "processed", "failed")
 PAGE = 50
@@ -93,13 +97,13 @@ def _file(home: Path, job_id: str) -> Path:
 # ---- what a job names -----------------------------------------------------------------------------
 
 
-def scopes(group: Sequence[Job], settings: Settings, sources: Mapping[str, Mapping[str, str]]) -> dict[str, Scope]:
+def scopes(group: Sequence[Job], settings: Settings, folder: Path, held: Manifest | None) -> dict[str, Scope]:
     """What each job of a group names, by job id. One look at the folders for all of them, as the run itself takes."""
-    from graphrag_mcp.index import read
+    from graphrag_mcp.index import plan
+    from graphrag_mcp.store import truth
 
     requests = {job.job_id: request_of(job) for job in group}
-    paths = [path for request in requests.values() for path in request.paths]
-    found = read.find(paths, sources, settings, request_of(group[0]).within)
+    found, *_ = plan.look(as_one(group), held, lambda: truth.live_documents(folder, held).to_pylist(), settings)
     by_path = {file.path: file.uri for file in found.files}
     given: dict[str, Scope] = {}
     for id, request in requests.items():

@@ -150,7 +150,7 @@ class _Watch:
 
         held = manifest.read(folder)
         self.home, self.folder, self.jobs, self.more, self.settings = home, folder, jobs, more, settings
-        self.scopes = documents.scopes(jobs, settings, held.sources if held else {})
+        self.scopes = documents.scopes(jobs, settings, folder, held)
         self.before = documents.live(folder) if len(jobs) > 1 else {}
         self.put_off = False
         self.began = self.committed = _stamp(folder / "manifest.json")

@@ -28,7 +28,7 @@ from graphrag_mcp.pack_ids import (
     shorten,
     write_cursor,
 )
-from graphrag_mcp.pack_wire import dressed, footer, outgoing, sent, size, wire
+from graphrag_mcp.pack_wire import dressed, footer, outgoing, sent, size, weight, wire
 from graphrag_mcp.text import count_tokens, sentences
 from graphrag_mcp.types import Citation, Result
 
@@ -36,6 +36,9 @@ LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
 TITLES = (0, 40, 12, 5, 1, None)  # characters of a cut item's title in its head, where all (0) leave no room for text
 LEAST_TEXT = 8  # tokens of text below which a citation is not worth its place
 ROOM_FOR_CALL = 190  # tokens for items from which a cut one comes with the call that gives it whole
+COMMA = 16  # sixteenths of a token between two of a list
+BETWEEN = 4  # tokens between two items: two ends of lines, as JSON writes them
+FENCE = 20  # tokens of the marks around what documents say
 SPARE = 40  # tokens left over from which another filling is tried
 SMALL = 400  # tokens of a result below which accounts (coverage) go before words
 
@@ -94,12 +97,13 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What fits: per section the items of this page; `cut` when a single item had to be shortened."""
+    """What fits: per section the items of this page; `cut` when a single item had to be shortened; `left` in tokens."""
 
     taken: Mapping[str, list[Item]]
     offsets: tuple[int, ...]
     more: bool
     cut: bool = False
+    left: int = 0
 
 
 def clamp_budget(max_tokens: int, default: int) -> tuple[int, str]:
@@ -112,23 +116,29 @@ def clamp_budget(max_tokens: int, default: int) -> tuple[int, str]:
 
 def cost(item: Item) -> int:
     """Tokens the item adds to a result: its text as a JSON string, its citation, a little for what is between."""
-    text = item.text
-    tokens = item.tokens or count_tokens(text)
-    escaped = len(json.dumps(text, ensure_ascii=False)) - len(text) - 2  # what JSON adds, a token each at most
-    fields: list[Any] = [citation.model_dump(exclude_defaults=True) for citation in item.citations()]
+    sixteenths = weight(json.dumps(item.text, ensure_ascii=False)[1:-1]) + sum(map(_account, item.citations()))
     if item.data is not None:
-        fields.append(dict(item.data))
-    return tokens + escaped + 4 + (count_tokens(json.dumps(fields, ensure_ascii=False)) if fields else 0)
+        sixteenths += weight(json.dumps(dict(item.data), ensure_ascii=False)) + COMMA
+    return -(-sixteenths // 16) + BETWEEN
+
+
+def _account(citation: Citation) -> int:
+    """Sixteenths of tokens of a citation in its list."""
+    return weight(json.dumps(citation.model_dump(exclude_defaults=True), ensure_ascii=False)) + COMMA
 
 
 def saved(item: Item, taken: Sequence[Item]) -> int:
-    """Tokens that the item costs less because it is joined to one that stands there: its head, and what both hold."""
+    """Tokens that the item costs less beside others: what is cited already; and, where it is joined to one that stands
+    there, its head and what both hold."""
+    places = item.citations()
+    cited = {place.id for other in taken for place in other.citations()} if item.also else set()
+    less = sum(_account(place) for place in places if place.id in cited) // 16
     beside = [other for other in taken if adjoin(item, other)] if item.span[1] else []
     if not beside:
-        return 0
+        return less
     shared = max(min(item.span[1], other.span[1]) - max(item.span[0], other.span[0]) for other in beside)
     share = max(shared, 0) / max(item.span[1] - item.span[0], 1)
-    return count_tokens(item.text.partition("\n")[0]) - 6 + int(0.9 * share * item.tokens)
+    return less + count_tokens(item.text.partition("\n")[0]) - 6 + int(0.9 * share * item.tokens)
 
 
 def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Page:
@@ -159,7 +169,7 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
                 taken[section.name].append(shorten_item(section.items[0], left, characters))
                 left, cut = 0, True
     more = any(section.more or len(taken[section.name]) < len(section.items) for section in sections)
-    return Page(taken, tuple(section.offset_after(len(taken[section.name])) for section in sections), more, cut)
+    return Page(taken, tuple(section.offset_after(len(taken[section.name])) for section in sections), more, cut, left)
 
 
 def compose(
@@ -176,6 +186,7 @@ def compose(
         lighten(result)
     result.next_cursor = cursor(tuple(section.offset for section in sections))  # as long as the real one will be
     room = budget - outgoing(result) - 4  # for one heading; the loop sees to the rest
+    room -= FENCE if budget >= SMALL and not intro.strip() else 0  # around an empty text there is none
 
     def show(page: Page) -> int:
         """Put the page into the result; how many tokens it is over the budget then, less than 0 for what is left."""
@@ -203,14 +214,14 @@ def compose(
         page = fill(sections, room, first)
         if page.cut and room > ROOM_FOR_CALL:
             page = fill(sections, room - 50, first)
-        if page.offsets == (fitting.offsets if fitting else None):
-            break
+        if fitting is not None and page.taken == fitting.taken:
+            return counted()  # it stands there
         over = show(page)
         if over <= 0:
-            fitting = page
-            if page.cut or not page.more or -over < SPARE:
+            fitting, dear = page, -over - page.left  # prices are estimates on the safe side: one more may fit
+            if page.cut or not page.more or dear < SPARE:
                 return counted()
-            room -= over  # prices are estimates on the safe side: one more may fit
+            room += dear
         elif fitting is not None:
             break
         else:

@@ -1,8 +1,8 @@
-"""What in a document reads as if it were written for a model, and what reads as a key.
+"""What in a document reads as if it were written for a model.
 
 Takes text; gives the places that read as instructions to whoever reads, as calls of tools or as requests for secrets,
-in the languages that such texts are written in; and the text with credentials masked, character for character. Only
-finds: nothing is removed for being found. Every pattern is linear in the length of the text. Knows no result.
+in the languages that such texts are written in. Only finds: nothing is removed for being found. Every pattern is linear
+in the length of the text. Knows no result.
 """
 
 from __future__ import annotations
@@ -10,104 +10,192 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["credentials", "masked", "suspicions"]
-
 # Each pattern stands behind the words without one of which it cannot match, because looking for words is a hundred
-# times faster: a text in which nobody speaks to a model costs next to nothing.
-_VERBS = "ignore|disregard|forget|override|bypass|overlook"
+# times faster: a text in which nobody speaks to a model costs next to nothing. Contracts, news and manuals are full of
+# "disregard any prior agreement" and "do not show the password": so an order must name what only a reader of prompts
+# has (previous instructions, a system prompt), and in most languages stand where an order stands, at the beginning.
+_FIRST = (  # where an order begins: a text, a line, a sentence, behind "please"; nothing but a look at what is before
+    r"(?:(?<=[\n.!?:;>(\[\"“„«*|—#])|(?<=[.!?:;>(\[\"“„«*|—#-]\s)|(?<=\s\s)|(?<![\s\S])|(?<=\bplease\s)|(?<=\bnow\s)|"
+    r"(?<=\bmust\s)|(?<=\bthen\s)|(?<=\bbitte\s)|(?<=\bpor favor\s))"
+)
+_S = (
+    r"[\s*_`\"“”,]{1,4}"  # between two words, wrapped lines and emphasis included; no apostrophe: "your doctor's rules"
+)
+_VERBS = "ignore|disregard|forget|override|bypass|overlook|discard|stop following|do not follow|don't follow"
+_ORDER = (  # or in the middle of a sentence, to whoever reads it
+    rf"(?:{_FIRST}|(?<=,\s)|(?<=\band\s)|(?<=\bjust\s)|(?<=\balso\s)|(?<=\byou\s)|(?<=\byou to\s)|(?<=\byou (?:must|will)\s)|"
+    r"(?<=\byou can\s)|(?<=\byou should\s)|(?<=\byou (?:need|have) to\s)|(?<=\byou are to\s)|(?<=\binstead\s)|"
+    r"(?<=\bimmediately\s))"
+)
+_SOME = rf"{_S}(?:(?:all|any|every|each|of|the|your|my|these|those|its|our|other){_S}){{0,4}}"
+_PRIOR = (
+    "previous(?:ly given)?|prior|above|earlier|preceding|foregoing|existing|original|initial|system|developer|safety"
+)
+_BEFORE = rf"(?:(?:{_PRIOR}){_S}(?:(?:and|or){_S})?){{1,3}}"
+_ORDERS = "instructions?|prompts?|directives?|programming|guardrails"
 _INSTRUCTIONS = (
-    # "ignore all previous instructions": a verb, a few words, what is to be left aside; in English and fifteen others
+    # "ignore all previous instructions": a verb, what came before, what a model is given; rules and messages, which
+    # people are given too, only where an order begins
+    (_VERBS, rf"\b(?=[dfibos]){_ORDER}(?:{_VERBS}){_SOME}{_BEFORE}(?:[\w-]{{1,20}}{_S})?(?:{_ORDERS})\b"),
     (
         _VERBS,
-        rf"\b(?:{_VERBS})\b.{{0,40}}?\b(?:instructions?|prompts?|rules|guidelines|directives|messages|above|previous|"
-        r"prior|context|you (?:know|were told))\b",
+        rf"\b(?=[dfibos]){_FIRST}(?:{_VERBS}){_S}(?:all|any|every|your)\b{_S}(?:(?:of|the|your|my|these|other){_S}){{0,3}}"
+        rf"(?:(?:{_PRIOR}){_S}(?:rules|guidelines|directions|commands|context|constraints|restrictions)|"
+        rf"(?:{_ORDERS}))\b",
+    ),
+    (
+        _VERBS,
+        rf"\b(?=[dfibos]){_ORDER}(?:{_VERBS}){_S}(?:(?:all|any|of){_S}){{0,2}}your{_S}(?:[\w-]{{1,20}}{_S}){{0,2}}(?:{_ORDERS}|guidelines)\b",
+    ),
+    (
+        _VERBS,
+        rf"\b(?=[dfibos]){_ORDER}(?:{_VERBS}){_SOME}(?:{_ORDERS}){_S}(?:above|before this|you (?:were|have)|given (?:above|before|earlier|to you)|"
+        r"(?:from|of|in) (?:the|your) (?:system|developer))\b",
+    ),
+    (
+        "above|before|so far|told",
+        r"\b(?:ignore|disregard|forget) (?:(?:all|everything|anything|the|text|of|that|was|is|came|said|written) ){0,4}(?:above|before"
+        r"(?: this)?|so far)[,.;:]?\s(?:(?:and|instead|now|then|just|only|simply) ){0,3}(?:instead|say|print|output|write|reply|"
+        r"respond|answer|reveal|translate|repeat|follow|tell|recommend)\b|"
+        r"\bforget (?:everything|all)(?: that)? you(?: were|'ve been| have been) (?:told|taught)(?: (?:before|above|so far|until "
+        r"now|previously|earlier))?\s?(?:$|[.,;:!]|and\b)",
     ),
     (
         "instruction|prompt|directive",
-        r"\b(?:new|updated|real|actual|hidden|secret) (?:system )?(?:instructions?|prompt|directives?)\b",
+        r"^[\W_]{0,8}(?:(?:your|here are|important|urgent)[ :]{1,2}){0,2}(?:the )?(?:new|updated|real|actual|hidden|revised) "
+        r"(?:system )?(?:instructions?|prompt|directives?)\s?:|"
+        r"\byour (?:new|real|actual|true|updated|revised) (?:system )?(?:instructions?|prompt|directives?) (?:is|are)\b",
     ),
     (
         "you are now|you are no longer|from now on|act as",
-        r"\byou are (?:now|no longer)\b|\bfrom now on,? you\b|"
-        r"\bact as (?:an? )?(?:unrestricted|dan|admin|root|developer)\b",
+        r"\byou are (?:now|no longer) (?:an? |the |called |named )?(?:[\w-]{1,20} ){0,2}?(?:(?-i:AI|DAN|LLM)\b|language model|"
+        r"chatbot|unrestricted|unfiltered|uncensored|jailbroken|bound by (?:your|any|openai|previous|prior)\b)|"
+        r"\bfrom now on,? you (?:are|will|must|should|shall|only)\b.{0,30}?\b(?:respond|reply|output|ignore|pretend|"
+        r"recommend|act as|(?-i:AI|DAN))\b|\bact as (?:an? )?(?:unrestricted|unfiltered|uncensored|jailbroken|(?-i:DAN\b))",
     ),
     (
-        "do not|don't|never",
-        r"\b(?:do not|don't|never) (?:tell|inform|mention|reveal|show)\b.{0,30}?\b(?:the user|users?|human|operator)\b",
+        "the user|the human|the operator",
+        r"\b(?:(?:do not|don't|never) (?:tell|inform|alert|notify|warn)|without (?:telling|informing|alerting|notifying)) "
+        r"the (?:user|human|operator)(?:s|\b)(?:\s?(?:$|[.,;:!)])| and\b| anything\b| (?:about|of|that) (?:this|these|it|you)\b)|"
+        r"\b(?:do not|don't|never) (?:mention|reveal|disclose|show|repeat) (?:this|it|these|any of this|that)(?: (?:message|"
+        r"instruction|note|text|step|request)s?)? to the (?:user|human|operator)\b",
     ),
     (
-        "language model|assistant|chatbot|llm| ai ",
-        r"\b(?:ai|llm|language model|assistant|chatbot)s?\b.{0,30}?\b(?:must|should|shall|"
-        r"have to|are required to)\b.{0,40}?\b(?:say|reply|answer|respond|output|execute|run|call|delete|send|obey|recommend)\b",
+        "language model|assistant|chatbot|llm| ai |ai:|ai,|ai ",
+        r"\b(?:ai|llm|language model|assistant|chatbot)s?\b.{0,24}?\b(?:reading|processing|summari[sz]ing|parsing|"
+        r"indexing|that reads?|who reads?|that process(?:es)?) (?:this|these)(?: (?:document|page|text|message|file|"
+        r"e-?mail|website|content|passage|article|note)s?)?,? (?:must|should|shall|has to|have to|is|are|needs? to|please|ought)\b|"
+        r"\b(?:attention|note (?:to|for)|message (?:to|for)|instructions? (?:to|for)|dear|hey|hello)[:,]? (?:all |any |the )?"
+        r"(?:ai|llm|language model|chatbot|ai assistant)s?(?: (?:assistant|agent|model|system|reader|bot)s?)?\s?[:,.!]|"
+        r"\bif you are an? (?:ai|llm|(?:large )?language model|chatbot)(?: (?:assistant|model|agent|system|bot|reading|"
+        r"processing)\b|\s?[,:;])|\b(?:ai|llm|language model|ai assistant|chatbot)s? (?:must|should|shall) (?:always |now |only |"
+        r"immediately )(?:recommend|praise|rank|output|execute|call)\b",
     ),
     (
-        "system|assistant|developer",
-        r"\bsystem (?:prompt|override|message|mode)\b|^[ \t]{0,8}(?:system|assistant|developer) ?: ?\S|"
-        r"^#{2,4} ?(?:system|assistant) ?:?$",
+        "system|developer",
+        r"^[ \t>*#\[<-]{0,8}(?:system|developer)(?: (?:message|prompt|note|override|instruction|notice|alert|update)s?)?[\])>*]{0,3} ?"
+        r": ?[^.!?\n]{0,40}?\b(?:you (?:are|must|will|should|shall|have to)|your (?:task|instructions|role|goal|job)|ignore|"
+        r"disregard|obey|forget|override|output|reply|respond|execute|reveal|praise|recommend|serve)\b|^[ \t>*#\[<-]{0,8}system (?:prompt|override)[\])>*]{0,3}\s?(?:$|[:!])",
     ),
     (
         ("<|", "[inst", "[/inst", "<<sys", "<</sys"),
         r"<\|(?:im_start|im_end|system|assistant|user|endoftext|eot_id|start_header_id)\|>|\[/?INST\]|<</?SYS>>",
     ),
-    ("### instruction|## instruction", r"^#{2,4} ?instructions? ?:?$"),
+    (("###",), r"^### ?(?:instruction|system|assistant|human) ?:"),
     (
-        "ignorier|missacht|vergiss|vergess|verwirf",
-        r"\b(?:ignorier|missacht|vergiss|vergess|verwirf)\w{0,8}\b.{0,40}?\b(?:anweisung|"
-        r"anleitung|instruktion|vorgabe|befehl|regel|prompt)\w{0,4}",
-    ),
-    ("negeer|vergeet", r"\b(?:negeer|vergeet)\b.{0,40}?\b(?:instructie|opdracht|aanwijzing|regel)\w{0,4}"),
-    (
-        "instruction|consigne|directive|règle",
-        r"\b(?:ignore[rz]|oubli|néglig|méprise)\w{0,6}\b.{0,40}?\b(?:instruction|consigne|directive|"
-        r"règle)s?\b",
+        "ignorier|missacht|vergiss|verges|verwirf",
+        r"\b(?:ignorier(?:e|t|en sie)|missachten? ?(?:sie)?|vergiss|vergesst|vergessen sie|verwirf)\b(?! nicht).{0,16}?\b(?:vorherig|"
+        r"vorig|bisherig|obig|früher|vorangegangen|vorangehend|deine|system)\w{0,4}.{0,16}?(?:anweisung|"
+        r"anleitung|instruktion|vorgabe|befehl|regel|prompt)|"
+        rf"\b(?=[iv]){_FIRST}(?:ignoriere|vergiss|ignorieren sie) alle (?:anweisung|instruktion|prompt)",
     ),
     (
-        "instruccion|instrucción|indicaciones|órdenes|reglas",
-        r"\b(?:ignor|olvid|desestim|descart|omit)\w{0,6}\b.{0,40}?\b(?:instruccion(?:es)?|"
-        r"instrucción|indicaciones|órdenes|reglas)\b",
+        "negeer|vergeet",
+        r"\b(?:negeer|vergeet)\b(?! n).{0,12}?\b(?:eerdere|vorige|voorgaande|bovenstaande|je|jouw|alle)\b.{0,16}?\b(?:instructie|"
+        r"opdracht|aanwijzing)",
     ),
     (
-        "instruç|orientações|regras",
-        r"\b(?:ignor|esque|desconsider|desprez)\w{0,7}\b.{0,40}?\b(?:instruções|instrução|orientações|regras)\b",
+        "ignor|oubli|néglig|méprise",
+        r"\b(?:ignore[rz]?|oublie[rz]?|néglige[rz]?|méprise[rz]?)\b(?! (?:pas|jamais|point)).{0,24}?\b(?:(?:instruction|consigne|"
+        r"directive|règle)s?,? (?:précédent|antérieur|ci-dessus|plus haut|données plus|du système|système|initiale)|"
+        r"(?:précédente?s|tes|vos) (?:[\w-]{1,16} )?(?:instruction|consigne|directive)s?\b)",
+    ),
+    (
+        "instruccion|instrucción|indicacion|órdenes|reglas",
+        r"(?<!\bno )\b(?:ignor|olvid|desestim|descart|omit)(?:a|e|en|ad|ar)\b.{0,24}?\b(?:(?:instruccion(?:es)?|"
+        r"instrucción|indicaciones|órdenes|reglas) (?:anterior|previa|precedente|de arriba|del sistema|dadas)|tus (?:instruccion|"
+        r"indicacion))",
+    ),
+    (
+        "instruç|orientações|regras|comandos",
+        r"(?<!\bnão )\b(?:ignor|esque[cç]|desconsider|desprez)(?:a|e|em|ar)\b.{0,24}?\b(?:(?:instruções|instrução|orientações|"
+        r"regras|comandos) (?:anterior|prévia|precedente|acima|do sistema)|(?:suas|tuas) (?:instruções|orientações))",
     ),
     (
         "istruzion|indicazioni|direttive|regole",
-        r"\b(?:ignor|dimentic|scart|trascur)\w{0,6}\b.{0,40}?\b(?:istruzion[ei]|indicazioni|"
-        r"direttive|regole)\b",
+        r"(?<!\bnon )\b(?:ignor|dimentic|scart|trascur)(?:a|i|hi|ate|are)\b.{0,24}?\b(?:(?:istruzion[ei]|indicazioni|"
+        r"direttive|regole) (?:precedent|anterior|sopra|di sistema|di cui sopra)|(?:precedenti|tue) (?:istruzioni|direttive))",
     ),
     (
         "gnoruj|zapomn|pomiń|zapomeň",
-        r"\b(?:zignoruj|ignoruj|zapomnij|pomiń|zapomeň)\w{0,4}\b.{0,40}?\b(?:instrukc|poleceni|wytyczn|reguł|"
-        r"pokyn|příkaz|pravidl)\w{0,4}",
+        r"\b(?:zignoruj|ignoruj|zapomnij|pomiń|zapomeň)(?:cie|te)?\b.{0,16}?\b(?:wszystkie|poprzedni|wcześniejsz|powyższ|"
+        r"swoje|všechny|předchoz|předešl|výše)\w{0,4}.{0,20}?\b(?:instrukc|poleceni|wytyczn|reguł|pokyn|příkaz|pravidl)",
     ),
-    ("ignorera|glöm|bortse", r"\b(?:ignorera|glöm|bortse)\b.{0,40}?\b(?:instruktion|anvisning|regler|regel)\w{0,6}"),
+    (
+        "ignorer|glöm|bortse|glem",
+        r"\b(?:ignorera?|glöm|bortse|glem)\b(?! (?:inte|ikke)).{0,12}?\b(?:tidigare|föregående|ovanstående|dina|tidligere|forrige|"
+        r"foregående|ovenstående|dine|alla|alle)\b.{0,16}?\b(?:instruktion|instruks|anvisning|prompt)",
+    ),
     (
         "talimat|yönerge|komut|kural",
-        r"\b(?:talimat|yönerge|komut|kural)\w{0,10}\b.{0,20}?\b(?:yok say|unut|görmezden gel|dikkate alma)",
+        r"\b(?:önceki|yukarıdaki|tüm|bütün|sistem)\b.{0,16}?\b(?:talimat|yönerge|komut|kural)\w{0,10}\b.{0,12}?\b(?:yok say|unut|"
+        r"görmezden gel|dikkate alma)(?:ın|ınız|un|in|yın)?\b",
     ),
-    ("abaikan|lupakan", r"\b(?:abaikan|lupakan)\b.{0,40}?\b(?:instruksi|perintah|petunjuk|aturan)\b"),
-    ("bỏ qua|quên|phớt lờ", r"(?:bỏ qua|quên|phớt lờ)\b.{0,40}?(?:hướng dẫn|chỉ thị|chỉ dẫn|lệnh|quy tắc)"),
+    (
+        "abaikan|lupakan",
+        r"\b(?:abaikan|lupakan)\b.{0,16}?\b(?:instruksi|perintah|petunjuk|aturan|arahan)\b.{0,12}?\b(?:sebelum|di atas|sistem|"
+        r"terdahulu)|\b(?:abaikan|lupakan) semua (?:instruksi|arahan)\b",
+    ),
+    (
+        "bỏ qua|quên|phớt lờ",
+        r"(?:bỏ qua|quên|phớt lờ)\b.{0,20}?(?:hướng dẫn|chỉ thị|chỉ dẫn|lệnh|quy tắc).{0,8}?(?:trước|ở trên|bên trên|hệ thống)",
+    ),
     (
         "гнорируй|гноруй|забудь|не обращай|отбрось",
-        r"(?:игнорируй|забудь|не обращай внимания|отбрось|ігноруй)\w{0,3}.{0,40}?(?:инструкци|"
-        r"указани|правил|команд|інструкці|вказівк)",
+        r"(?<!\bне )\b(?:про)?(?:игнорируй|забудь|не обращай(?:те)? внимания|отбрось|ігноруй)(?:те)?\b.{0,12}?\b(?:предыдущ|прежн|прошл|"
+        r"вышеуказан|свои|твои|системн|попередн|все|всі|усі)\w{0,4}.{0,20}?\b(?:инструкци|указани|команд|інструкці|вказівк|"
+        r"правил)",
     ),
-    ("تجاهل|انس|تغاض", r"(?:تجاهل|انس|تغاض).{0,40}?(?:التعليمات|الأوامر|الإرشادات|القواعد)"),
-    ("دستور|راهنمای", r"(?:دستور|راهنمای).{0,40}?(?:نادیده|فراموش)"),
-    ("התעלם|התעלמי|שכח", r"(?:התעלם|התעלמי|שכח).{0,40}?(?:ההוראות|הנחיות|הוראות)"),
-    ("निर्देश|आदेश", r"(?:निर्देश|आदेश).{0,30}?(?:अनदेखा|नज़रअंदाज़|नजरअंदाज|भूल)"),
+    (
+        "تجاهل|انس|تغاض",
+        r"(?:تجاهل|انس|تغاض).{0,16}?(?:التعليمات|الأوامر|الإرشادات|القواعد).{0,6}?(?:السابق|أعلاه|النظام)",
+    ),
+    ("دستور|راهنمای", r"(?:دستور|راهنمای).{0,14}?(?:قبلی|پیشین|بالا).{0,8}?(?:نادیده|فراموش)"),
+    ("התעלם|התעלמי|שכח", r"(?:התעלם|התעלמי|שכח).{0,14}?(?:ההוראות|הנחיות|הוראות).{0,4}?(?:הקודמות|לעיל|המערכת)"),
+    (
+        "निर्देश|आदेश",
+        r"(?:पिछले|पिछली|पूर्व|ऊपर|पहले|सभी|सारे).{0,14}?(?:निर्देश|आदेश).{0,14}?(?:(?:अनदेखा|अनदेखी|नज़रअंदाज़|नजरअंदाज) कर(?:ें|ो)|भूल जा)",
+    ),
     (
         "忽略|无视|無視|忘记|忘記|忽视|忽視|不要理会|不要理會|抛弃",
-        r"(?:忽略|无视|無視|忘记|忘記|忽视|忽視|不要理会|不要理會|抛弃).{0,20}?(?:指令|指示|提示|"
-        r"说明|說明|规则|規則|命令|要求|设定|設定)",
+        r"(?:^|[，。！？：；、\s\"“「]|请|請|现在|現在|立即|必须|必須|你)(?:忽略|无视|無視|忘记|忘記|忽视|忽視|不要理会|不要理會|抛弃)(?:.{0,6}?(?:之前|以上|上述|上面|先前|此前|前面|你的|系统|系統|"
+        r"原有).{0,6}?(?:指令|指示|提示|说明|說明|规则|規則|命令|要求|设定|設定)|.{0,2}?(?:所有|一切|全部|任何)的?(?:指令|提示))",
     ),
     (
-        "你现在是|你現在是|从现在|從現在|系统提示|系統提示|新的指令|新的系统|不要告诉用户|不要告訴使用者",
-        r"你现在是|你現在是|(?:从现在|從現在)(?:起|开始|開始)，?你|"
-        r"系统提示|系統提示|新的指令|新的系统|不要告诉用户|不要告訴使用者",
+        "你现在是|你現在是|从现在|從現在|新的指令|新的系统|新指令|用户|使用者",
+        r"(?:你现在是|你現在是).{0,8}?(?:AI|助手|机器人|機器人|语言模型|語言模型|人工智能|DAN|限制)|(?:从现在|從現在)(?:起|开始|開始)，?你.{0,10}?(?:AI|"
+        r"助手|回答|回复|回覆|输出|輸出|指令|扮演)|新的?(?:系统|系統)?(?:指令|提示词|提示詞)[：:]|不要(?:告诉|告訴|通知|提醒)(?:用户|使用者)|不要让用户知道",
     ),
-    ("無視|忘れ|破棄", r"(?:指示|命令|ルール|プロンプト|指令).{0,12}?(?:無視|忘れ|破棄)"),
-    ("무시|잊어|잊으", r"(?:지시|명령|규칙|프롬프트|지침).{0,14}?(?:무시|잊어|잊으)"),
+    (
+        "無視|忘れ|破棄",
+        r"(?:(?:以前|これまで|上記|前述|今まで|先ほど|元|あなた)の?.{0,8}?(?:指示|命令|ルール|プロンプト|指令)|(?:すべて|全て|全)の(?:指示|プロンプト|指令))"
+        r".{0,8}?(?:無視し(?:て|ろ|なさい)|無視せよ|忘れ(?:て|ろ|なさい)|破棄し)",
+    ),
+    (
+        "무시|잊어|잊으",
+        r"(?:(?:이전|앞선|위의|지금까지|기존|앞의)의?.{0,8}?(?:지시|명령|규칙|프롬프트|지침)|모든 (?:지시|프롬프트|지침)).{0,8}?(?:무시하(?:고|세요|라|십시오)|"
+        r"무시해|잊어|잊으)",
+    ),
 )
 _TOOLS = (
     "index_documents|remove_documents|edit_graph|cancel_job|submit_work|claim_work|drift_step|drift_finish|drift_search|get_source|"
@@ -118,63 +206,73 @@ _CALLS = (
         "tool|function|invoke",
         r"<\|?/?(?:tool_calls?|function_calls?|tool_use|tool_response|tool_result|(?:[a-z]{1,8}:)?invoke)\b|"
         r"<(?:function|tool|parameter)(?:=| name=)|<｜tool|\"(?:tool_calls?|function_call|tool_use|tool_name)\" ?:|"
-        r"\b(?:call|invoke|use|run|execute) the (?:tool|function)\b|\b(?:tool|function)_call\b",
+        r"\b(?:tool|function)_call\b",
     ),
     (
         '"arguments"|"parameters"|"input"',
         r"\"name\" ?: ?\"[\w.-]{1,60}\" ?,\s{0,8}\"(?:arguments|parameters|input)\" ?:",
     ),
-    (_TOOLS, rf"\b(?:{_TOOLS})\("),
-    ("工具|函数|函數", r"(?:调用|調用|执行|執行)(?:工具|函数|函數)"),
+    (
+        _TOOLS,
+        rf"\b(?:{_TOOLS})\((?:\)|\w{{1,20}}=)|\b(?:call|invoke|use|run|execute) (?:the )?(?:tool |function )?[`\"']?(?:{_TOOLS})\b",
+    ),
+    ("工具|函数|函數", r"(?:调用|調用|执行|執行)(?:工具|函数|函數)[ :：`\"“]{0,3}[a-z]{1,20}_"),
 )
 _KEYS = (
     "api key|api-key|api_key|apikey|access key|access_key|access token|access_token|password|passphrase|credential|secret key|"
-    "secrets|private key|environment variable|.env|ssh key|system prompt|session cookie"
+    "private key|environment variable|.env|ssh key|system prompt|session cookie|secrets"
 )
+_KEY_WORDS = _KEYS.replace(".", r"\.")
+_AWAY = "send|e-?mail|mail|upload|post|forward|transmit|submit|exfiltrate|leak|give|hand|share|paste"
+_OPEN = "reveal|give (?:me|us|him|them)|tell|show|output|disclose|leak|repeat|display|expose|dump"
+_TO = r"(?:to|at)\s(?!(?:your|our|a)\b|the (?!following|url|address|web ?hook|author|sender))"  # not: to the vault
 _SECRETS = (
     (
         _KEYS,
-        r"\b(?:send|reveal|print|give|tell|show|e-?mail|mail|upload|post|output|share|exfiltrate|leak|paste|forward|include|"
-        rf"submit|transmit|repeat)\b.{{0,60}}?(?:{_KEYS.replace('.', chr(92) + '.')})",
+        # away to somebody; of the reader's own; and the one thing that only a model has
+        rf"\b(?=[efghlmpstu]){_FIRST}(?:{_AWAY})\b(?:{_S}[\w'’-]{{1,20}}){{0,4}}?{_S}(?:{_KEY_WORDS})s?(?:{_S}[\w-]{{1,20}}){{0,3}}?{_S}{_TO}|"
+        rf"\b(?=[degloprstw]){_FIRST}(?:{_OPEN})\b(?:{_S}[\w-]{{1,20}}){{0,3}}?{_S}your{_S}(?:[\w-]{{1,20}}{_S}){{0,2}}?(?:{_KEY_WORDS})|"
+        rf"\b(?=[degloprstw]){_FIRST}(?:{_OPEN}|print|list|write|share)\b(?:{_S}[\w-]{{1,20}}){{0,4}}?{_S}system prompt\b|"
+        rf"(?:{_KEY_WORDS})s?\b.{{0,40}}?\b(?:and|then) (?:send|e-?mail|upload|post|forward|transmit|exfiltrate|leak) "
+        rf"(?:it|them|these|this|everything) {_TO}",
     ),
     (
         "密钥|密鑰|金鑰|密码|密碼|口令|令牌|凭证|憑證|凭据|系统提示|系統提示|环境变量|環境變數",
-        r"(?:发送|發送|告诉|告訴|输出|輸出|泄露|洩露|显示|顯示|提供|上传|上傳|发给|發給|打印|"
-        r"透露|交出).{0,30}?(?:密钥|密鑰|金鑰|密码|密碼|口令|令牌|凭证|憑證|凭据|系统提示|系統提示|环境变量|環境變數)|"
-        r"(?:密钥|密鑰|金鑰|密码|密碼|口令|令牌|凭证|憑證|环境变量).{0,16}?(?:发送|發送|发给|發給|告诉|告訴|上传|上傳|输出|輸出|泄露)",
+        r"(?:告诉我|告訴我|泄露|洩露|透露|交出|发给我|發給我|(?:输出|輸出|显示|顯示|打印|提供|发送|發送)你的).{0,8}?(?:密钥|密鑰|金鑰|密码|密碼|口令|令牌|"
+        r"凭证|憑證|凭据|系统提示|系統提示|环境变量|環境變數)|(?<![会會勿别])(?<!不要)[把将將].{0,8}?(?:密钥|密鑰|金鑰|密码|密碼|口令|令牌|凭证|憑證|"
+        r"环境变量).{0,8}?(?:发送给|发送到|發送給|發送到|发给|發給|告诉|告訴|上传到|上傳到|输出|輸出|泄露)(?!您的|你的)",
     ),
     (
         "passwort|schlüssel|zugangsdaten|kennwort",
-        r"\b(?:send|nenn|verrat|gib|gebt|schick|zeig|teil)\w{0,4}\b.{0,60}?(?:passwort|schlüssel|"
-        r"zugangsdaten|kennwort)",
+        rf"\b(?=[gnstvz]){_FIRST}(?:sende?|nenne?|verrate?|gib|schicke?|zeige?|teile?)\b.{{0,30}}?(?:passwort|passwörter|(?:api|zugangs|geheim)"
+        r".?schlüssel|zugangsdaten|kennwort)(?!\w{0,3} ein\b)",
     ),
     (
         "de passe|clé|identifiants|jeton",
-        r"\b(?:envo[iy]|révél|affich|donn|montr|transmet)\w{0,6}\b.{0,60}?(?:mots? de passe|clés? (?:api|secrète)|"
-        r"identifiants|jetons?)",
+        rf"\b(?=[adertm]){_FIRST}(?:envoie|envoyez|révèlez?|révélez|affichez?|donnez?|montrez?|transmet(?:s|tez))\b.{{0,30}}?(?:mots? de passe|"
+        r"clés? (?:api|secrète)|(?:vos|tes|les|ses) identifiants (?:à|au)\b|jetons?)",
     ),
     (
         "contraseña|clave|credencia|senha|chave",
-        r"\b(?:env[ií]|revel|muestr|mostr|dime|comparte|diga|envie|compartilh)\w{0,6}\b.{0,60}?"
+        rf"\b(?=[cdemr]){_FIRST}(?:env[ií]a|env[ií]e|revel[ae]|muestr[ae]|mostr[ae]|dime|diga|comparte|compartilhe)\b.{{0,30}}?"
         r"(?:contraseñas?|claves? (?:api|secreta)|credenciales|senhas?|chaves? (?:api|secreta)|credenciais)",
     ),
     (
         "парол|ключ|токен|учётн|учетн|секрет",
-        r"(?:отправь|пришли|покажи|раскрой|сообщи|выведи|назови)\w{0,3}.{0,60}?(?:парол|ключ|токен|учётн|"
-        r"учетн|секрет)",
+        rf"\b(?=[внопрс]){_FIRST}(?:отправь|пришли|покажи|раскрой|сообщи|выведи|назови)(?:те)?\b.{{0,30}}?(?:парол|ключ\w{{0,3}} (?:api|доступа)|api-ключ|"
+        r"токен|учётн|учетн|секретн)",
     ),
     (
         "パスワード|apiキー|秘密鍵|認証情報|トークン",
-        r"(?:パスワード|APIキー|秘密鍵|認証情報|トークン).{0,16}?(?:送|教え|表示|出力|開示)",
+        r"(?:パスワード|APIキー|秘密鍵|認証情報|トークン)を.{0,10}?(?:送って|送信して|送信せよ|送れ|教えて|教えろ|出力して|出力せよ|開示して|表示して|表示せよ)",
     ),
     (
         "비밀번호|api 키|암호|토큰|자격 증명",
-        r"(?:비밀번호|API 키|암호|토큰|자격 증명).{0,16}?(?:보내|알려|출력|공개|보여)",
+        r"(?:비밀번호|API 키|암호|토큰|자격 증명).{0,12}?(?:보내(?:라|줘|세요|십시오| ?주세요)|알려 ?(?:줘|라|주세요|주십시오)|출력(?:해|하)|공개해|보여 ?(?:줘|주세요))",
     ),
     (
         "كلمة المرور|كلمات المرور|مفتاح|الرمز السري|بيانات الاعتماد",
-        r"(?:أرسل|اكشف|أظهر|اطبع).{0,60}?(?:كلمة المرور|كلمات المرور|مفتاح|"
-        r"الرمز السري|بيانات الاعتماد)",
+        r"(?:^|[.!؟:،]\s)(?:أرسل|اكشف|أظهر|اطبع).{0,30}?(?:كلمة المرور|كلمات المرور|مفتاح (?:API|الوصول)|الرمز السري|بيانات الاعتماد)",
     ),
 )
 KINDS = {"instructions": _INSTRUCTIONS, "tool call": _CALLS, "asks for secrets": _SECRETS}
@@ -204,84 +302,3 @@ def suspicions(text: str) -> tuple[tuple[int, str], ...]:
                 break
             found.append((match.start(), kind))
     return tuple(sorted(found))
-
-
-# ---- credentials --------------------------------------------------------------------------------------
-
-_KEY = re.compile(
-    r"(?<![A-Za-z0-9_-])(?:"
-    r"(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}(?![A-Za-z0-9])"  # Amazon
-    r"|gh[pousr]_[A-Za-z0-9]{36,250}|github_pat_[A-Za-z0-9_]{22,250}|glpat-[A-Za-z0-9_-]{20,60}"
-    r"|sk-(?:(?:proj|ant|svcacct|admin|or)-[A-Za-z0-9_-]{16,250}|[A-Za-z0-9]{20,250})"  # OpenAI, Anthropic
-    r"|xox[abeprs]-[A-Za-z0-9-]{10,250}|xapp-[A-Za-z0-9-]{10,250}"  # Slack
-    r"|AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])|ya29\.[A-Za-z0-9_-]{20,250}"  # Google
-    r"|[srp]k_(?:live|test)_[A-Za-z0-9]{16,250}|whsec_[A-Za-z0-9]{24,100}"  # Stripe
-    r"|npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{40,250}|hf_[A-Za-z0-9]{30,60}|dop_v1_[a-f0-9]{64}|SG\.[A-Za-z0-9_-]{16,40}\.[A-Za-z0-9_-]{30,60}"
-    r"|eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}(?:\.[A-Za-z0-9_-]{0,2000})?"  # JSON web tokens
-    r")"
-)
-_NAMED = re.compile(  # a secret that only its name tells: aws_secret_access_key = ...
-    r"(?:aws_?secret_?access_?key|secretaccesskey|client_?secret)['\"]?\s{0,4}[:=]\s{0,4}['\"]?([A-Za-z0-9/+_~.-]{30,100})",
-    re.IGNORECASE,
-)
-_BLOCK = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-_BLOCK_END = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-_LINES = re.compile(r"^(?:[A-Za-z0-9+/]{64}\n){3,}[A-Za-z0-9+/=]{0,64}", re.MULTILINE)  # the middle of such a block
-_HINTS = ("AKIA", "ASIA", "AROA", "AIDA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "xox", "xapp-", "AIza", "ya29.", "k_live_", "k_test_",
-          "whsec_", "npm_", "pypi-", "hf_", "dop_v1_", "SG.", "eyJ")  # fmt: skip
-_LONGEST_BLOCK = 20_000
-
-
-def masked(text: str) -> str:
-    """The text with credentials as stars behind their first four characters: as long as before."""
-    parts, at = [], 0
-    for start, end in spans(text):
-        parts += (text[at:start], re.sub(r"[^\r\n]", "*", text[start:end]))
-        at = end
-    return "".join((*parts, text[at:])) if parts else text
-
-
-def credentials(text: str) -> list[int]:
-    """Where credentials begin."""
-    return [start for start, _ in spans(text)]
-
-
-@lru_cache(maxsize=64)
-def spans(text: str) -> tuple[tuple[int, int], ...]:
-    """What is to be masked of each credential, in order, none within another."""
-    found: list[tuple[int, int]] = []
-    if any(hint in text for hint in _HINTS):
-        found += [(match.start() + 4, match.end()) for match in _KEY.finditer(text)]
-    if "ecret" in text or "ECRET" in text:
-        found += [(match.start(1) + 4, match.end()) for match in _NAMED.finditer(text) if _no_code(match[1])]
-    if "-----BEGIN " in text:
-        found += _blocks(text)
-    if any(len(line) == 64 for line in text.split("\n")):
-        found += [match.span() for match in _LINES.finditer(text) if _mixed(match[0])]
-    apart: list[tuple[int, int]] = []
-    for start, end in sorted(found):
-        if not apart or start >= apart[-1][1]:
-            apart.append((start, end))
-        elif end > apart[-1][1]:
-            apart[-1] = (apart[-1][0], end)
-    return tuple(apart)
-
-
-def _no_code(value: str) -> bool:
-    """A key has digits; `settings.oauth.client_secret` only names one."""
-    return any(map(str.isdigit, value)) and not re.search(r"[a-z]\.[a-z]", value)
-
-
-def _mixed(lines: str) -> bool:
-    """Lines of base64, and not sums in hexadecimal or letters of a gene."""
-    return any(map(str.islower, lines)) and any(map(str.isupper, lines)) and any(map(str.isdigit, lines))
-
-
-def _blocks(text: str) -> list[tuple[int, int]]:
-    """Private keys between their first and their last line."""
-    found, at = [], 0
-    while begin := _BLOCK.search(text, at):
-        end = _BLOCK_END.search(text, begin.end(), begin.end() + _LONGEST_BLOCK)
-        at = end.start() if end else min(len(text), begin.end() + _LONGEST_BLOCK)
-        found.append((begin.end(), at))
-    return found

@@ -47,9 +47,9 @@ _BLOCKS = (
 )  # fmt: skip
 _BLOCK_STARTS = [start for start, _ in _BLOCKS]
 _COMMON_HAN = 18  # 0.90 in encyclopaedic prose, 1.01 in lists of names
-_SLACK = 24  # means are safe on long text; this covers a short one that happens to be all rare words
+SLACK = 24  # means are safe on long text; this covers a short one that happens to be all rare words
 # Cut as o200k_base cuts, where that is simple: digits by three, capitals apart, a blank belongs to the word after it.
-_PIECE = re.compile(
+PIECE = re.compile(
     r"[A-Z]{1,16}(?![a-z])|[A-Z]?[a-z\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff]{1,24}|'(?:s|t|re|ve|m|ll|d)(?![a-z])"
     r"|[0-9]{1,3}|[!-/:-@\[-`{-~]{1,16}[\r\n]{0,2}|[\r\n]{1,8}|[ \t]{1,64}(?= [0-9])|[ \t]{2,64}|\t"
     r"| (?![!-/:-~\u00c0-\u0dff\u2600-\u27bf\U0001f000-\U0001faff])|[^\x00-\x7f]|[\x00-\x1f\x7f]"
@@ -66,7 +66,7 @@ class _Costs(dict[str, int]):
         return self.setdefault(piece, _cost(piece))
 
 
-_COSTS = _Costs()
+COSTS = _Costs()
 
 
 def _cost(piece: str) -> int:
@@ -105,6 +105,6 @@ def count_tokens(text: str) -> int:
     code and emoji (means of many files; small odd files reach 1.8). Of random cuts of 1 to 2,000 characters from text
     in 100 languages 0.2 % came out under it, mostly by 1. Parts add up to the whole or more (random letters: less 3).
     """
-    cost = _COSTS.__getitem__
-    total = sum(sum(map(cost, _PIECE.findall(text, at, at + _WINDOW))) for at in range(0, len(text), _WINDOW))
-    return -(-(total + min(total, _SLACK)) // 16)
+    cost = COSTS.__getitem__
+    total = sum(sum(map(cost, PIECE.findall(text, at, at + _WINDOW))) for at in range(0, len(text), _WINDOW))
+    return -(-(total + min(total, SLACK)) // 16)

@@ -96,7 +96,7 @@ def test_no_look_up_passes_its_budget(snapshot: Snapshot, name: str, budget: int
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(sorted(SEARCHES)), st.sampled_from(QUESTIONS[:5]), st.integers(740, 6_000), st.booleans())
+@given(st.sampled_from(sorted(SEARCHES)), st.sampled_from(QUESTIONS[:5]), st.integers(800, 6_000), st.booleans())
 def test_pages_show_every_item_once(
     snapshot: Snapshot, name: str, question: str, budget: int, detailed: bool
 ) -> None:

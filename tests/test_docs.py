@@ -116,6 +116,19 @@ def script(page: Path) -> str:
     return "\n".join(parts)
 
 
+def test_no_line_of_prose_is_longer_than_a_screen() -> None:
+    """120 characters, as in the code; but for tables, code, pictures, headings, and where links lead."""
+    long = []
+    for page in (page for page in PAGES if page.name != "CHANGELOG.md"):
+        within = False
+        for number, line in enumerate(page.read_text("utf-8").splitlines(), 1):
+            within ^= line.startswith("```")
+            shown = re.sub(r"\]\([^)\s]*\)", "]", line)
+            if len(shown) > 120 and not within and not line.startswith(("|", "#", "![", "<!--", "```")):
+                long.append(f"{page.name}:{number}: {line[:60]}")
+    assert long == []
+
+
 def test_the_demonstration_calls_every_tool_and_ends_with_what_to_paste() -> None:
     done = subprocess.run(
         [sys.executable, DOCS / "demo.py"], env=clean_environment(), capture_output=True, encoding="utf-8", timeout=180

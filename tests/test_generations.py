@@ -55,12 +55,14 @@ def test_many_segments_become_few_and_the_documents_stay(tmp_path: Path) -> None
     manifest = segments_of(tmp_path, truth.SEGMENTS)
     assert truth.tidy(tmp_path, manifest) is manifest
     extra = truth.append(tmp_path, "documents", log_of(("gone", "kb/005", ""), ("put", "kb/006", "again")))
-    manifest = manifests.Manifest("kb", 2, segments=[*manifest.segments, extra], counters={"documents": 63})
+    manifest = manifests.Manifest(
+        "kb", 2, segments=[*manifest.segments, extra], counters={"documents": truth.SEGMENTS - 1}
+    )
     manifests.commit(tmp_path, manifest)
     wanted = truth.live_documents(tmp_path, manifest, ["uri", "text"])
     merged = truth.tidy(tmp_path, manifest)
     assert (merged.generation, len(merged.segments), current(tmp_path)) == (3, 1, merged)
-    assert merged.segments[0]["rows"] == 63
+    assert merged.segments[0]["rows"] == truth.SEGMENTS - 1
     assert truth.live_documents(tmp_path, merged, ["uri", "text"]).equals(wanted)
     assert truth.verify(tmp_path, merged) == []
     assert truth.live_documents(tmp_path, manifest, ["uri", "text"]).equals(wanted), "older generations keep theirs"

@@ -43,14 +43,15 @@ FLOORS = {
 }  # fmt: skip
 # Rooms of several files without a folder of their own.
 PART_OF = {
-    "suspicious": "fences", "lexicon": "extract", "lexicon_han": "extract", "han": "extract", "names": "extract",
+    "suspicious": "fences", "credentials": "fences", "lexicon": "extract", "lexicon_han": "extract", "han": "extract", "names": "extract",
     "lexicon_east": "extract", "lexicon_foreign": "extract", "lexicon_kinds": "extract", "lexicon_uncased": "extract",
     "east": "extract", "foreign": "extract", "kinds": "extract", "letters": "extract", "uncased": "extract",
     "stems": "text", "tokens": "text",
     "ask_limits": "ask", "ask_writer": "ask", "ask_open": "ask", "pack_ids": "pack", "pack_wire": "pack", "http": "server", "cli_arguments": "cli", "cli_common": "cli",
     "jobs_record": "jobs", "jobs_documents": "jobs", "jobs_run": "jobs", "jobs_process": "jobs",
+    "jobs_delete": "jobs",
     "cli_read": "cli", "cli_write": "cli", "cli_upkeep": "cli", "cli_eval": "cli", "cli_edit": "cli", "cli_graph": "cli",
-    "cli_install": "cli", "__main__": "cli",
+    "cli_install": "cli", "cli_words": "cli", "__main__": "cli",
 }  # fmt: skip
 SAME_FLOOR = {("settings", "errors")}  # the one stair inside a floor: settings raise errors
 
@@ -181,7 +182,7 @@ def test_importing_a_door_loads_nothing_heavy(module: str) -> None:
 
 
 def test_a_starting_server_compiles_none_of_the_patterns_that_searches_need() -> None:
-    later = {f"graphrag_mcp.{name}" for name in ("text", "pack", "suspicious", "extract", "names", "stems")}
+    later = {f"graphrag_mcp.{name}" for name in ("text", "pack", "suspicious", "credentials", "extract", "names", "stems")}
     code = f"import sys, graphrag_mcp.server, graphrag_mcp.tools; print(sorted({later!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
@@ -243,7 +244,7 @@ async def _call(trace: Trace, home: Path, tool: str, arguments: dict[str, Any]) 
 # What every tool call passes alike, read once: checking arguments, unknown ones named, errors into messages.
 DOOR = {"server.py", "tools/arguments.py", "tools/results.py", "tools/teach.py"}
 BESIDE = {"jobs.py", "jobs_record.py"}  # the thread that looks, twice a second, for work that nobody does
-DOOR |= {"pack_wire.py", "fences.py", "suspicious.py"}  # and how whatever was found is shown
+DOOR |= {"pack_wire.py", "fences.py", "suspicious.py", "credentials.py"}  # and how whatever was found is shown
 
 
 def test_local_search_is_read_in_at_most_16_files_behind_the_door(sample_home: Path) -> None:
@@ -262,6 +263,8 @@ BEHIND_EXTRACT = {f"{name}.py" for name in ("names", "kinds", "han", "east", "un
 BEHIND_EXTRACT |= {"stems.py", "tokens.py"}  # behind text.py: word forms, and counting
 # A third one: questions go in by ask.py, and what is answered comes out.
 BEHIND_ASK = {"ask_open.py", "ask_limits.py", "ask_writer.py", "store/answers.py"}
+# A fourth: hierarchy.py goes in by reports.py, and takes out what a report says.
+BEHIND_REPORTS = {"index/inside.py", "index/evidence.py"}
 BEHIND_TABLES = {"store/lance.py", "lean.py"}  # how lancedb is imported
 
 
@@ -274,9 +277,9 @@ def test_index_documents_is_read_in_at_most_27_files(tmp_path: Path) -> None:
     assert {"index/pipeline.py", "index/read.py", "store/manifest.py"} <= trace.files
     # 20, and what a model added: its door, which models a run has, the second commit and the outcome in files of their
     # own; then edits by hand, what rows are derived from, and credentials that are no names.
-    behind = BEHIND_READ | BEHIND_EXTRACT | BEHIND_ASK | BEHIND_TABLES
+    behind = BEHIND_READ | BEHIND_EXTRACT | BEHIND_ASK | BEHIND_REPORTS | BEHIND_TABLES
     assert len(trace.files - behind) <= 27, sorted(trace.files)
-    assert len(trace.files) <= 49, sorted(trace.files)
+    assert len(trace.files) <= 51, sorted(trace.files)
 
 
 # ---- what an agent sees -----------------------------------------------------------------------------

@@ -18,8 +18,8 @@ import pytest
 from graphrag_mcp import __version__
 from graphrag_mcp.cli import main
 from graphrag_mcp.errors import Busy
+from graphrag_mcp.upkeep import entry_words, launch
 from graphrag_mcp.upkeep import install as installs
-from graphrag_mcp.upkeep import launch
 from graphrag_mcp.upkeep.hosts import BY_NAME, user_file
 from graphrag_mcp.upkeep.install import ours
 from tests.conftest import SAMPLE
@@ -238,6 +238,79 @@ def test_a_folder_that_cannot_be_written_is_named(user: Path, install: Install) 
     said = install("--client", "cursor", "--no-check", "--config", user / "file" / "mcp.json", status=2)["error"]
     assert "file" in said and "--config" in said
     assert "cannot be read" in install("--client", "cursor", "--no-check", "--config", user, status=2)["error"]
+
+
+def test_arguments_added_by_hand_stay_and_what_is_replaced_is_said(user: Path, install: Install) -> None:
+    (user / "more").mkdir()
+    file = Path(install("--client", "cursor", "--no-check")["file"])
+
+    def by_hand(*words: str) -> None:
+        servers = json.loads(file.read_text())
+        servers["mcpServers"]["graphrag"]["args"] += words
+        file.write_text(json.dumps(servers))
+
+    by_hand("--read-only", "--chatgpt", "--tools=core", "--allow-host", "lamps.example")
+    done = install("--client", "cursor", "--no-check", "--tools", "index")
+    args = done["entry"]["args"]
+    assert json.loads(file.read_text())["mcpServers"]["graphrag"]["args"] == args
+    assert args[args.index("--tools") :] == ["--tools", "index", "--read-only", "--chatgpt", "--allow-host", "lamps.example"]
+    assert any("kept" in note and "--read-only --chatgpt --allow-host lamps.example" in note for note in done["notes"])
+    assert any("no longer" in note and "--tools core" in note for note in done["notes"])
+    again = install("--client", "cursor", "--no-check", "--tools", "index")
+    assert again["change"] == "unchanged" and again["entry"]["args"] == args
+    by_hand("--root", str(user / "more"))
+    done = install("--client", "cursor", "--no-check")  # folders are what this command says, and the other one is named
+    assert str(user / "more") not in done["entry"]["args"] and any(str(user / "more") in note for note in done["notes"])
+    assert install("--client", "cursor", "--undo")["change"] == "removed"
+    assert "--read-only" not in install("--client", "cursor", "--no-check")["entry"]["args"]
+
+
+def test_how_it_is_started_may_hold_words_of_the_user() -> None:
+    made = {"command": "uvx", "args": ["graphrag-mcp", "serve"]}
+    for old, kept in [
+        (["--python", "3.12", "graphrag-mcp", "serve"], True), (["graphrag-mcp==0.1", "serve"], False), (["graphrag-mcp", "serve"], None),
+    ]:  # fmt: skip
+        args, notes = entry_words.arguments({"command": "uvx", "args": old}, made)
+        assert args == (old if kept else made["args"]) and bool(notes) == (kept is not None), (old, notes)
+    assert entry_words.arguments({}, made) == (["graphrag-mcp", "serve"], ())
+
+
+def test_two_servers_of_one_name_are_named_with_their_lines_and_left(user: Path, install: Install) -> None:
+    file = file_of("cursor", user)
+    file.parent.mkdir()
+    ours, other = '{"command": "uvx", "args": ["graphrag-mcp", "serve"]}', '{"command": "npx", "args": ["lamps"]}'
+    for one, two in ((ours, other), (other, ours), (ours, ours)):
+        text = f'{{"mcpServers": {{\n  "graphrag": {one},\n  "b": {other},\n  "graphrag": {two}\n}}}}'
+        file.write_text(text)
+        for arguments in (["--no-check"], ["--undo"]):
+            said = install("--client", "cursor", *arguments, status=2)["error"]
+            assert "2 servers" in said and "lines 2, 4" in said and "remove all but one" in said and file.read_text() == text
+    file.write_text(f'{{"mcpServers": {{"b": {other}}},\n"mcpServers": {{"graphrag": {ours}}}}}')
+    assert "lines 1, 2" in install("--client", "cursor", "--no-check", status=2)["error"]
+    file.write_text(f'{{"mcpServers": {{\n  "b": {other},\n  "b": {other}\n}}}}')  # of somebody else's: none of our business
+    assert install("--client", "cursor", "--no-check")["change"] == "added"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such files there")
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "linked pipe"])
+def test_what_is_no_file_is_neither_waited_for_nor_written(kind: str, user: Path, install: Install) -> None:
+    file = file_of("cursor", user)
+    file.parent.mkdir()
+    if kind == "folder":
+        file.mkdir()
+    elif kind == "device":
+        file.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(file if kind == "pipe" else user / "pipe")
+        if kind == "linked pipe":
+            file.symlink_to(user / "pipe")
+    before = os.lstat(file)
+    for arguments in (["--no-check"], ["--undo"]):
+        said = install("--client", "cursor", *arguments, status=2)["error"]
+        assert "cannot be read: it is" in said and "--config" in said
+    assert os.lstat(file) == before
+    (mine,) = [one for one in install()["hosts"] if one["client"] == "cursor"]
+    assert "cannot be read" in mine["installed"][0]["problem"]
 
 
 # ---- what doctor says ----------------------------------------------------------------------------------------------

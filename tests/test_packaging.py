@@ -50,6 +50,7 @@ def test_names_and_versions_agree() -> None:
     assert versions == {graphrag_mcp.__version__}
     assert {package["identifier"], MANIFEST["name"], REGISTRY["name"].partition("/")[2]} == {PROJECT["name"]}
     assert {MANIFEST["description"], PLUGIN_MANIFEST["description"]} == {PROJECT["description"]}
+    assert f"mcp-name: {REGISTRY['name']}" in (ROOT / "README.md").read_text("utf-8")  # what the registry looks for
     assert {MANIFEST["license"], PLUGIN_MANIFEST["license"]} == {PROJECT["license"]}
     assert {MANIFEST["author"]["name"], PLUGIN_MANIFEST["author"]["name"]} == {PROJECT["authors"][0]["name"]}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -155,15 +155,21 @@ def documents(run: Run, sources: Mapping[str, Any], batch: Batch, numbers: dict[
         passages=len(batch.passages) - len(old_passages), entities=merged.entities, relationships=merged.relationships,
     )  # fmt: skip
     run.touched |= merged.touched
+    if run.vectors is not None:  # their embedding fills the time of writing, relationships are named by what is written
+        _want(run, "entities", changes["entities"], merged.long)
     with run.stage("write"):
         base = run.manifest or Manifest(corpus=run.folder.name)
         versions = tables.apply(run.folder, replace(base, tables=versions), changes)
         swap(run, sources, versions, segments, numbers, moved)
     if run.vectors is not None:
-        for table in ("entities", "relationships"):
-            rows = changes[table].rows
-            short = rows.filter(pc.invert(pc.is_in(rows["id"], pa.array(list(merged.long), pa.string()))))
-            run.vectors.want(table, short, changes[table].gone, run.snapshot())  # long descriptions are made one first
+        _want(run, "relationships", changes["relationships"], merged.long)
+
+
+def _want(run: Run, table: str, change: Change, long: Collection[str]) -> None:
+    """Have the rows embedded, but for those whose long descriptions are made one first."""
+    rows = change.rows
+    short = rows.filter(pc.invert(pc.is_in(rows["id"], pa.array(list(long), pa.string()))))
+    run.vectors.want(table, short, change.gone, run.snapshot())
 
 
 def _read(

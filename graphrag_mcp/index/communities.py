@@ -50,11 +50,13 @@ class Community:
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Communities in order of level, then id; `path` is coarsest first; `modularity` is that of level 0."""
+    """Communities in order of level, then id; `path` is coarsest first; `modularity` is that of level 0; `previous` is
+    the path that each entity had."""
 
     communities: dict[str, Community]
     path: dict[str, tuple[str, ...]]
     modularity: float
+    previous: Mapping[str, tuple[str, ...]] | None = None
 
 
 def cluster(

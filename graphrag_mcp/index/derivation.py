@@ -7,6 +7,7 @@ dry run an estimate. Reads documents and their log; takes no lock and writes not
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,19 @@ from graphrag_mcp.index import estimate as estimating
 from graphrag_mcp.index import models
 from graphrag_mcp.index import plan as planning
 from graphrag_mcp.index import rows as building
-from graphrag_mcp.index.chunk import ChunkParams
+from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.imported import PREFIX
 from graphrag_mcp.index.models import Models
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import edits, tables
 from graphrag_mcp.store.manifest import FORMAT, Manifest, read
 from graphrag_mcp.store.truth import live_documents
-from graphrag_mcp.types import IndexRequest, IndexResult
+from graphrag_mcp.types import Document, IndexRequest, IndexResult
 
 # Bump when the meaning of stored rows changes: everything is then derived again from the truth.
 DERIVATION = 1
+Spans = set[tuple[int, int]]
+Cut = tuple[Spans, Spans, dict[str, set[str]]]  # of text units, of passages; text unit -> names in it
 
 
 def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
@@ -52,6 +55,24 @@ def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
 def chunk_params(settings: Settings) -> ChunkParams:
     s = settings
     return ChunkParams(s.chunk_size, s.chunk_overlap, s.chunk_mode, s.chunk_separator, s.passage_size)
+
+
+def cut(document: Mapping[str, Any], named: Mapping[str, Any], names: bool) -> Cut | None:
+    """How a document (uri, title, text) is cut by parameters that a manifest names, and with `names` what is found in
+    it; None where they are not such as this release derives by."""
+    sizes = ("chunk_size", "chunk_overlap", "chunk_mode", "chunk_separator", "passage_size")
+    if named.get("derivation") != DERIVATION or not all(name in named for name in sizes):
+        return None
+    params = ChunkParams(*(named[name] for name in sizes))
+    found = chunk(document["text"], params)
+    units = {(unit.span.start, unit.span.end) for unit in found}
+    passages = {(part.start, part.end) for unit in found for part in unit.passages}
+    if not names or named.get("extractor") != extract.VERSION:
+        return units, passages, {}
+    numbers = dict(Manifest(corpus="").next)
+    whole = Document(document["uri"], document["title"], document["text"])
+    rows = building.build(whole, building.Before(), params, numbers)
+    return units, passages, {id: {named.key for named in unit.named} for id, unit in rows.fresh.items()}
 
 
 def estimate(folder: Path, request: IndexRequest, settings: Settings, asker: Asker) -> IndexResult:
@@ -84,5 +105,5 @@ def estimate(folder: Path, request: IndexRequest, settings: Settings, asker: Ask
         status="estimate", corpus=folder.name, total=len(plan.to_read) + len(request.texts), errors=plan.errors,
         counts={"to_read": len(plan.to_read), "removed": len(plan.gone), "unchanged": plan.unchanged, **counts},
         skipped=dict(sorted(plan.found.skipped.items())),
-        estimate={"files": len(plan.to_read), "bytes": size, **guess.record(asker.budget)},
+        hint=" ".join(plan.notes), estimate={"files": len(plan.to_read), "bytes": size, **guess.record(asker.budget)},
     )  # fmt: skip

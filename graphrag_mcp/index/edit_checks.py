@@ -20,7 +20,7 @@ from graphrag_mcp.index.pairs import relationship_id
 from graphrag_mcp.store.edits import ENTITY_FIELDS, PAIR_FIELDS, LogRow, Overlay, fold
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import normalise_name
+from graphrag_mcp.text import counted, normalise_name
 
 if TYPE_CHECKING:
     from graphrag_mcp.index.edits import Wish
@@ -238,8 +238,8 @@ def sentence(row: LogRow, overlay: Overlay) -> str:
         + (f": {fields}" if fields else ""),
         "delete": f"{row.kind} {pair} is hidden, whatever the documents say",
         "reject": f"{names[0]} and {', '.join(names[1:])} are not proposed as one again",
-        "remove": f"{len(names)} documents stay out: {', '.join(names[:3])}",
-        "restore": f"{len(names)} documents may come back: {', '.join(names[:3])}",
+        "remove": f"{counted(len(names), 'documents')} kept out: {', '.join(names[:3])}",
+        "restore": f"{counted(len(names), 'documents')} to come back: {', '.join(names[:3])}",
     }  # fmt: skip
     if row.op == "undo":
         undone = [one for one in overlay.log if one.id in row.keys and one.op != "undo"]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 
 from graphrag_mcp.text import is_cjk, sentences
 
@@ -71,21 +72,33 @@ def add_rows(found: dict[str, Candidate], entities: Iterable[EntityRow], links: 
             candidate.entities[row.id] = candidate.units[unit] = None
 
 
-def add_quotes(found: dict[str, Candidate], columns: Sequence[Sequence[Candidate]], most: int, limit: int) -> None:
-    """Add what several reports quote, in turn: the first sentence of each, then the second; `most` sentences at most,
-    of `limit` characters."""
-    for place in range(max(map(len, columns), default=0)):
-        for column in columns:
-            if place >= len(column) or len(found) >= most:
-                continue
-            quote = column[place]
-            text, worth = readable(quote.text, limit)
-            candidate = found.get(text)
-            if candidate is None:
-                candidate = found[text] = Candidate(text, worth)
-            candidate.entities.update(quote.entities)
-            candidate.edges.update(quote.edges)
-            candidate.units.update(quote.units)
+def add_quotes(found: dict[str, Candidate], quotes: Iterable[Candidate], limit: int) -> None:
+    """Add what reports quote, each sentence of `limit` characters."""
+    for quote in quotes:
+        text, worth = readable(quote.text, limit)
+        candidate = found.get(text)
+        if candidate is None:
+            candidate = found[text] = Candidate(text, worth)
+        candidate.entities.update(quote.entities)
+        candidate.edges.update(quote.edges)
+        candidate.units.update(quote.units)
+
+
+def in_turn(columns: Iterable[Iterable[Candidate]], most: int) -> list[Candidate]:
+    """The first of each, then the second of each; `most` at most, and nothing is read beyond."""
+    left = [iter(column) for column in columns]
+    found: list[Candidate] = []
+    while left:
+        still = []
+        for column in left:
+            quote = next(column, None)
+            if quote is not None:
+                found.append(quote)
+                still.append(column)
+            if len(found) == most:
+                return found
+        left = still
+    return found
 
 
 _REFERENCE = re.compile(r" ?\[Data: ([^\[\]\n]{1,4000})\]")
@@ -93,23 +106,23 @@ _GROUP = re.compile(r"(Entities|Relationships|Sources) \(([^()\n]{0,4000})\)")
 _HEX = re.compile(r"\b[0-9a-f]{32}\b")
 
 
-def read_quotes(summary: str, findings: str, entities: Container[str], edges: Container[str]) -> list[Candidate]:
-    """The cited sentences of a report written by us or by a model; what is not cited is left out.
-
-    Only references to these entities and edges are kept.
-    """
-    found: dict[str, Candidate] = {}
-    for text in (summary, *(str(one.get("explanation", "")) for one in json.loads(findings or "[]"))):
+def read_quotes(summary: str, findings: str) -> Iterator[Candidate]:
+    """The cited sentences of a report written by us or by a model; what is not cited is left out."""
+    seen: set[str] = set()
+    for text in chain((summary,), _explanations(findings)):
         parts = _REFERENCE.split(text)
         for sentence, reference in zip(parts[::2], parts[1::2], strict=False):
             text = sentence.strip()
-            if text not in found:
+            if text not in seen:
+                seen.add(text)
                 groups = {match[1]: _HEX.findall(match[2]) for match in _GROUP.finditer(reference)}
-                quote = found[text] = Candidate(text)
-                quote.entities = {id: None for id in groups.get("Entities", ()) if id in entities}
-                quote.edges = {id: None for id in groups.get("Relationships", ()) if id in edges}
-                quote.units = dict.fromkeys(groups.get("Sources", ()))
-    return list(found.values())
+                kinds = (dict.fromkeys(groups.get(name, ())) for name in ("Entities", "Relationships", "Sources"))
+                yield Candidate(text, 1.0, *kinds)
+
+
+def _explanations(findings: str) -> Iterator[str]:
+    for one in json.loads(findings or "[]"):
+        yield str(one.get("explanation", ""))
 
 
 # ---- how a sentence reads -----------------------------------------------------------------------

@@ -19,7 +19,7 @@ from string import Template
 from typing import TYPE_CHECKING, TypeVar
 
 from graphrag_mcp import prompts
-from graphrag_mcp.ask import Ask, BadReply
+from graphrag_mcp.ask import Ask, BadReply, aside
 from graphrag_mcp.index.records import MOST_ENTITIES, MOST_RELATIONS, EntityRecord, Records, RelationRecord, parse
 from graphrag_mcp.loose_json import without_thoughts
 from graphrag_mcp.seams import Message
@@ -133,7 +133,7 @@ async def extract_unit(asker: Asker, text: str, known_names: Sequence[str], para
         return Extraction(None, "", answer.reason)
     by, gleaned, reason = answer.by, 0, ""
     for _ in range(1 if params.gleanings == "auto" else int(params.gleanings)):
-        if params.gleanings == "auto" and not gleaning_pays(text, known_names, records):
+        if params.gleanings == "auto" and not await aside(gleaning_pays, text, known_names, records):
             break
         messages += (Message("assistant", shown(answer.raw)), Message("user", params.more.substitute()))
         answer = await asker.ask(Ask("glean", messages, later_reply, lambda: None))

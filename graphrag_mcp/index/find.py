@@ -111,6 +111,21 @@ def find(
     return found
 
 
+def absent(sources: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Labels of folders that are not where they were: nothing is there, or a link that leads elsewhere."""
+    return [label for label, source in sources.items() if source["kind"] != "import" and _absent(source["path"])]
+
+
+def _absent(path: str) -> bool:
+    try:
+        os.lstat(path)
+        return os.path.normcase(os.path.realpath(path)) != os.path.normcase(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):  # it cannot be looked at: that says nothing
+        return False
+
+
 def _label(folder: str, sources: dict[str, dict[str, str]], *, kind: str) -> str:
     """The label of the deepest source that holds `folder`; a new one where none does."""
     holding = [label for label, source in sources.items() if _inside(folder, source["path"])]

@@ -7,13 +7,15 @@ next run. Knows no files, no formats and no names.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+
 from graphrag_mcp.index import descriptions, hierarchy
 from graphrag_mcp.index.commits import Run, now
-from graphrag_mcp.index.communities import ClusterParams
+from graphrag_mcp.index.communities import ClusterParams, Hierarchy
 from graphrag_mcp.index.graph import to_table
 from graphrag_mcp.index.model_units import pending
 from graphrag_mcp.store import tables
@@ -37,23 +39,23 @@ def communities(run: Run, recluster: bool) -> None:
     numbers = dict(manifest.next)
     # Without a complete list of what earlier calls touched (one was killed), every report is compared.
     complete = manifest.communities_generation == run.first_generation and not anew
-    params = ClusterParams(max_cluster_size=run.settings.max_cluster_size, seed=run.settings.seed)
     writes = models is not None and models.describe is not None
     started = descriptions.begin(run.snapshot(), waiting, models) if writes else None
     with run.stage("communities"):
-        tree = hierarchy.recluster(run.snapshot(), params, fresh=recluster)
-        first = recluster or not run.snapshot().count("memberships")
-        before = manifest.parameters.get("clustering", {})
-        drift = hierarchy.drift(run.snapshot(), tree, params, before, len(run.touched), fresh=first)
+        links, tree, drift = _clustered(run, recluster)
+        moved = hierarchy.compare(run.snapshot(), tree, numbers)
     run.progress("reports", 0, len(tree.communities))
     with run.stage("reports"):
         described = descriptions.finish(started, waiting, run.take) if started else None
+        if described and run.vectors is not None:
+            _want(run, described.changes)
         texts = described.texts if described else {}
         touched = run.touched | (_ends(run, texts) if texts else set()) if complete else None
         retry = {row["subject"] for row in waiting if row["kind"] == "report"}
         made = hierarchy.report(
-            run.snapshot(), tree, touched, numbers, models=models, texts=texts, retry=retry, take=run.take
-        )
+            run.snapshot(), tree, touched, numbers, models=models, texts=texts, retry=retry, take=run.take,
+            moved=moved, edges=links, embed=_early(run),
+        )  # fmt: skip
     with run.stage("write"):
         changes = {**(described.changes if described else {}), **made.changes}
         answered = described.done if described else []
@@ -77,6 +79,16 @@ def communities(run: Run, recluster: bool) -> None:
             )
             commit(run.folder, run.manifest)
     run.progress("reports", len(tree.communities), len(tree.communities))
+
+
+def _clustered(run: Run, recluster: bool) -> tuple[pa.Table, Hierarchy, dict[str, float]]:
+    """The relationships, their hierarchy, and how far that is from a fresh one."""
+    snapshot, params = run.snapshot(), ClusterParams(run.settings.max_cluster_size, run.settings.seed)
+    links = hierarchy.links_of(snapshot)
+    tree = hierarchy.recluster(snapshot, params, recluster, links)
+    first = recluster or not snapshot.count("memberships")
+    before = run.manifest.parameters.get("clustering", {})
+    return links, tree, hierarchy.drift(snapshot, tree, params, before, len(run.touched), fresh=first)
 
 
 def _commit(
@@ -137,13 +149,19 @@ def _vectors_missing(run: Run) -> bool:
     return any(snapshot.count(table) != snapshot.count(vectors) for table, vectors in VECTORS.items())
 
 
+def _want(run: Run, changes: Mapping[str, Change]) -> None:
+    for table, change in changes.items():
+        run.vectors.want(table, change.rows, change.gone, run.snapshot())
+
+
+def _early(run: Run) -> Callable[[Sequence[Any]], Awaitable[None]] | None:
+    return run.vectors.early if run.vectors is not None and run.vectors.asker.embeds else None
+
+
 def _vectors(run: Run, changes: Mapping[str, Change]) -> dict[str, Change]:
     """Vectors of what this commit writes, and of what has none yet."""
-    for table in ("entities", "relationships", "reports"):
-        if table in changes:
-            run.vectors.want(table, changes[table].rows, changes[table].gone, run.snapshot())
+    _want(run, {table: change for table, change in changes.items() if table == "reports"})
     if run.vectors.asker.embeds:
         before = run.manifest.parameters.get("embedding", "")
         run.vectors.want_missing(run.snapshot(), bool(before) and before != run.vectors.asker.embedding_model)
     return run.vectors.changes(True, run.take)
-

@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -148,7 +148,7 @@ def table(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
-    """An array of objects, or {"documents": [...]}, gives rows; any other JSON is one text."""
+    """An array of objects, or {"documents": [...]}, gives rows; an object with a text a document; else text."""
     text, metadata = decode(data)
     try:
         value = json.loads(text)
@@ -158,8 +158,19 @@ def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
         value = value["documents"]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         yield from _rows(value)
+    elif isinstance(value, dict) and (piece := _alone(value)):
+        yield piece
     else:
         yield Piece(text, metadata=metadata, prose=False)
+
+
+def _alone(values: Mapping[str, Any]) -> Piece | None:
+    """The document that a file's only object is: it has a text, and a title or nothing that a row would lose."""
+    names = {name.strip().casefold() for name, value in values.items() if isinstance(value, str) and value.strip()}
+    nested = any(isinstance(value, dict | list) and _plain(value) is None for value in values.values() if value)
+    if names.isdisjoint(_TEXT) or (nested and "title" not in names):
+        return None
+    return replace(row(values, 1), key="")
 
 
 def json_lines(data: bytes, suffix: str) -> Iterator[Piece]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from concurrent.futures import Future
-from dataclasses import dataclass, fields
-from itertools import islice
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pyarrow as pa
@@ -21,32 +20,53 @@ from graphrag_mcp.index import imported_tree
 from graphrag_mcp.index.communities import ClusterParams, Hierarchy, cluster
 from graphrag_mcp.index.graph import to_table
 from graphrag_mcp.index.imported import GRAPHS
+from graphrag_mcp.index.inside import Columns, lists, some
 from graphrag_mcp.index.models import Models
 from graphrag_mcp.index.report_llm import Claim
 from graphrag_mcp.index.report_stage import Writing
-from graphrag_mcp.index.reports import EdgeRow, EntityRow, Report, Written, fingerprint, outline, stored, write
+from graphrag_mcp.index.reports import (
+    EdgeRow,
+    EntityRow,
+    Report,
+    Written,
+    compose,
+    fingerprint,
+    outlined,
+    quoted,
+    stored,
+)
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text import terms
 
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
+STATED = 500  # reports read at once by their ids: more would be looked for in the whole table, 8 KB each
 MOVED = 0.1  # share of the entities that were touched, after which communities are compared with fresh ones
 _REPORT = tuple(field.name for field in fields(Report))
+_UNREAD: Row = {"full_content": "", "rating_explanation": "", "entity_ids": [], "relationship_ids": []}
 
 
-def recluster(snapshot: Snapshot, params: ClusterParams, fresh: bool) -> Hierarchy:
+def links_of(snapshot: Snapshot) -> pa.Table:
+    """What is clustered, and what the reports are drawn from."""
+    return snapshot.rows("relationships", columns=["id", "source_id", "target_id", "weight"])
+
+
+def recluster(snapshot: Snapshot, params: ClusterParams, fresh: bool, edges: pa.Table | None = None) -> Hierarchy:
     """The hierarchy of all relationships, as near to the previous one as the graph allows; `fresh` forgets it."""
-    edges = snapshot.rows("relationships", columns=["source_id", "target_id", "weight"])
+    edges = edges if edges is not None else links_of(snapshot)
     columns = [edges.column(name).to_pylist() for name in ("source_id", "target_id", "weight")]
-    previous = None
-    if not fresh and snapshot.count("memberships"):
-        paths = snapshot.rows("memberships")
-        previous = dict(zip(paths.column("entity_id").to_pylist(), paths.column("path").to_pylist(), strict=True))
+    previous = _paths(snapshot) if not fresh else None
     links = list(zip(*columns, strict=True))
     found = _imported(snapshot)
     if found is not None and found.near:
-        return imported_tree.hierarchy(found, links, previous, params)
-    return cluster(links, previous, params)
+        return replace(imported_tree.hierarchy(found, links, previous, params), previous=previous)
+    return replace(cluster(links, previous, params), previous=previous)
+
+
+def _paths(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
+    rows = snapshot.rows("memberships")
+    paths = map(tuple, rows.column("path").to_pylist())
+    return dict(zip(rows.column("entity_id").to_pylist(), paths, strict=True))
 
 
 def drift(
@@ -73,6 +93,17 @@ def _imported(snapshot: Snapshot) -> imported_tree.Given | None:
 
 
 @dataclass
+class Moved:
+    """What the tree changes in the tables of communities and memberships; the number of every community, those that
+    are new or divided differently, and those that are gone."""
+
+    changes: dict[str, Change]
+    numbers: dict[str, int]
+    fresh: set[str]
+    gone: list[str]
+
+
+@dataclass
 class Made:
     """What to write, the new counters, and why which report is not by a model although one was asked."""
 
@@ -85,60 +116,60 @@ class Made:
 def report(
     snapshot: Snapshot, tree: Hierarchy, touched: set[str] | None, number: dict[str, int], *,
     models: Models | None = None, texts: Mapping[str, str] | None = None, retry: Set[str] = frozenset(),
-    take: Callable[[Future[Any]], Any] = Future.result,
+    take: Callable[[Future[Any]], Any] = Future.result, moved: Moved | None = None, edges: pa.Table | None = None,
+    embed: Callable[[Sequence[Report]], Awaitable[object]] | None = None,
 ) -> Made:  # fmt: skip
     """Communities, memberships and reports. `touched` None: compare every report; `retry`: these are asked again;
-    `texts`: descriptions newer than the snapshot's, by row id."""
-    # An id says level and members, so what may have moved of a community is where it hangs.
-    known = snapshot.rows("communities", columns=["id", "n", "parent", "children", "size"])
-    old = {row["id"]: row for row in known.to_pylist()}
-    changes = {"communities": _communities(tree, old, number), "memberships": _memberships(snapshot, tree)}
-    numbers = {row["id"]: row["n"] for row in changes["communities"].rows.to_pylist()}
-    numbers = {id: row["n"] for id, row in old.items()} | numbers
-    wanted = _suspects(tree, old, touched) | (retry & tree.communities.keys())
-    gone = [id for id in old if id not in tree.communities]
-    kept = set(tree.communities) - wanted
-    job = _Job(snapshot, tree, wanted, models, texts or {}, take)
-    rows, replaced, degraded = _reports(job, kept, numbers)
-    changes["reports"] = Change(gone=[*gone, *replaced], rows=to_table("reports", rows))
+    `texts`: descriptions newer than the snapshot's, by row id; `moved`, `edges`: how the tree changed and of what it is
+    made, where that is known; `embed`: called with reports as they are written."""
+    moved = moved or compare(snapshot, tree, number)
+    wanted = set(tree.communities)
+    if touched is not None:
+        wanted = _suspects(tree, moved.fresh, touched) | (retry & tree.communities.keys())
+    edges = edges if edges is not None else links_of(snapshot)
+    job = _Job(snapshot, tree, wanted, edges, models, texts or {}, take, embed)
+    rows, replaced, degraded = _reports(job, moved.numbers)
+    changes = {**moved.changes, "reports": Change([*moved.gone, *replaced], to_table("reports", rows))}
     counters = {"communities": len(tree.communities), "reports": len(tree.communities)}
     return Made(changes, counters, degraded, {row["id"] for row in rows})
 
 
-def _communities(tree: Hierarchy, old: Mapping[str, Row], number: dict[str, int]) -> Change:
-    gone = [id for id in old if id not in tree.communities]
+def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Moved:
+    """The tree beside the stored one. An id says level and members, so what may have moved of a community is where it
+    hangs."""
+    known = snapshot.rows("communities", columns=["id", "n", "parent", "children", "size"]).to_pylist()
+    old = {row["id"]: row for row in known}
+    moved = Moved(
+        {}, {id: row["n"] for id, row in old.items()}, set(), [id for id in old if id not in tree.communities]
+    )
+    gone = list(moved.gone)
     rows: list[Row] = []
     for id, community in tree.communities.items():
-        row = {
-            "id": id, "level": community.level, "parent": community.parent, "children": list(community.children),
-            "entity_ids": list(community.members), "size": len(community.members),
-        }  # fmt: skip
-        before = old.get(id)
+        before, children = old.get(id), list(community.children)
         if before is None:
-            row["n"], number["c"] = number["c"], number["c"] + 1
-        elif all(before[name] == row[name] for name in ("parent", "children", "size")):
+            moved.numbers[id], number["c"] = number["c"], number["c"] + 1
+        elif before["parent"] == community.parent and before["children"] == children:
             continue
         else:
-            row["n"] = before["n"]
             gone.append(id)
-        rows.append(row)
-    return Change(gone=gone, rows=to_table("communities", rows))
+        if before is None or before["children"] != children:
+            moved.fresh.add(id)
+        rows.append({
+            "id": id, "n": moved.numbers[id], "level": community.level, "parent": community.parent,
+            "children": children, "entity_ids": list(community.members), "size": len(community.members),
+        })  # fmt: skip
+    paths = tree.previous if tree.previous is not None else _paths(snapshot)
+    changed = [id for id, path in tree.path.items() if paths.get(id) != path]
+    left = [*(paths.keys() - tree.path.keys()), *(id for id in changed if id in paths)]
+    members = [{"entity_id": id, "path": list(tree.path[id])} for id in changed]
+    moved.changes["communities"] = Change(gone, to_table("communities", rows))
+    moved.changes["memberships"] = Change(sorted(left), to_table("memberships", members))
+    return moved
 
 
-def _memberships(snapshot: Snapshot, tree: Hierarchy) -> Change:
-    table = snapshot.rows("memberships")
-    old = dict(zip(table.column("entity_id").to_pylist(), map(tuple, table.column("path").to_pylist()), strict=True))
-    changed = [id for id, path in tree.path.items() if old.get(id) != path]
-    gone = [*(old.keys() - tree.path.keys()), *(id for id in changed if id in old)]
-    rows = [{"entity_id": id, "path": list(tree.path[id])} for id in changed]
-    return Change(gone=sorted(gone), rows=to_table("memberships", rows))
-
-
-def _suspects(tree: Hierarchy, old: Mapping[str, Row], touched: set[str] | None) -> set[str]:
+def _suspects(tree: Hierarchy, fresh: Set[str], touched: set[str]) -> set[str]:
     """Communities whose report may have to change: new ones, those of touched entities, and all above them."""
-    if touched is None:
-        return set(tree.communities)
-    found = {id for id, c in tree.communities.items() if id not in old or list(c.children) != old[id]["children"]}
+    found = set(fresh)
     for id in touched:
         found.update(tree.path.get(id, ()))
     for id in list(found):
@@ -156,28 +187,30 @@ class _Job:
     snapshot: Snapshot
     tree: Hierarchy
     wanted: set[str]
+    edges: pa.Table
     models: Models | None
     texts: Mapping[str, str]
     take: Callable[[Future[Any]], Any]
+    embed: Callable[[Sequence[Report]], Awaitable[object]] | None = None
 
 
-def _reports(job: _Job, kept: set[str], numbers: Mapping[str, int]) -> tuple[list[Row], list[str], dict[str, str]]:
+def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str], dict[str, str]]:
     """Rows of the reports that changed, which of them replace an older one, and what a model could not write."""
     tree, wanted = job.tree, job.wanted
-    children = {child for id in wanted for child in tree.communities[id].children if child in kept}
-    before = {row["id"]: row for row in job.snapshot.by_key("reports", sorted(wanted | children)).to_pylist()}
-    done = {id: _written(before[id]) for id in children if id in before}
+    before = _stored(job.snapshot, tree, wanted)
+    done = {id: _written(row) for id, row in before.items() if id not in wanted}
     prints = {id: row["fingerprint"] for id, row in before.items()}
-    entities, edges, own = _content(job.snapshot, tree, wanted)
-    writing = _writing(job, entities, edges, done)
+    columns = Columns(job.snapshot, tree, wanted, job.edges)
+    writing = _writing(job, done)
     todo: list[str] = []
     given: dict[str, Written] = {}  # reports that were imported
     plain: dict[str, str] = {}  # fingerprints as they are without a model
     found = _imported(job.snapshot)
     for community in sorted((tree.communities[id] for id in wanted), key=lambda c: (-c.level, c.id)):
         below = community.children
-        members = () if below else [entities[id] for id in community.members]  # what a child holds is in its print
-        plain[community.id] = fingerprint(community, members, own[community.id], [prints[child] for child in below])
+        members = () if below else [columns.leaves[id] for id in community.members]  # of others: prints
+        own, rest = columns.own.get(community.id, ()), columns.rest(community.id)
+        plain[community.id] = fingerprint(community, members, own, [prints[child] for child in below], rest)
         print_ = writing.fingerprint(community.id, plain[community.id]) if writing else plain[community.id]
         told = found.report(community) if found else None
         if told is not None:
@@ -188,7 +221,7 @@ def _reports(job: _Job, kept: set[str], numbers: Mapping[str, int]) -> tuple[lis
             prints[community.id] = print_
             todo.append(community.id)
             if told is not None:
-                base = outline(community, [entities[id] for id in community.members], edges[community.id])
+                base = outlined(community, columns.inside(community))
                 done[community.id] = given[community.id] = stored(imported_tree.report(told, base))
     unwritten = [id for id in todo if id not in given]
     if writing:
@@ -196,8 +229,10 @@ def _reports(job: _Job, kept: set[str], numbers: Mapping[str, int]) -> tuple[lis
     else:
         for id in unwritten:  # children come before parents
             community = tree.communities[id]
-            members = [entities[one] for one in community.members]
-            done[id] = write(community, members, edges[id], [done[child] for child in community.children])
+            quotes = quoted(done[child] for child in community.children)
+            entities = [one for quote in quotes for one in quote.entities]
+            inside = columns.inside(community, entities, [one for quote in quotes for one in quote.edges])
+            done[id] = compose(community, inside, quotes)
         made = {id: done[id] for id in todo}
     degraded = writing.degraded if writing else {}
     spoken = _Spoken()
@@ -205,20 +240,18 @@ def _reports(job: _Job, kept: set[str], numbers: Mapping[str, int]) -> tuple[lis
     for id in todo:
         report_ = made[id].report
         row = {name: getattr(report_, name) for name in _REPORT}
-        members = [entities[one] for one in tree.communities[id].members]
         # What a model could not write keeps the other fingerprint, so that it is asked for again.
         row |= {"n": numbers[id], "fingerprint": plain[id] if id in degraded else prints[id]}
-        rows.append(row | {"terms": spoken.by(report_, members)})
+        rows.append(row | {"terms": spoken.by(report_, columns.titles(tree.communities[id].members[:50]))})
     return rows, [id for id in todo if id in before], degraded
 
 
-def _writing(
-    job: _Job, entities: Mapping[str, EntityRow], edges: Mapping[str, Sequence[EdgeRow]], done: dict[str, Written]
-) -> Writing | None:
+def _writing(job: _Job, done: dict[str, Written]) -> Writing | None:
     """What a model needs to write the reports; None where none is to."""
     models = job.models
     if models is None or models.reports is None or not (models.agent or models.asker.may_answer("report")):
         return None
+    entities, edges = _content(job.snapshot, job.tree, job.wanted)
     types: dict[str, str] = {}
     told: dict[str, str] = {}
     columns = ["id", "type", "description"]
@@ -229,7 +262,8 @@ def _writing(
         told[row["id"]] = row["description"]
     claims = claims_of(job.snapshot, job.tree, job.wanted)
     return Writing(
-        models.asker, models.reports, job.tree.communities, entities, edges, types, {**told, **job.texts}, claims, done
+        models.asker, models.reports, job.tree.communities, entities, edges, types, {**told, **job.texts}, claims, done,
+        job.embed,
     )
 
 
@@ -257,9 +291,9 @@ class _Spoken(dict[str, str]):
         found = self[text] = " ".join(terms(text))
         return found
 
-    def by(self, made: Report, members: Sequence[EntityRow]) -> str:
+    def by(self, made: Report, names: Sequence[str]) -> str:
         """The terms of a report: its title, its summary without references (ids are no words), some of its names."""
-        said = [*made.title.split(" · "), *_REFERENCES.split(made.summary), *(row.title for row in members[:50])]
+        said = [*made.title.split(" · "), *_REFERENCES.split(made.summary), *names]
         return " ".join(filter(None, map(self.__getitem__, said)))
 
 
@@ -268,64 +302,32 @@ class _Spoken(dict[str, str]):
 
 def _content(
     snapshot: Snapshot, tree: Hierarchy, wanted: set[str]
-) -> tuple[dict[str, EntityRow], dict[str, list[EdgeRow]], dict[str, list[EdgeRow]]]:
-    """The entities of these communities; of each community the relationships with both ends inside, by id; and of
-    those the ones that are inside none of its children."""
-    members = {id for community in wanted for id in tree.communities[community].members}
-    known: dict[str, str] = {}
-    found = _read(snapshot, "entities", members, "id", ["id", "title", "text_unit_ids", "evidence"])
-    entities = {row.id: row for batch in found for row in map(EntityRow, *_columns(batch, known))}
+) -> tuple[dict[str, EntityRow], dict[str, list[EdgeRow]]]:
+    """The entities of these communities, and of each the relationships with both ends inside, by id."""
+    members = sorted({id for community in wanted for id in tree.communities[community].members})
+    found = some(snapshot, "entities", members, "id", ["id", "title", "text_unit_ids", "evidence"]).to_batches()
+    entities = {row.id: row for batch in found for row in map(EntityRow, *lists(batch))}
     columns = ["id", "source_id", "target_id", "weight", "text_unit_ids", "evidence"]
-    found = _read(snapshot, "relationships", members, "source_id", columns)
+    found = some(snapshot, "relationships", members, "source_id", columns).to_batches()
     inside: dict[str, list[EdgeRow]] = defaultdict(list)
-    own: dict[str, list[EdgeRow]] = defaultdict(list)
-    rows = [row for batch in found for row in map(EdgeRow, *_columns(batch, known))]
+    rows = [row for batch in found for row in map(EdgeRow, *lists(batch))]
     for edge in sorted(rows, key=lambda edge: edge.id):
-        last = ""
         for a, b in zip(tree.path.get(edge.source_id, ()), tree.path.get(edge.target_id, ()), strict=False):
             if a != b:
                 break
-            last = a
             if a in wanted:
                 inside[a].append(edge)
-        if last in wanted:
-            own[last].append(edge)
-    return entities, inside, own
+    return entities, inside
 
 
-def _read(
-    snapshot: Snapshot, table: str, members: set[str], key: str, columns: Sequence[str]
-) -> Iterable[pa.RecordBatch]:
-    """At least the rows of these entities; when most are wanted, all: choosing and ordering cost more than reading."""
-    if len(members) * 2 > snapshot.count("entities"):
-        return snapshot.rows(table, columns=columns).to_batches()
-    return snapshot.by_key(table, sorted(members), key, columns).to_batches()
-
-
-def _columns(batch: pa.RecordBatch, known: dict[str, str]) -> list[list[Any]]:
-    """The columns as Python lists; a struct of evidence becomes (text unit, sentence).
-
-    A sentence stands in the rows of many pairs: equal strings become one object, which is kept in `known`.
-    """
-    found: list[list[Any]] = []
-    for column in batch.columns:
-        if not pa.types.is_list(column.type):
-            found.append(column.to_pylist())
-            continue
-        values = column.flatten()
-        if pa.types.is_struct(values.type):
-            flat = zip(*(_strings(values.field(name), known) for name in ("text_unit_id", "text")), strict=True)
-        else:
-            flat = iter(_strings(values, known))
-        found.append([list(islice(flat, length)) for length in column.value_lengths().to_pylist()])
-    return found
-
-
-def _strings(array: pa.Array, known: dict[str, str]) -> list[str]:
-    encoded = array.dictionary_encode()
-    distinct = [known.setdefault(text, text) for text in encoded.dictionary.to_pylist()]
-    return list(map(distinct.__getitem__, encoded.indices.to_pylist()))
+def _stored(snapshot: Snapshot, tree: Hierarchy, wanted: set[str]) -> dict[str, Row]:
+    """Reports of these communities and of their children, without what nobody reads of them here."""
+    ids = sorted(wanted.union(*(tree.communities[id].children for id in wanted)))
+    step = STATED if len(ids) < snapshot.count("reports") // 2 else max(1, len(ids))
+    names = ["fingerprint", *(name for name in _REPORT if name not in _UNREAD)]
+    parts = (snapshot.by_key("reports", ids[start : start + step], "id", names) for start in range(0, len(ids), step))
+    return {row["id"]: row for part in parts for row in part.to_pylist()}
 
 
 def _written(row: Row) -> Written:
-    return stored(Report(**{name: row[name] for name in _REPORT}))
+    return stored(Report(**{name: _UNREAD[name] if name in _UNREAD else row[name] for name in _REPORT}))

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphrag_mcp.ask import NO_MODEL, Asker
+from graphrag_mcp.ask import NO_MODEL, Asker, aside
 from graphrag_mcp.index.claims import Claim, ClaimParams, claims_of_unit
 from graphrag_mcp.index.extract_llm import ExtractParams, best_sentence, extract_unit, locate, spelled
 from graphrag_mcp.index.mentions import Named, Said, UnitNames, entity_id
@@ -80,7 +80,7 @@ async def _read(reader: Reader, unit: str, text: str, known: list[str], aliases:
         extraction, (claims, why) = await asyncio.gather(work, claims_of_unit(reader.asker, text, reader.claims))
     names = None
     if extraction.records is not None:
-        names = from_records(unit, text, extraction.records, extraction.by, aliases)
+        names = await aside(from_records, unit, text, extraction.records, extraction.by, aliases)
     return Read(names, claims, extraction.reason, why)
 
 

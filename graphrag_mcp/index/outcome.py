@@ -51,6 +51,7 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         status=status, corpus=run.folder.name, done=done, total=done + len(plan.errors), errors=plan.errors,
         counts=counts | {f"{kind}_total" if kind == "documents" else kind: counters.get(kind, 0) for kind in kinds},
         skipped=dict(sorted(plan.found.skipped.items())),
-        usage=run.models.asker.spent().record(), pending=pending, degraded=degraded, hint=run.models.asker.note,
+        usage=run.models.asker.spent().record(), pending=pending, degraded=degraded,
+        hint=" ".join(filter(None, [*plan.notes, run.models.asker.note])),
         seconds={name: round(value, 3) for name, value in run.seconds.items()},
     )  # fmt: skip

@@ -76,7 +76,7 @@ class _Child:
         while line := stdout.readline(OUTPUT):
             size += len(line)
             if size >= OUTPUT or len(pieces) > PIECES:
-                raise ReadError(f"it holds over {PIECES:,} rows, or {OUTPUT / 1e6:g} MB of text")
+                raise ReadError(f"it holds over {PIECES:,} rows, or {OUTPUT / 1e6:g} MB of text. Split it")
             said = _read(line)
             if isinstance(said, Piece):
                 pieces.append(said)

@@ -34,7 +34,7 @@ from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.seams import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
-from graphrag_mcp.store.manifest import Manifest, read, writer_lock
+from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
 from graphrag_mcp.store.truth import EDITS, tidy
 from graphrag_mcp.types import IndexRequest, IndexResult
@@ -137,15 +137,12 @@ def _lock(folder: Path, cancelled: Callable[[], bool]) -> Iterator[None]:
 
 
 def _prepare(run: Run) -> None:
-    """Import LanceDB, 1 to 2 seconds. With a model that is done beside the reading, and after the model's client has
-    been imported: the first question goes out half a second earlier than when both wait for each other."""
+    """Import LanceDB, 1 to 2 seconds. With a model that is done beside the reading, and the model's client comes before
+    anything else: threads that import share one interpreter, so the first question would wait for all of them."""
     if run.models.extract is not None and run.models.asker.on:
-
-        def both() -> None:
+        with run.stage("start"):
             prepare_client(run.models.asker)
-            tables.prepare(run.folder)
-
-        threading.Thread(target=both, daemon=True).start()
+        threading.Thread(target=tables.prepare, args=(run.folder,), daemon=True).start()
         return
     threading.Thread(target=prepare_client, args=(run.models.asker,), daemon=True).start()
     with run.stage("start"):
@@ -189,7 +186,7 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     before = run.manifest.parameters if run.manifest else {}
     rederive = run.manifest is not None and any(before.get(name) != value for name, value in wanted.items())
     rederive |= run.manifest is not None and request.refresh_answers and run.models.extract is not None
-    run.parameters = before if rederive else {**before, **wanted}
+    run.parameters = {**before, "derivation": IN_PART} if rederive else {**before, **wanted}
     numbers = dict(run.manifest.next) if run.manifest else dict(Manifest(corpus="").next)
     # With a model the next batch is read and its questions are on their way while one is written.
     ahead = 1 if run.models.extract and run.models.asker.on else 0

@@ -5,14 +5,16 @@ to keep and documents that are gone. Opens no LanceDB: an unchanged folder costs
 nothing else.
 
 Gone has a scope: a document goes only when its file lay under a folder named in this call, that folder was read
-completely, and the file is not there. Unreadable is not gone. What was removed by hand goes and stays out, wherever its
+completely, and the file is not there; or when its folder has moved, is named where it is now, and does not hold the
+file any more (moved.py). Unreadable is not gone. What was removed by hand goes and stays out, wherever its
 file lies, until a call names that file, or gives that text, itself.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -42,6 +44,7 @@ class Plan:
     quota: quota.Quota = field(default_factory=lambda: quota.of(Settings()))
     removed: set[str] = field(default_factory=set)  # uris of documents and files that stay out
     asked: list[str] = field(default_factory=list)  # those that do not any more, since this call names them
+    notes: list[str] = field(default_factory=list)  # what whoever called has to know
 
     def stays_out(self, uri: str, file: str) -> bool:
         return uri in self.removed or file in self.removed
@@ -51,11 +54,11 @@ def make(
     folder: Path, manifest: Manifest | None, request: IndexRequest, settings: Settings, edits: Overlay | None = None
 ) -> Plan:
     """Walk and hash; raises BadInput where too much would go at once."""
-    found = read.find(request.paths, manifest.sources if manifest else {}, settings, request.within)
     live: dict[str, dict[str, Any]] = {}
     if manifest is not None:
         live = {row["uri"]: row for row in live_documents(folder, manifest).to_pylist()}
-    plan = Plan(found, live, errors=list(found.errors), quota=quota.of(settings))
+    found, left, notes = look(request, manifest, live.values, settings)
+    plan = Plan(found, live, errors=list(found.errors), quota=quota.of(settings), notes=notes)
     edits = edits or Overlay()
     plan.asked = _asked(found, request, edits) if edits.removed else []
     plan.removed = edits.removed.keys() - set(plan.asked)
@@ -87,6 +90,8 @@ def make(
             continue
         if any(scope.complete and file_uri.startswith(scope.prefix) for scope in found.scopes):
             plan.gone += uris
+        elif file_uri.partition("/")[0] in left:
+            plan.gone += uris
     _guard(plan, request)
     if plan.removed:
         gone = set(plan.gone)
@@ -100,11 +105,35 @@ def _asked(found: read.Found, request: IndexRequest, edits: Overlay) -> list[str
     return sorted(uri for uri in edits.removed if uri in named or any(uri.startswith(f"{one}#") for one in named))
 
 
+def look(
+    request: IndexRequest, manifest: Manifest | None, live: Callable[[], Iterable[Mapping[str, Any]]],
+    settings: Settings,
+) -> tuple[read.Found, Set[str], list[str]]:  # fmt: skip
+    """What is in the folders and files of the request; labels of folders that have moved there; what is to be said.
+    `live` gives the light rows of all documents."""
+    sources = manifest.sources if manifest else {}
+    absent = read.absent(sources) if request.paths else []
+    if not absent:
+        return read.find(request.paths, sources, settings, request.within), set(), []
+    from graphrag_mcp.index import moved
+
+    seen = moved.find(request, sources, absent, live(), settings)
+    return seen.found, seen.labels, seen.notes
+
+
 def _guard(plan: Plan, request: IndexRequest) -> None:
+    """What has only another name is not lost."""
     total = len(plan.live)
-    if total > GUARDED and len(plan.gone) * 2 > total and not request.remove_missing:
+    if total <= GUARDED or len(plan.gone) * 2 <= total or request.remove_missing:
+        return
+    there = set()
+    for file in plan.to_read:
+        with suppress(OSError):
+            there.add(file.sha or read.sha(file))
+    lost = sum(plan.live[uri]["file_sha"] not in there for uri in plan.gone)
+    if lost * 2 > total:
         raise BadInput(
-            f"{len(plan.gone)} of the {total} documents of this corpus are no longer in the folders named",
+            f"{lost} of the {total} documents of this corpus are no longer in the folders named",
             "Check that the folder is complete, then call again with remove_missing=true to remove them",
         )
 

@@ -46,6 +46,16 @@ class Quota:
         return {"path": files[0].uri, "reason": reason}
 
 
+def too_many(pieces: int, settings: Settings) -> str:
+    """Why a file of so many documents is not read; "" while it may be. Each is at least one text unit."""
+    if pieces <= settings.max_text_units:
+        return ""
+    return (
+        f"it holds over {settings.max_text_units:,} rows, and each would be a document. "
+        "Split it, join rows that belong together, or raise max_text_units in the settings"
+    )
+
+
 def of(settings: Settings) -> Quota:
     return Quota(settings.max_files, settings.max_bytes, settings.max_text_units)
 

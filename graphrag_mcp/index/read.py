@@ -12,15 +12,15 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from graphrag_mcp.index import formats, parsers
+from graphrag_mcp.index import formats, parsers, quota
 from graphrag_mcp.index.decode import ReadError, clean, find_title, iso_date
-from graphrag_mcp.index.find import NAMED_LIMIT, Found, FoundFile, Scope, find, shown
+from graphrag_mcp.index.find import NAMED_LIMIT, Found, FoundFile, Scope, absent, find, shown
 from graphrag_mcp.index.opening import blocks, read, why
 from graphrag_mcp.index.skip import suffix_of
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import Document, InlineText, content_id
 
-__all__ = ["Found", "FoundFile", "ReadError", "Scope", "find", "inline", "load", "sha"]
+__all__ = ["Found", "FoundFile", "ReadError", "Scope", "absent", "find", "inline", "load", "sha"]
 
 
 def sha(file: FoundFile) -> str:
@@ -46,7 +46,9 @@ def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
             pieces: Iterable[formats.Piece] = parsers.parse(data, suffix)
         else:
             pieces = formats.FORMATS.get(suffix, formats.code)(data, suffix)
-        for piece in pieces:
+        for number, piece in enumerate(pieces, 1):
+            if said := quota.too_many(number, settings):
+                raise ReadError(said)
             if piece.text.strip():
                 yield _document(file, name, piece, taken, created=changed, digest=digest)
     except ReadError:

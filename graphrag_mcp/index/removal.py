@@ -45,7 +45,8 @@ def choose(folder: Path, ids: Sequence[str]) -> Chosen:
         raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
     wanted = [one for one in dict.fromkeys(str(id).strip().strip("[]()`'\" ") for id in ids) if one]
     if not wanted:
-        raise BadInput("no documents are named", 'Give ids=["d4"], a uri or a file name')
+        advice = 'Give ids=["d4"], a uri or a file name; a whole corpus is deleted by graphrag-mcp delete CORPUS'
+        raise BadInput("no documents are named", advice)
     live = {row["uri"]: row for row in live_documents(folder, manifest).to_pylist()}
     files: dict[str, list[str]] = {}
     for uri, row in live.items():

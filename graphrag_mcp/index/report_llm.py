@@ -111,15 +111,17 @@ def context_alone(given: ReportInput, params: PromptParams) -> Prompted | None:
     rows = _rows(given)
     if rows.fits(params.tokens):
         return _prompted(rows, rows.tables())
-    return None if given.community.children else context(given, params)
+    return None if given.community.children else _best(given, rows, params)
 
 
 def context(given: ReportInput, params: PromptParams) -> Prompted:
     """The rows of a community within the budget: all of them where they fit, else the children's reports for those of
     the largest children until it fits, else the best of all that."""
     rows = _rows(given)
-    if rows.fits(params.tokens):
-        return _prompted(rows, rows.tables())
+    return _prompted(rows, rows.tables()) if rows.fits(params.tokens) else _best(given, rows, params)
+
+
+def _best(given: ReportInput, rows: Rows, params: PromptParams) -> Prompted:
     inside = {child.id: frozenset(child.entity_ids) for child in given.children}
     price = {id: rows.price(members, params.tokens) for id, members in inside.items()}
     order = sorted(given.children, key=lambda one: (-price[one.id], -len(inside[one.id]), one.title, one.id))

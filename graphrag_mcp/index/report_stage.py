@@ -9,13 +9,13 @@ so. Knows the asker, no store.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import Template
 
 from graphrag_mcp import prompts
-from graphrag_mcp.ask import Asker
+from graphrag_mcp.ask import Asker, aside
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.evidence import EdgeRow, EntityRow
 from graphrag_mcp.index.report_llm import (
@@ -27,9 +27,11 @@ from graphrag_mcp.index.report_llm import (
     finish_report,
     report_ask,
 )
-from graphrag_mcp.index.reports import Written, outline, stored, write
+from graphrag_mcp.index.reports import Report, Written, outline, stored, write
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import content_id
+
+TOGETHER = 64  # reports that are embedded in one go while others are being written
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,11 @@ def prompt_from(settings: Settings, corpus_folder: Path) -> ReportPrompt:
 
 @dataclass
 class Writing:
-    """The reports of one run. `done` are those that need not be written; `types` and `descriptions` by row id."""
+    """The reports of one run. `done` are those that need not be written; `types` and `descriptions` by row id.
+
+    `embed`: has reports embedded into the book of answers, where whoever writes their vectors finds them: asked for
+    between the questions, they are there when the last report is, and the run need not wait for them after it.
+    """
 
     asker: Asker
     prompt: ReportPrompt
@@ -81,8 +87,11 @@ class Writing:
     descriptions: Mapping[str, str]
     claims: Mapping[str, Sequence[Claim]]
     done: dict[str, Written]
+    embed: Callable[[Sequence[Report]], Awaitable[object]] | None = None
     degraded: dict[str, str] = field(default_factory=dict)
     _tasks: dict[str, asyncio.Task[Written]] = field(default_factory=dict)
+    _ready: list[Report] = field(default_factory=list)
+    _embedding: list[asyncio.Future[object]] = field(default_factory=list)
 
     def fingerprint(self, id: str, extractive: str) -> str:
         """Changes when the model would be shown something else; `extractive` when its sentences changed."""
@@ -101,6 +110,7 @@ class Writing:
     async def all(self, ids: Sequence[str]) -> dict[str, Written]:
         """The reports of these communities, by id."""
         made = await asyncio.gather(*(self._of(id) for id in ids))
+        await asyncio.gather(*self._embedding)
         return dict(zip(ids, made, strict=True))
 
     def _of(self, id: str) -> asyncio.Task[Written]:
@@ -111,6 +121,14 @@ class Writing:
     async def _written(self, id: str) -> Written:
         if id in self.done:
             return self.done[id]
+        made = await self._new(id)
+        self._ready.append(made.report)
+        if self.embed is not None and len(self._ready) >= TOGETHER:
+            ready, self._ready = self._ready, []
+            self._embedding.append(asyncio.ensure_future(self.embed(ready)))
+        return made
+
+    async def _new(self, id: str) -> Written:
         community = self.communities[id]
         members = [self.entities[one] for one in community.members]
         if self._wanted(community):
@@ -118,20 +136,27 @@ class Writing:
             if made is not None:
                 return made
         children = [await self._of(child) for child in community.children]
-        return write(community, members, self.edges[id], children)
+        return write(community, members, self.edges[id], children, divided=self._divided(community))
+
+    def _divided(self, community: Community) -> list[Sequence[str]]:
+        return [self.communities[child].members for child in community.children]
 
     async def _by_model(self, community: Community, members: Sequence[EntityRow]) -> Written | None:
         given = ReportInput(
             community, members, self.edges[community.id], self.types, self.descriptions,
             self.claims.get(community.id, ()),
         )  # fmt: skip
-        shown = context_alone(given, self.prompt.params)
+        shown = await aside(context_alone, given, self.prompt.params)
         if shown is None:
-            given = replace(given, children=[(await self._of(child)).report for child in community.children])
-            shown = context(given, self.prompt.params)
+            below = [(await self._of(child)).report for child in community.children]
+            divided = map(list, self._divided(community))  # a report lists only the heaviest
+            given = replace(given, children=[
+                replace(one, entity_ids=ids) for one, ids in zip(below, divided, strict=True)
+            ])  # fmt: skip
+            shown = await aside(context, given, self.prompt.params)
         answer = await self.asker.ask(report_ask(shown, self.prompt.template, language=self.prompt.language))
         if answer.value is None:
             self.degraded[community.id] = answer.reason
             return None
-        report = finish_report(given, shown, answer.value, outline(community, members, given.edges))
-        return stored(report)
+        draft = answer.value
+        return await aside(lambda: stored(finish_report(given, shown, draft, outline(community, members, given.edges))))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from heapq import heappop, heapreplace
 from operator import attrgetter
 
@@ -25,10 +25,12 @@ from graphrag_mcp.index.evidence import (
     add_quotes,
     add_rows,
     alike,
+    in_turn,
     introduction,
     mostly_cjk,
     read_quotes,
 )
+from graphrag_mcp.index.inside import Inside, of_rows
 from graphrag_mcp.text import is_cjk
 from graphrag_mcp.types import content_id
 
@@ -36,13 +38,9 @@ __all__ = [
     "EdgeRow", "EntityRow", "Report", "ReportParams", "Written", "extractive_report", "fingerprint", "stored", "write",
 ]  # fmt: skip
 
-VERSION = "3"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "4"  # part of every fingerprint: raise it when reports come out differently
 _ID = attrgetter("id")
 _JSON = json.JSONEncoder(ensure_ascii=False).encode
-
-
-def _place(row: EntityRow) -> tuple[int, str, str]:
-    return -len(row.text_unit_ids), row.title, row.id
 
 
 MINORITY = 0.4  # worth of a sentence in the script that most of the community's sentences are not in
@@ -51,6 +49,7 @@ MINORITY = 0.4  # worth of a sentence in the script that most of the community's
 @dataclass(frozen=True)
 class ReportParams:
     max_candidates: int = 200  # sentences considered for one report, so that no community costs quadratic time
+    max_quotes: int = 100  # of them from the reports of children, which say at most 34 sentences themselves
     summary_sentences: int = 4
     max_findings: int = 10
     finding_sentences: int = 3
@@ -61,7 +60,10 @@ class ReportParams:
 
 @dataclass(frozen=True)
 class Report:
-    """What a report says; `findings` is a JSON list of {"summary", "explanation"}, `rank` is 0-10."""
+    """What a report says; `findings` is a JSON list of {"summary", "explanation"}, `rank` is 0-10.
+
+    The lists of ids hold at most `inside.LISTED` each; all members are in the table `communities`.
+    """
 
     id: str
     level: int
@@ -83,23 +85,36 @@ class Written:
     """A report as its parent needs it: what it quotes, the same whether it was just made or read from the store."""
 
     report: Report
-    quotes: Sequence[Candidate]
+    just_made: Sequence[Candidate] | None = None
+
+    @property
+    def quotes(self) -> Iterable[Candidate]:
+        if self.just_made is not None:
+            return self.just_made
+        return read_quotes(self.report.summary, self.report.findings)
 
 
 def stored(report: Report) -> Written:
-    entities, edges = set(report.entity_ids), set(report.relationship_ids)
-    return Written(report, read_quotes(report.summary, report.findings, entities, edges))
+    return Written(report)
+
+
+def quoted(children: Iterable[Written], params: ReportParams | None = None) -> list[Candidate]:
+    """What a parent takes of its children's reports: of each in turn, the best report first."""
+    best = sorted(children, key=lambda one: (-one.report.rank, one.report.id))
+    return in_turn([one.quotes for one in best], (params or ReportParams()).max_quotes)
 
 
 def fingerprint(
-    community: Community, entities: Iterable[EntityRow], edges: Iterable[EdgeRow], child_fingerprints: Iterable[str]
-) -> str:
+    community: Community, entities: Iterable[EntityRow], edges: Iterable[EdgeRow], child_fingerprints: Iterable[str],
+    rest: str = "",
+) -> str:  # fmt: skip
     """Changes exactly when the input of the report changes: what it is stored under decides whether it is rebuilt.
 
-    A row that a child's fingerprint covers need not be given again.
+    A row that a child's fingerprint covers need not be given again. `rest` stands for edges of which only the weights
+    matter.
     """
     inside = set(community.members)
-    parts = [VERSION, community.id, *sorted(child_fingerprints)]
+    parts = [VERSION, community.id, rest, *sorted(child_fingerprints)]
     for row in sorted((row for row in entities if row.id in inside), key=_ID):
         parts += (f"e {len(row.text_unit_ids)} {len(row.evidence)}", row.id, row.title)
         _add_evidence(parts, row)
@@ -115,23 +130,6 @@ def _add_evidence(parts: list[str], row: EntityRow | EdgeRow) -> None:
         parts += said
 
 
-@dataclass(slots=True)
-class _Inside:
-    """One community: its rows, how much each of its entities weighs in it, and the candidate sentences."""
-
-    rows: dict[str, EntityRow]
-    links: dict[str, EdgeRow]
-    weight: dict[str, float]  # of an entity: the weights of its relationships inside
-    share: dict[str, float]  # square root of the weight: a hub does not drown the rest
-    order: list[str]  # entities, heaviest first
-    units: list[str]
-    candidates: list[Candidate] = field(default_factory=list)  # best first
-
-    def link_rank(self, id: str) -> tuple[float, float, str]:
-        edge = self.links[id]
-        return -edge.weight, -self.weight[edge.source_id] - self.weight[edge.target_id], id
-
-
 def extractive_report(
     community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow], children: Sequence[Report] = (),
     params: ReportParams | None = None, document_of: Mapping[str, str] | None = None,
@@ -143,51 +141,65 @@ def extractive_report(
 def write(
     community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow], children: Sequence[Written] = (),
     params: ReportParams | None = None, document_of: Mapping[str, str] | None = None,
+    divided: Sequence[Collection[str]] = (),
 ) -> Written:  # fmt: skip
     """The report of one community, the same whatever the order of its input.
 
-    `entities` and `edges` may hold more than the community's own, the rest is left out. Evidence of rows that a child
-    has in its report is not read again: the child's sentences stand for it. `document_of` maps text unit to document
-    for the rating's spread; without it the spread is taken from the text units.
+    `entities` and `edges` may hold more than the community's own, the rest is left out. Evidence of rows that lie
+    within a child is not read again: the child's sentences stand for it. `divided`: the members of each child, where
+    there are more than its report lists. `document_of` maps text unit to document for the rating's spread; without it
+    the spread is taken from the text units.
     """
+    divided = divided or [child.report.entity_ids for child in children]
+    inside = of_rows(community, entities, edges, divided, document_of)
+    return compose(community, inside, quoted(children, params), params)
+
+
+def compose(
+    community: Community, inside: Inside, quotes: Sequence[Candidate] = (), params: ReportParams | None = None
+) -> Written:
+    """As `write`, from what is inside the community and what its children's reports quote."""
     params = params or ReportParams()
-    inside = _gather(community, entities, edges, children, params)
-    rows, links = inside.rows, inside.links
-    chosen = _summary(inside.candidates, inside.share, params)
+    rows = inside.rows
+    share = {one: math.sqrt(value) for one, value in inside.weight.items()}
+    candidates = _candidates(inside, share, quotes, params)
+    chosen = _summary(candidates, share, params)
     cite = _Citer(inside, params)
-    top = [rows[one].title for one in inside.order[:3]]
-    cjk = mostly_cjk("".join(c.text[:20] for c in chosen) or "".join(top))
-    title = _title((rows[one].title for one in inside.order), params)
+    cjk = mostly_cjk("".join(c.text[:20] for c in chosen) or "".join(rows[one].title for one in inside.order[:3]))
+    base = _base(community, inside, cjk, params)
     summary = _running(map(cite, chosen)) or _fallback(inside, cite)
     findings, new = [], []
-    for heading, group in _findings(inside, chosen, params):
+    for heading, group in _findings(inside, candidates, chosen, params):
         findings.append({"summary": heading, "explanation": _running(map(cite, group))})
         fresh = [c for c in group if c not in chosen]
         if fresh:  # a small community's findings may say no more than its summary
             new.append(f"## {heading}\n\n{_running(map(cite, fresh))}")
-    units = inside.units
-    rank, explanation = _rating(len(rows), links.values(), units, document_of, cjk)
-    report = Report(
-        id=community.id, level=community.level, title=title, summary=summary,
-        full_content="\n\n".join([f"# {title}", summary, *new]), rank=rank, rating_explanation=explanation,
-        findings=_JSON(findings), entity_ids=sorted(rows), relationship_ids=list(links), text_unit_ids=units,
-        n_text_units=len(units),
-    )  # fmt: skip
-    return Written(report, cite.quotes)
+    content = "\n\n".join([f"# {base.title}", summary, *new])
+    return Written(replace(base, summary=summary, full_content=content, findings=_JSON(findings)), cite.quotes)
 
 
 def outline(community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow]) -> Report:
     """What a report says whoever writes it: its rows, its text units, a rating, its heaviest names. No evidence is
     read, so it costs nothing beside `write`; a model's draft is put over it."""
+    return outlined(community, of_rows(community, entities, edges))
+
+
+def outlined(community: Community, inside: Inside) -> Report:
+    """As `outline`, from what is inside the community."""
     params = ReportParams()
-    inside = _gather(community, entities, edges, (), params, sentences=False)
-    title = _title((inside.rows[one].title for one in inside.order), params)
     summary = _fallback(inside, _Citer(inside, params))
-    rank, explanation = _rating(len(inside.rows), inside.links.values(), inside.units, None, mostly_cjk(title))
+    base = _base(community, inside, None, params)
+    return replace(base, summary=summary, full_content=f"# {base.title}\n\n{summary}")
+
+
+def _base(community: Community, inside: Inside, cjk: bool | None, params: ReportParams) -> Report:
+    """The report without its text; `cjk` None: the title decides about the language of the rating."""
+    title = _title((inside.rows[one].title for one in inside.order), params)
+    rank, explanation = _rating(inside, mostly_cjk(title) if cjk is None else cjk)
     return Report(
-        id=community.id, level=community.level, title=title, summary=summary, full_content=f"# {title}\n\n{summary}",
-        rank=rank, rating_explanation=explanation, findings="[]", entity_ids=sorted(inside.rows),
-        relationship_ids=list(inside.links), text_unit_ids=inside.units, n_text_units=len(inside.units),
+        id=community.id, level=community.level, title=title, summary="", full_content="", rank=rank,
+        rating_explanation=explanation, findings="[]", entity_ids=inside.entity_ids,
+        relationship_ids=inside.relationship_ids, text_unit_ids=inside.text_unit_ids, n_text_units=inside.n_units,
     )  # fmt: skip
 
 
@@ -199,35 +211,18 @@ def _running(sentences: Iterable[str]) -> str:
     return text
 
 
-def _gather(
-    community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow], children: Sequence[Written],
-    params: ReportParams, sentences: bool = True,
-) -> _Inside:  # fmt: skip
-    """The community's rows and weights, and as candidates what its children say and what no child could say."""
-    members = set(community.members)
-    ranked = sorted((row for row in entities if row.id in members), key=_place)
-    rows = {row.id: row for row in ranked}
-    links = {edge.id: edge for edge in sorted(edges, key=_ID) if edge.source_id in rows and edge.target_id in rows}
-    weight = dict.fromkeys(rows, 0.0)
-    for edge in links.values():
-        weight[edge.source_id] += edge.weight
-        weight[edge.target_id] += edge.weight
-    order = sorted(rows, key=weight.__getitem__, reverse=True)  # stable: of equal weight as ranked
-    below = [child.report for child in children]
-    told = set().union(*(one.entity_ids for one in below), *(one.relationship_ids for one in below))
-    own_rows = [rows[one] for one in order if one not in told]
-    own_links = [edge for id, edge in links.items() if id not in told]
-    units = set().union(*(one.text_unit_ids for one in below))
-    units.update(*(row.text_unit_ids for row in own_rows), *(edge.text_unit_ids for edge in own_links))
+def _candidates(
+    inside: Inside, share: Mapping[str, float], quotes: Sequence[Candidate], params: ReportParams
+) -> list[Candidate]:
+    """What the children say and what no child could say, best first."""
+    rows, links = inside.rows, inside.links
     found: dict[str, Candidate] = {}
-    if not sentences:
-        return _Inside(rows, links, weight, {}, order, sorted(units))
-    if children:
-        said = [one.quotes for one in sorted(children, key=lambda one: (-one.report.rank, one.report.id))]
-        add_quotes(found, said, params.max_candidates, params.max_characters)
-    add_rows(found, own_rows, own_links, params.max_characters)
+    add_quotes(found, quotes, params.max_characters)
+    for one in found.values():
+        one.entities = {id: None for id in one.entities if id in rows}
+        one.edges = {id: None for id in one.edges if id in links}
+    add_rows(found, inside.own_rows, inside.own_links, params.max_characters)
     found.pop("", None)
-    share = {one: math.sqrt(value) for one, value in weight.items()}
     dense = [mostly_cjk(one.text) for one in found.values()]
     strange = sum(dense) * 2 < len(dense)  # of texts in two scripts a report speaks the commoner one where it can
     for one, is_dense in zip(found.values(), dense, strict=True):
@@ -235,8 +230,7 @@ def _gather(
             one.worth *= MINORITY
         one.worth *= introduction(one.text, [rows[id].title for id in one.entities])
         one.gain = one.worth * sum(map(share.__getitem__, one.entities))
-    best = sorted(found.values(), key=lambda one: (-one.gain, one.text))[: params.max_candidates]
-    return _Inside(rows, links, weight, share, order, sorted(units), best)
+    return sorted(found.values(), key=lambda one: (-one.gain, one.text))[: params.max_candidates]
 
 
 # ---- choosing -----------------------------------------------------------------------------------
@@ -265,7 +259,9 @@ def _summary(candidates: Sequence[Candidate], share: Mapping[str, float], params
     return chosen
 
 
-def _findings(inside: _Inside, said: Sequence[Candidate], params: ReportParams) -> list[tuple[str, list[Candidate]]]:
+def _findings(
+    inside: Inside, candidates: Sequence[Candidate], said: Sequence[Candidate], params: ReportParams
+) -> list[tuple[str, list[Candidate]]]:
     """Headings of the strongest relationships, then entities, each with sentences that no other finding has.
 
     Sentences that the summary has `said` come last.
@@ -273,7 +269,7 @@ def _findings(inside: _Inside, said: Sequence[Candidate], params: ReportParams) 
     rows, weight = inside.rows, inside.weight
     of_edge: dict[str, list[Candidate]] = {}
     of_entity: dict[str, list[Candidate]] = {}
-    for candidate in [*(one for one in inside.candidates if one not in said), *said]:
+    for candidate in [*(one for one in candidates if one not in said), *said]:
         for id in candidate.edges:
             of_edge.setdefault(id, []).append(candidate)
         for id in candidate.entities:
@@ -302,10 +298,10 @@ def _findings(inside: _Inside, said: Sequence[Candidate], params: ReportParams) 
         if named.get(edge.source_id, 0) < 3 and named.get(edge.target_id, 0) < 3:
             ends = (edge.source_id, edge.target_id)
             take(of_edge[id], sorted(ends, key=lambda one: (-weight[one], rows[one].title, one)), 60)
-    for one in inside.order:
+    for one in sorted(of_entity, key=inside.place):
         if len(found) >= params.max_findings:
             break
-        if one in of_entity and one not in named:
+        if one not in named:
             take(of_entity[one], [one], 120)
     return found
 
@@ -316,10 +312,8 @@ def _findings(inside: _Inside, said: Sequence[Candidate], params: ReportParams) 
 class _Citer:
     """Writes a sentence with its reference, ids in the order of the community's own worth; keeps what it wrote."""
 
-    def __init__(self, inside: _Inside, params: ReportParams) -> None:
-        self._entity_rank = {one: place for place, one in enumerate(inside.order)}.__getitem__
-        self._link_rank = inside.link_rank
-        self._limit = params.per_group
+    def __init__(self, inside: Inside, params: ReportParams) -> None:
+        self._inside, self._limit = inside, params.per_group
         self.quotes: list[Candidate] = []
 
     def __call__(self, candidate: Candidate) -> str:
@@ -330,8 +324,8 @@ class _Citer:
     def _write(self, candidate: Candidate) -> str:
         limit = self._limit
         ranked = {
-            "Entities": sorted(candidate.entities, key=self._entity_rank),
-            "Relationships": sorted(candidate.edges, key=self._link_rank),
+            "Entities": sorted(candidate.entities, key=self._inside.place),
+            "Relationships": sorted(candidate.edges, key=self._inside.link_rank),
             "Sources": sorted(candidate.units),
         }
         self.quotes.append(Candidate(candidate.text, 1.0, *(dict.fromkeys(ids[:limit]) for ids in ranked.values())))
@@ -340,7 +334,7 @@ class _Citer:
         return f"{candidate.text} [Data: {'; '.join(groups)}]"
 
 
-def _fallback(inside: _Inside, cite: _Citer) -> str:
+def _fallback(inside: Inside, cite: _Citer) -> str:
     """Without any evidence sentence: the names themselves, cited."""
     top = inside.order[:10]
     names = " · ".join(_short(inside.rows[one].title, 60) for one in top)
@@ -366,22 +360,21 @@ def _short(text: str, limit: int) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
-def _rating(
-    size: int, links: Collection[EdgeRow], units: Sequence[str], document_of: Mapping[str, str] | None, cjk: bool
-) -> tuple[float, str]:
+def _rating(inside: Inside, cjk: bool) -> tuple[float, str]:
     """0-10 from how much there is, each part on a logarithmic scale that is full at the figure given.
 
     A pair from one sentence gets about 1.5, a leaf of ten names from eight text units about 4, a whole field 9-10.
     """
-    documents = len({document_of.get(unit, unit) for unit in units}) if document_of else 0
-    weight = math.fsum(edge.weight for edge in links)
-    parts = ((0.25, size, 200), (0.15, weight, 1000), (0.35, len(units), 200), (0.25, documents or len(units), 100))
+    size, links, units, weight, documents = (
+        inside.size, inside.n_links, inside.n_units, inside.total, inside.n_documents,
+    )  # fmt: skip
+    parts = ((0.25, size, 200), (0.15, weight, 1000), (0.35, units, 200), (0.25, documents or units, 100))
     rank = round(10 * sum(part * min(1.0, math.log1p(value) / math.log1p(full)) for part, value, full in parts), 1)
     if cjk:
-        spread = f"{len(units)} 个文本单元" + (f"、{documents} 篇文档" if documents else "")
-        return rank, f"评分 {rank}（满分 10）依据：{size} 个实体、{len(links)} 条关系（总权重 {weight:g}）、{spread}。"
-    facts = f"{_count(size, 'entity', 'entities')}, {_count(len(links), 'relationship')} of total weight {weight:g}"
-    spread = _count(len(units), "text unit") + (f" of {_count(documents, 'document')}" if documents else "")
+        spread = f"{units} 个文本单元" + (f"、{documents} 篇文档" if documents else "")
+        return rank, f"评分 {rank}（满分 10）依据：{size} 个实体、{links} 条关系（总权重 {weight:g}）、{spread}。"
+    facts = f"{_count(size, 'entity', 'entities')}, {_count(links, 'relationship')} of total weight {weight:g}"
+    spread = _count(units, "text unit") + (f" of {_count(documents, 'document')}" if documents else "")
     return rank, f"Rated {rank} of 10 for {facts}, and {spread}."
 
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphrag_mcp.credentials import masked
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.imported import DocumentRecord, UnitRecord
 from graphrag_mcp.index.mentions import UnitNames, collect, entity_id
-from graphrag_mcp.suspicious import masked
 from graphrag_mcp.text import count_tokens, normalise_name, terms
 from graphrag_mcp.types import Document, Unit, content_id
 

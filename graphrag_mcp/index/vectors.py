@@ -66,6 +66,11 @@ class Vectors:
         future = self.asker.start(self.asker.embed(list(texts.values())))
         self.wanted.setdefault(table, []).append(_Wanted(list(texts), shas, future))
 
+    async def early(self, rows: Sequence[Any]) -> None:
+        """Embed reports into the book of answers before they are rows of a table."""
+        said = [{"title": row.title, "summary": row.summary} for row in rows]
+        await self.asker.embed([embedded_text("reports", one, {}) for one in said])
+
     def want_missing(self, snapshot: Snapshot, everything: bool) -> None:
         """Embed the rows of the generation that have no vector; `everything`: all, another model made the others."""
         for table, vectors in VECTORS.items():

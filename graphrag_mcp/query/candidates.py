@@ -18,7 +18,7 @@ from graphrag_mcp.query import context
 from graphrag_mcp.query.names import resolve
 from graphrag_mcp.store.edits import Overlay, in_force
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import is_cjk, normalise_name, terms
+from graphrag_mcp.text import counted, is_cjk, normalise_name, terms
 from graphrag_mcp.types import EditResult, content_id
 
 Row = dict[str, Any]
@@ -66,7 +66,8 @@ def proposals(snapshot: Snapshot, names: Sequence[str] = ()) -> EditResult:
          "kind": one.kind, "why": one.why, "score": WORTH[one.kind]}
         for one in shown
     ]  # fmt: skip
-    lines = [f"{len(found)} pairs of names may mean one entity." if found else "No two names look like one entity."]
+    many = f"Names that may mean one entity: {counted(len(found), 'pairs')}."
+    lines = [many if found else "No two names look like one entity."]
     lines += [line(one) for one in shown]
     if shown:
         both = '", "'.join(result.proposals[0]["ids"])

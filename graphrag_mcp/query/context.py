@@ -13,6 +13,9 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from graphrag_mcp.pack import Item, columns, cost, one_line, referenced_ids, render_references, source_item
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import count_tokens, normalise_name, sentences, terms
@@ -20,10 +23,16 @@ from graphrag_mcp.types import Citation, SearchResult
 
 Row = dict[str, Any]
 CLAIMS = "id|entity|object|status|start_date|end_date|description"
+ACCOUNT, ENOUGH = 80, 1.3  # tokens of a citation; of passages read, in budgets: overlapping ones cost less than alone
 LEAST = 60  # tokens of a part of a passage that are worth its citation
 _LINES = re.compile(r":(\d+)-(\d+)\)\Z")
 LIKE = 0.6  # from which two names count as near; words in common without it count 0.5
-_documents: WeakKeyDictionary[Snapshot, dict[str, str]] = WeakKeyDictionary()  # aliases that were asked for
+COLUMNS = 60_000  # rows of a table up to which searches keep the columns they rank by: 14 MB for 33,000 passages
+_central: WeakKeyDictionary[Snapshot, list[str]] = WeakKeyDictionary()
+_held: WeakKeyDictionary[Snapshot, dict[str, tuple[pa.Table, dict[str, int]]]] = WeakKeyDictionary()
+DOCUMENT = ("id", "n", "title", "uri")  # what is kept of tables, whoever asks
+NUMBERS = ("id", "n", "level", "rank", "n_text_units", "title")  # of reports
+FAMILY = ("id", "parent", "children", "size")  # of communities
 REFERENCES = {"Reports": ("reports", "c"), "Entities": ("entities", "e"), "Relationships": ("relationships", "r")}
 
 
@@ -37,6 +46,42 @@ def numbered(snapshot: Snapshot, table: str, numbers: Sequence[int]) -> list[Row
     if not numbers:
         return []
     return snapshot.verified(table, snapshot.by_key(table, list(numbers), "n")).to_pylist()
+
+
+def light(snapshot: Snapshot, table: str, ids: Sequence[str], names: Sequence[str]) -> pa.Table:
+    """Some columns of rows, in the order of the ids; a generation's columns are read once and kept, where they are few
+    enough. Always ask for the same names of a table. Not for what is shown: nothing is verified here."""
+    held = columns_of(snapshot, table, names)
+    if held is None:
+        return snapshot.by_key(table, ids, "id", names, hold=True)
+    rows, places = held
+    return rows.take(pa.array([places[id] for id in dict.fromkeys(ids) if id in places], pa.int64()))
+
+
+def columns_of(snapshot: Snapshot, table: str, names: Sequence[str]) -> tuple[pa.Table, dict[str, int]] | None:
+    """These columns of a whole table with the places of its ids; None where it is too large, or filters narrow it."""
+    if (table in ("reports", "passages") and type(snapshot) is not Snapshot) or snapshot.count(table) > COLUMNS:
+        return None
+    kept = _held.setdefault(snapshot, {})
+    if table not in kept:
+        rows = snapshot.rows(table, "", names).combine_chunks()
+        kept[table] = rows, {id: at for at, id in enumerate(rows["id"].to_pylist())}
+    return kept[table]
+
+
+def every(snapshot: Snapshot, table: str, names: Sequence[str]) -> pa.Table:
+    """These columns of a whole table, kept where `light` keeps them."""
+    held = columns_of(snapshot, table, names)
+    return held[0] if held is not None else snapshot.rows(table, "", names)
+
+
+def central(snapshot: Snapshot, count: int) -> list[str]:
+    """The entities of most relationships: one pass over all of them, once a generation."""
+    if len(_central.get(snapshot, ())) < count:
+        rows = snapshot.rows("entities", "", ["id", "degree"])
+        best = pc.select_k_unstable(rows, max(count, 20), [("degree", "descending"), ("id", "ascending")])
+        _central[snapshot] = rows["id"].take(best).to_pylist()
+    return _central[snapshot][:count]
 
 
 # ---- items -------------------------------------------------------------------------------------
@@ -54,16 +99,26 @@ def passage_items(
     return items, [place[row["id"]] for row in found]
 
 
+def enough_items(
+    snapshot: Snapshot, scored: Sequence[tuple[str, float]], budget: int
+) -> tuple[list[Item], list[int], int]:
+    """Passages as items, their places, and how many of the ranking were looked at: as many as could fit the budget.
+
+    Most passages are long, so few are read at a time: four times as many would be read as are shown.
+    """
+    items: list[Item] = []
+    places: list[int] = []
+    some, at = max(8, budget // 250), 0
+    while at < len(scored) and sum(item.tokens + ACCOUNT for item in items) <= ENOUGH * budget:
+        read, where = passage_items(snapshot, scored[at : at + some])
+        items, places, at = items + read, places + [at + place for place in where], at + some
+    return items, places, min(at, len(scored))
+
+
 def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
     """`d12` for content ids of documents: a tenth of the tokens, and taken wherever an id of a document is."""
-    wanted = list(dict.fromkeys(ids))
-    held = _documents.setdefault(snapshot, {})
-    missing = [id for id in wanted if id not in held]
-    if missing:
-        found = snapshot.by_key("documents", missing, "id", ["id", "n"])
-        numbers = zip(found["id"].to_pylist(), found["n"].to_pylist(), strict=True)
-        held.update((id, f"d{number}") for id, number in numbers)
-    return {id: held[id] for id in wanted if id in held}
+    rows = light(snapshot, "documents", list(ids), DOCUMENT)
+    return {id: f"d{n}" for id, n in zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True)}
 
 
 def entity_items(found: Sequence[Row], detailed: bool, described: bool = True) -> list[Item]:
@@ -152,7 +207,7 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
     names = ["id", "n", "document_id", "char_start", "char_end", "line_start", "line_end"]
     units = snapshot.by_key("text_units", list(ids), "id", names).to_pylist()
     wanted = list(dict.fromkeys(unit["document_id"] for unit in units))
-    rows = snapshot.by_key("documents", wanted, "id", ["id", "n", "title", "uri"]).to_pylist()
+    rows = light(snapshot, "documents", wanted, DOCUMENT).to_pylist()
     documents = {
         row["id"]: {"title": row["title"], "uri": row["uri"], "document_id": f"d{row['n']}"} for row in rows
     }

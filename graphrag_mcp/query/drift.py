@@ -25,6 +25,7 @@ from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.walk import Walk, clean_query, read_follow_ups, read_score
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import counted
 from graphrag_mcp.types import DriftNode, DriftResult
 
 DEFAULT_TOKENS = 6_000
@@ -117,7 +118,7 @@ class Drift:
             walk = self.record(node_id, answer, value, queries, pruned, by)
             merged = len(queries) - len(set(walk.graph.nodes) - before)
             if merged > 0 and walk.graph.nodes[node_id]["depth"] < walk.header["depth"]:
-                notes.append(f"{merged} follow-ups repeat questions that are there; they are linked, not asked again.")
+                notes.append(f"{counted(merged, 'follow-ups')} repeated what is there: linked, not asked again.")
         return self._go_on(walk, node_id, wish, budget, notes)
 
     def go_on(self, after: str, open_next: object = "", *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
@@ -157,11 +158,11 @@ class Drift:
             notes.append(f"Not in the index: {', '.join(sorted(gone)[:10])}.")
         if not result.done:
             waiting = [*(walk.frontier() if self._budget_left(walk) else []), *walk.with_status("open")]
-            notes.append(f"{len(waiting)} questions still wait for an answer.")
+            notes.append(f"{counted(len(waiting), 'questions')} still waiting for an answer.")
             result.next_call = f'drift_step(session_id="{self.id}", node_id="{waiting[0]}")'
         result.hint = " ".join(filter(None, notes))
-        counted = f"{len(items)} answers from {result.answered} answered questions, best first."
-        intro = f"# {one_line(query, 300)}\n{counted}"
+        said = f"{counted(len(items), 'answers')} from {counted(result.answered, 'answered questions')}, best first."
+        intro = f"# {one_line(query, 300)}\n{said}"
         return compose(result, [Section("Answers", items, 1.0)], budget, lambda _: "", intro=intro, first="Answers")
 
     def walk(self) -> Walk:
@@ -272,7 +273,7 @@ class Drift:
         finishing = f'drift_finish(session_id="{self.id}")'
         if result.done:
             why = "The frontier is empty" if not walk.frontier() else "The budget is spent"
-            result.text = f"{why}: {result.answered} questions are answered. Call {finishing}."
+            result.text = f"{why}; answered: {counted(result.answered, 'questions')}. Call {finishing}."
             result.next_call = finishing
         else:
             ids = walk.frontier() or walk.with_status("open")

@@ -17,6 +17,7 @@ from graphrag_mcp.pack import clamp_budget, finish, one_line, size
 from graphrag_mcp.query import answers
 from graphrag_mcp.query.drift import DEFAULT_TOKENS, Drift
 from graphrag_mcp.query.walk import Walk
+from graphrag_mcp.text import counted
 from graphrag_mcp.types import DriftResult
 
 FORMS = ("tree", "json", "mermaid")
@@ -52,7 +53,7 @@ def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> Drif
     for longest, most in SHORTER:
         left_out = max(0, len(walk.graph) - most) if most else 0
         result.truncated = longest >= 0 or bool(left_out)
-        short = [f"{left_out} nodes are left out."] if left_out else []
+        short = [f"{counted(left_out, 'nodes')} left out."] if left_out else []
         short += ["Answers are shortened."] if longest >= 0 and form != "mermaid" else []
         result.hint = " ".join(filter(None, [*notes, *short]))
         result.text = _text(session, walk, gone, form, longest, most, result.hint)

@@ -11,6 +11,7 @@ from typing import Any
 from graphrag_mcp.pack import one_line
 from graphrag_mcp.store.edits import LogRow, Overlay, in_force
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import counted
 from graphrag_mcp.types import EditResult, content_id
 
 SHOWN = 50
@@ -29,7 +30,7 @@ def log(snapshot: Snapshot) -> EditResult:
         })  # fmt: skip
     shown = result.edits[:SHOWN]
     lines = [f"- {one['undo_id']} ({one['state']}): {one['what']}, by {one['by']}, {one['time'][:19]}" for one in shown]
-    head = f"{len(result.edits)} edits, the last one first." if lines else "Nothing was edited by hand."
+    head = f"{counted(len(result.edits), 'edits')}, the last one first." if lines else "Nothing was edited by hand."
     result.text, result.edits = "\n".join([head, *lines]), shown
     return result
 

@@ -24,6 +24,7 @@ from graphrag_mcp.query.lookup import sentence_citation
 from graphrag_mcp.query.names import resolve
 from graphrag_mcp.query.paths import LONGEST, Connection, Edge, Graph, around, connect
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import counted
 from graphrag_mcp.types import Citation, ExploreResult
 
 Row = dict[str, Any]
@@ -82,14 +83,14 @@ def _neighbours(graph: Graph, result: ExploreResult, row: Row, hops: int, most: 
     found = around(graph, row["id"], hops, most)
     rows = _entities(graph.snapshot, found.hops)
     title = one_line(row["title"], 120)
-    counted = [f"{sum(hop == at for hop in found.hops.values())} of {seen} at {at} steps"
-               for at, seen in enumerate(found.found, 1)]  # fmt: skip
+    rings = [f"{sum(hop == at for hop in found.hops.values())} of {seen} at {counted(at, 'steps')}"
+             for at, seen in enumerate(found.found, 1)]  # fmt: skip
     head = f"# {title} ({result.start}, {row['type']})\n"
     if len(found.hops) == 1:
         result.text = f"{head}It has no relationships."
         _note(result, f'Where it is named: get_entity(id_or_name="{result.start}").')
         return finish(result, budget)
-    head += f"Entities shown, strongest first: {', '.join(counted).replace(' 1 steps', ' 1 step')}."
+    head += f"Entities near it, strongest first: {', '.join(rings)}."
     if found.hubs:
         named = ", ".join(_named(rows[id]) for id in found.hubs[:5])
         _note(result, f"Not followed further, because they are linked with everything: {named}.")
@@ -127,7 +128,8 @@ def _entity_items(rows: Mapping[str, Row], hops: Mapping[str, int]) -> list[Item
                 {"id": f"e{row['n']}", "title": one_line(row["title"], 80), "type": row["type"],
                  "degree": row["degree"], "hops": hop} for row in ring[at : at + GROUP]
             ]  # fmt: skip
-            named = [f"[{one['id']}] {one['title']} ({one['type']}, {one['degree']} relationships)" for one in nodes]
+            named = [f"[{one['id']}] {one['title']} ({one['type']}, {counted(one['degree'], 'relationships')})"
+                     for one in nodes]  # fmt: skip
             items.append(Item(nodes[0]["id"], f"- {'; '.join(named)}", None, "Entities", data={"group": nodes}))
     return items
 
@@ -202,8 +204,8 @@ def _connected(
         chain = names[0] + "".join(f" -[{id}]- {name}" for id, name in zip(numbers, names[1:], strict=True))
         data = {"kind": kind, "entities": [f"e{rows[id]['n']}" for id in path.entities], "relationships": numbers,
                 "strength": float(f"{path.strength:.3g}")}  # fmt: skip
-        head = f"{number + 1}. {kind} ({len(numbers)} steps, strength {path.strength:.2g})"
-        items.append(Item(f"p{number}", f"{head.replace('(1 steps', '(1 step')}: {chain}", None, "Paths", data=data))
+        head = f"{number + 1}. {kind} ({counted(len(numbers), 'steps')}, strength {path.strength:.2g})"
+        items.append(Item(f"p{number}", f"{head}: {chain}", None, "Paths", data=data))
     sections = [
         Section("Paths", items, 0.4),
         Section("Relationships", _edge_items(graph.snapshot, edges, rows, budget), 0.6),
@@ -215,7 +217,7 @@ def _connected(
     result = _composed(result, sections, budget, intro, "Paths")
     shown = {id for path in result.paths for id in path["relationships"]} - {edge["id"] for edge in result.edges}
     if shown:
-        _note(result, f"No room for the evidence of {len(shown)} relationships; give more max_tokens.")
+        _note(result, f"No room for the evidence of {counted(len(shown), 'relationships')}; give more max_tokens.")
     return finish(result, budget)
 
 
@@ -235,7 +237,7 @@ def _apart(graph: Graph, result: ExploreResult, ends: Sequence[Row], found: Conn
         sides |= {id: reached[id] for id in (row["id"], *central)}
         rows = _entities(snapshot, central)
         among = f", among them {', '.join(_named(rows[id]) for id in central if id in rows)}" if central else ""
-        size = f"{len(reached)} entities" if ended else f"at least {len(reached)} entities"
+        size = counted(len(reached), "entities") if ended else f"at least {counted(len(reached), 'entities')}"
         lines.append(f"- {_named(row)} {'is in a part of' if ended else 'reaches'} {size}{among}.")
     meeting = _meeting(snapshot, ends)
     lines.append(f"Nearest to a meeting: {'; '.join(meeting)}." if meeting else "No document names both.")
@@ -276,21 +278,23 @@ def _overview(snapshot: Snapshot, result: ExploreResult, budget: int, community:
         below = ", ".join(f"'{id}'" for id in tops[0]["children"]) or "'none'"
         wanted = f"id IN ({below}) OR parent IN ({below})"
         members = snapshot.by_key("entities", tops[0]["entity_ids"], "id", ["id", "degree"], hold=True)
+        middle = _central(members, 20)
     else:
-        members = snapshot.rows("entities", "", ["id", "degree"])
+        middle = context.central(snapshot, 20)
     found = snapshot.rows("communities", wanted, names).to_pylist()
     inside = {row["id"] for row in found}
     roots = [row for row in found if row["parent"] not in inside]
     tree = _tree_items(snapshot, roots, found)
-    rows = _entities(snapshot, _central(members, 20))
+    rows = _entities(snapshot, middle)
     central = _entity_items(rows, dict.fromkeys(rows, 0))
     counters = snapshot.manifest.counters
-    counted = ", ".join(f"{counters.get(name, 0):,} {name}" for name in ("entities", "relationships"))
-    intro = f"# The graph of {result.corpus}\n{counted}, {len(roots)} communities at the top."
+    held = ", ".join(counted(counters.get(name, 0), name) for name in ("entities", "relationships"))
+    intro = f"# The graph of {result.corpus}\n{held}, {counted(len(roots), 'communities')} at the top."
     if community:
         report = snapshot.by_key("reports", [community], "n", ["title"])["title"].to_pylist()
         title = one_line(report[0], 120) if report else "Community"
-        intro = f"# {title} (c{community})\n{tops[0]['size']} entities, {len(roots)} communities directly under it."
+        held = f"{counted(tops[0]['size'], 'entities')}, {counted(len(roots), 'communities')} directly under it."
+        intro = f"# {title} (c{community})\n{held}"
     sections = [Section("Entities", central, 0.5), Section("Communities", tree, 0.5)]
     result = _composed(result, sections, budget, intro, "Entities")
     first = next(iter(rows.values()), None)
@@ -319,7 +323,7 @@ def _tree_items(snapshot: Snapshot, roots: Sequence[Row], every: Sequence[Row]) 
     for row, parent in shown:
         alias, name = f"c{row['n']}", one_line(title.get(row["id"], "(no report yet)"), 100)
         more = f", {len(row['children'])} under it" if row["children"] else ""
-        text = f"{'  ' if parent else ''}- [{alias}] {name} ({row['size']} entities{more})"
+        text = f"{'  ' if parent else ''}- [{alias}] {name} ({counted(row['size'], 'entities')}{more})"
         data = {"id": alias, "title": name, "level": row["level"], "size": row["size"]}
         data["parent"] = f"c{parent['n']}" if parent else ""
         items.append(Item(alias, text, None, "Communities", data=data))
@@ -341,7 +345,7 @@ def _candidates(result: ExploreResult, asked: str, found: Sequence[Row], budget:
         data = {"id": f"e{row['n']}", "title": one_line(row["title"], 100)}
         data |= {"type": row["type"], "degree": row["degree"]}
         said = context.first_sentence(row["description"], 160)
-        text = f"- [{data['id']}] {data['title']} ({row['type']}, {row['degree']} relationships): {said}"
+        text = f"- [{data['id']}] {data['title']} ({row['type']}, {counted(row['degree'], 'relationships')}): {said}"
         items.append(Item(data["id"], text, data=data))
     intro = f"There is no entity named {one_line(asked, 100)!r}." + (" Did you mean one of these?" if items else "")
     _note(result, "Call explore_graph again with an id." if items else "Call explore_graph() for the central entities.")

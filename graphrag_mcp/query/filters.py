@@ -26,6 +26,7 @@ from graphrag_mcp.pack import one_line
 from graphrag_mcp.query import context
 from graphrag_mcp.query.names import resolve
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import counted
 
 FIELDS = ("document", "uri", "entity", "type", "date", "rating")
 GUESSES = {"doc": "document", "path": "uri", "file": "uri", "name": "entity", "rank": "rating"}
@@ -56,6 +57,7 @@ class Filters:
     documents: frozenset[str] | None = None
     first: list[dict[str, Any]] = field(default_factory=list)
     without: frozenset[str] = frozenset()
+    note: str = ""  # what a reader should know about how the conditions were applied
 
     def of(self, name: str) -> list[Condition]:
         return [one for one in self.conditions if one.field == name]
@@ -91,7 +93,18 @@ def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> 
     if about:
         facts = documents(snapshot)
         made.documents = frozenset(id for id, fact in facts.items() if _holds(fact, about))
+        if any(one.field == "date" for one in about):
+            made.note = _undated(facts)
     return made
+
+
+def _undated(facts: Mapping[str, Mapping[str, Any]]) -> str:
+    """That documents without a date of their own were taken to be as old as their file, or left out without one."""
+    of_file = sum(fact["dated"] == "file" for fact in facts.values())
+    without = sum(not fact["date"] for fact in facts.values())
+    total = counted(len(facts), "documents")
+    said = f"{of_file} of {total} say no date: that of the file's last change was used." if of_file else ""
+    return f"{said} {without} of {total} have none at all and never pass.".strip() if without else said
 
 
 def described(filters: Filters) -> str:
@@ -112,9 +125,10 @@ def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError:
         metadata = {}
     held = {str(name).casefold(): value for name, value in metadata.items()} if isinstance(metadata, dict) else {}
-    date = next((str(held[name]) for name in DATES if held.get(name)), row["created"])
+    date = next((str(held[name]) for name in DATES if held.get(name)), "")
+    dated, date = ("itself", date) if date else ("file" if row["created"] else "", row["created"])
     names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
-    return {"document": names, "uri": row["uri"], "date": date, "metadata": held}
+    return {"document": names, "uri": row["uri"], "date": date, "dated": dated, "metadata": held}
 
 
 # ---- reading -----------------------------------------------------------------------------------
@@ -263,18 +277,28 @@ class Narrowed(Snapshot):
     def _allowed(self, found: pa.Table) -> pa.Array:
         """Reports of enough rating, on text of a document that passes, on communities without excluded entities."""
         kept = pa.array([self.filters.report(rank) for rank in found["rank"].to_pylist()], pa.bool_())
-        if self.filters.documents is not None:
-            units = self._units()
-            held = [not units.isdisjoint(ids) for ids in found["text_unit_ids"].to_pylist()]
-            kept = pc.and_(kept, pa.array(held, pa.bool_()))
-        if self.filters.without:
-            free = [self.filters.without.isdisjoint(ids) for ids in found["entity_ids"].to_pylist()]
-            kept = pc.and_(kept, pa.array(free, pa.bool_()))
-        wanted = self.filters.of("type")
-        if wanted:
-            typed = self._typed()
-            kept = pc.and_(kept, pa.array([not typed.isdisjoint(ids) for ids in found["entity_ids"].to_pylist()]))
+        wanted = [group() for group, asked in (
+            (self._told, self.filters.documents is not None), (self._typed, bool(self.filters.of("type"))),
+        ) if asked]  # fmt: skip
+        if wanted or self.filters.without:
+            members = self._members(found["id"].to_pylist())
+            fits = [self.filters.without.isdisjoint(ids) and not any(group.isdisjoint(ids) for group in wanted)
+                    for ids in members]  # fmt: skip
+            kept = pc.and_(kept, pa.array(fits, pa.bool_()))
         return kept
+
+    def _members(self, communities: list[str]) -> list[list[str]]:
+        """All members of each: its report lists only the heaviest."""
+        rows = self.inner.by_key("communities", communities, "id", ["id", "entity_ids"])
+        known = dict(zip(rows["id"].to_pylist(), rows["entity_ids"].to_pylist(), strict=True))
+        return [known.get(id, []) for id in communities]
+
+    def _told(self) -> set[str]:
+        """The entities that the documents name."""
+        units, rows = self._units(), self.inner.rows("entities", "", ["id", "text_unit_ids"])
+        return self._once("told", lambda: [
+            row["id"] for row in rows.to_pylist() if not units.isdisjoint(row["text_unit_ids"])
+        ])  # fmt: skip
 
     def _units(self) -> set[str]:
         return self._once("units", lambda: self.inner.by_key(

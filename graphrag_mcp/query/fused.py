@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.extract import extract
+from graphrag_mcp.query import context
 from graphrag_mcp.query.ranking import Passage, Scored, Weights, best, bm25, name_keys, passages_of, term_worth
 from graphrag_mcp.store import vectors
 from graphrag_mcp.store.tables import Snapshot
@@ -33,12 +34,12 @@ from graphrag_mcp.types import Mention, content_id
 CANDIDATES = 200  # passages that full text proposes, and as many by vector
 WEIGHTS = Weights()
 RERANKED = 50  # passages that a reranker reads
-QUERY_CHARACTERS, NAME_CHARACTERS = 20_000, 4_000  # of a very long query
-KEYWORDS = 20
+QUERY_CHARACTERS, NAME_CHARACTERS, KEYWORDS = 20_000, 4_000, 20  # of a very long query; most keywords
 LEADING, CHANCE, CLEAR = 5, 0.5, 0.8  # of `agreement`
 WORDS_LACK, WORDS_DECIDE = 0.5, 0.9  # of `openness`: shares of a question's worth that one passage holds
 ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's title
-LIGHT = ("id", "document_id", "title_id", "terms", "n_terms", "entity_ids")
+LIGHT = ("id", "document_id", "title_id", "position", "n_terms", "entity_ids", "terms")
+PLACED = LIGHT[:-1]  # what is kept in memory of a table that is too large to be kept
 ENTITY = ("id", "n", "key", "title", "type", "description", "names", "frequency", "degree", "terms")
 
 Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
@@ -77,8 +78,7 @@ def retrieve(
         _add_keywords(snapshot, found, worth, keywords, weights)
     found.terms = worth
     score = bm25(snapshot, worth)
-    rows = snapshot.full_text("passages", list(worth), CANDIDATES, LIGHT)
-    passages = {passage.id: passage for passage in passages_of(rows, score)}
+    passages = {passage.id: passage for passage in passages_of(_by_words(snapshot, list(worth)), score)}
     near = _nearest(snapshot, passages, found.vector, score)
     if not passages:
         return found
@@ -103,6 +103,18 @@ def retrieve(
             found.held[id] = found.held.get(id, 0.0) + passage.score() / place
     found.considered = {"passages": len(passages), "linked": linked} | ({"near": len(near)} if near else {})
     return found
+
+
+def _by_words(snapshot: Snapshot, terms: Sequence[str]) -> pa.Table:
+    """What full text proposes, columns LIGHT: all but the terms from memory where the table itself is too large."""
+    whole = not terms or snapshot.held("passages") or context.columns_of(snapshot, "passages", PLACED) is None
+    found = snapshot.full_text("passages", terms, CANDIDATES, LIGHT if whole else ["id", "terms"])
+    return found if whole else _placed(snapshot, found)
+
+
+def _placed(snapshot: Snapshot, found: pa.Table) -> pa.Table:
+    """Rows of id and terms with the other columns LIGHT."""
+    return context.light(snapshot, "passages", found["id"].to_pylist(), PLACED).append_column("terms", found["terms"])
 
 
 def _add_keywords(
@@ -234,8 +246,12 @@ def _follow_titles(
     if not wanted:
         return 0, False
     if snapshot.held("passages"):
-        rows = snapshot.by_key("passages", wanted, "title_id", [*LIGHT, "position"], hold=True)
+        rows = snapshot.by_key("passages", wanted, "title_id", LIGHT, hold=True)
         rows = rows.filter(pc.less(rows["position"], weights.leads))
+    elif (kept := context.columns_of(snapshot, "passages", PLACED)) is not None:
+        titled = pc.is_in(kept[0]["title_id"], pa.array(wanted, pa.string()))
+        leading = kept[0].filter(pc.and_(titled, pc.less(kept[0]["position"], weights.leads)))["id"].to_pylist()
+        rows = _placed(snapshot, snapshot.by_key("passages", leading, "id", ["id", "terms"]))
     else:
         listed = ", ".join(f"'{id}'" for id in wanted)
         rows = snapshot.rows("passages", f"title_id IN ({listed}) AND position < {weights.leads}", LIGHT)

@@ -12,20 +12,24 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import pyarrow.compute as pc
 
 from graphrag_mcp.pack import (
     Item,
     Section,
     clamp_budget,
     compose,
+    cost,
     finish,
     one_line,
     read_cursor,
-    render_references,
     write_cursor,
 )
 from graphrag_mcp.query import context, fused
-from graphrag_mcp.query.modes import narrowed
+from graphrag_mcp.query.modes import narrowed, told
+from graphrag_mcp.query.points import communities_of, point_items, ranked, similarity
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import query_terms, terms
 from graphrag_mcp.types import SearchResult
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.query.filters import Filters
 
 Row = dict[str, Any]
+_ancestors: WeakKeyDictionary[Snapshot, dict[str, str]] = WeakKeyDictionary()
 DEFAULT_TOKENS = 6_000
 CANDIDATES = 200  # reports that full text proposes
 THRESHOLD = 1.0  # a rating from which a report is relevant
@@ -43,7 +48,9 @@ INCLUDED = 10.0  # added to the rating of reports that an `entity=` filter asks 
 THEMES = 8  # titles shown when no report is relevant
 FLOOR = 0.2  # share of the question's words that the best report must cover to set the scale alone
 FROM_CHILD = 0.8  # a parent is at least this much as relevant as its best child, else its branch would be cut
-LIGHT = ["id", "n", "level", "rank", "n_text_units", "title", "terms"]
+POINT = 100  # tokens of a point with its citations: about so many are made at a time
+ENOUGH = 1.6  # budgets of points that are made: what several of them cite is paid for once
+ANCESTORS = 3_000  # reports whose terms are remembered, some 3 MB
 
 
 # Words about the asking, not about what is asked: "What is said about X?" is about X.
@@ -107,7 +114,7 @@ def global_search(
         kept = included_first(snapshot, kept, narrowing)
     result = SearchResult(mode="global", corpus=snapshot.manifest.corpus, coverage=coverage)
     stale = "Communities are being brought up to date." if "communities" in snapshot.manifest.stale else ""
-    result.hint = " ".join(filter(None, [note, stale, _too_deep(snapshot, level)]))
+    result.hint = " ".join(filter(None, [told(note, narrowing), stale, too_deep(snapshot, level)]))
 
     def page(after: tuple[int, ...]) -> str:
         return write_cursor(generation, asked, after)
@@ -119,9 +126,13 @@ def global_search(
         return with_answer(snapshot, query, level, result, kept, budget, page, asker, wish)
     if not kept:
         return finish(nothing_said(snapshot, result, level), budget)
-    items, communities = points(snapshot, looked_for, kept, response_format == "detailed", explain)
-    result.communities = communities[:20]
-    section = Section("Points", items[offset[0] :], 1.0, offset[0])
+    detailed = response_format == "detailed"
+    found = ranked(snapshot, asked_about(snapshot, looked_for) or {}, kept, detailed)
+    result.communities = communities_of(found)[:20]
+    items: list[Item] = []
+    while (at := offset[0] + len(items)) < len(found) and sum(map(cost, items)) <= ENOUGH * budget:
+        items += point_items(snapshot, found[at : at + max(8, budget // POINT)], kept, detailed, explain)
+    section = Section("Points", items, 1.0, offset[0], more=offset[0] + len(items) < len(found))
     result = compose(result, [section], budget, page, intro="" if cursor.strip() else before, first="Points")
     return finish(result, budget)
 
@@ -150,7 +161,7 @@ def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) 
     return [*first, *(one for one in kept if one.id not in on)]
 
 
-def _too_deep(snapshot: Snapshot, level: int) -> str:
+def too_deep(snapshot: Snapshot, level: int) -> str:
     """A sentence when there is no such level."""
     deepest = max(snapshot.rows("reports", "", ["level"])["level"].to_pylist(), default=0) if level > 0 else 0
     return f"There is no level {level}; the deepest, {deepest}, was used." if level > deepest else ""
@@ -203,7 +214,7 @@ def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
     """Every report by id, with its lexical rating (0 where no word of the question is in it)."""
     worth = asked_about(snapshot, query)
     rated = _rate(snapshot, worth) if worth else {}
-    rows = snapshot.rows("reports", "", ["id", "level", "rank", "n_text_units"]).to_pylist()
+    rows = context.every(snapshot, "reports", context.NUMBERS).to_pylist()
     family = _family(snapshot, [row["id"] for row in rows])
     most = max((row["n_text_units"] for row in rows), default=0) or 1
     for row in rows:
@@ -235,7 +246,7 @@ def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
 
 def _ranked_by_weight(snapshot: Snapshot, level: int, coverage: dict[str, int]) -> tuple[list[Rated], dict[str, int]]:
     """No question: the reports of a level (the coarsest by default) by how much text they cover."""
-    rows = snapshot.rows("reports", "", ["id", "level", "rank", "n_text_units"]).to_pylist()
+    rows = context.every(snapshot, "reports", context.NUMBERS).to_pylist()
     family = _family(snapshot, [row["id"] for row in rows])
     most = max((row["n_text_units"] for row in rows), default=0) or 1
     deepest = max((row["level"] for row in rows), default=0)
@@ -256,22 +267,26 @@ def _at_level(one: Rated, level: int) -> bool:
 
 def _family(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, bool]]:
     """Parent ("" for a root) and whether childless, by id."""
-    rows = snapshot.by_key("communities", list(ids), "id", ["id", "parent", "children"]).to_pylist()
-    return {row["id"]: (row["parent"], not row["children"]) for row in rows}
+    rows = context.light(snapshot, "communities", ids, context.FAMILY)
+    alone = pc.equal(pc.list_value_length(rows["children"]), 0).to_pylist()
+    pairs = zip(rows["parent"].to_pylist(), alone, strict=True)
+    return dict(zip(rows["id"].to_pylist(), pairs, strict=True))
 
 
 def _rate(snapshot: Snapshot, worth: Mapping[str, float]) -> dict[str, Rated]:
     """Reports proposed by full text, and all their ancestors, rated 0 to 5 on a scale set by the best of them."""
     whole = sum(worth.values())
-    rows = snapshot.full_text("reports", list(worth), CANDIDATES, LIGHT).select(LIGHT).to_pylist()
-    family = _family(snapshot, [row["id"] for row in rows])
+    proposed = snapshot.full_text("reports", list(worth), CANDIDATES, ["id", "terms"])
+    words = dict(zip(proposed["id"].to_pylist(), proposed["terms"].to_pylist(), strict=True))
+    family = _family(snapshot, list(words))
     missing = {parent for parent, _ in family.values() if parent} - family.keys()
     while missing:  # at most the depth of the tree
-        rows += snapshot.by_key("reports", sorted(missing), "id", LIGHT).to_pylist()
         above = _family(snapshot, sorted(missing))
         family |= above
         missing = {parent for parent, _ in above.values() if parent} - family.keys()
-    similar = {row["id"]: _similarity(row["terms"], worth) / whole for row in rows}
+    words |= _terms_of(snapshot, sorted(family.keys() - words.keys()))
+    rows = context.light(snapshot, "reports", list(words), context.NUMBERS).to_pylist()
+    similar = {row["id"]: similarity(words[row["id"]], worth) / whole for row in rows}
     scale = 5 / max(max(similar.values(), default=0.0), FLOOR)
     most = max((row["n_text_units"] for row in rows), default=0) or 1
     rated = {
@@ -287,15 +302,17 @@ def _rate(snapshot: Snapshot, worth: Mapping[str, float]) -> dict[str, Rated]:
     return rated
 
 
-def _similarity(text_terms: str, worth: Mapping[str, float]) -> float:
-    """The worth of the question's terms that a text holds, more where it keeps coming back to them."""
-    spaced = f"  {text_terms.replace(' ', '  ')}  "
-    score = 0.0
-    for term, value in worth.items():
-        count = spaced.count(f" {term} ")
-        if count:
-            score += value * (0.5 + 0.5 * (count - 1) / (count + 2))
-    return score
+def _terms_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
+    """The terms of reports, remembered: the ancestors of what is proposed are few, and the same every time."""
+    held = _ancestors.setdefault(snapshot, {}) if type(snapshot) is Snapshot else {}
+    missing = [id for id in ids if id not in held]
+    rows = snapshot.by_key("reports", missing, "id", ["id", "terms"])
+    fresh = dict(zip(rows["id"].to_pylist(), rows["terms"].to_pylist(), strict=True))
+    found = {id: held.get(id, fresh.get(id)) for id in ids}
+    if len(held) + len(fresh) > ANCESTORS:
+        held.clear()
+    held |= fresh
+    return {id: one for id, one in found.items() if one is not None}
 
 
 def _descend(rated: Mapping[str, Rated]) -> list[Rated]:
@@ -331,50 +348,6 @@ def _descend(rated: Mapping[str, Rated]) -> list[Rated]:
 def points(
     snapshot: Snapshot, query: str, kept: Sequence[Rated], detailed: bool, explain: bool = False
 ) -> tuple[list[Item], list[str]]:
-    """Findings as items, best first: two thirds the report's rating, one third the finding's own words."""
-    worth = asked_about(snapshot, query) or {}
-    whole = sum(worth.values()) or 1.0
-    rows = context.rows(snapshot, "reports", [one.id for one in kept])
-    rating = {one.id: one.rating for one in kept}
-    rank = {one.id: f"{place} of {len(kept)} by relevance" for place, one in enumerate(kept, 1)}
-    found: list[tuple[float, int, int, Row, str]] = []
-    for place, row in enumerate(rows):  # of equal points those of the weightier report first
-        findings = context.findings(row) or [{"summary": row["title"], "explanation": row["summary"]}]
-        for number, one in enumerate(findings, 1):
-            text = _point(str(one.get("summary", "")), str(one.get("explanation", "")), detailed)
-            own = min(1.0, _similarity(" ".join(terms(text)), worth) / whole) if worth else 1 / number
-            found.append((20 * rating[row["id"]] * 2 / 3 + 100 * own / 3, place, number, row, text))
-    found.sort(key=lambda one: (-round(one[0], 6), one[1], one[2]))
-    aliases, cited = context.resolve_references(snapshot, [one[4] for one in found])
-    items = []
-    lines = {"line_start": 0, "line_end": 0} if not detailed else {}
-    for score, _, number, row, text in found:
-        shown = render_references(text, aliases)
-        alias = f"c{row['n']}"
-        places = [place for id, place in cited.items() if f"{id})" in shown or f"{id}," in shown][:5]
-        at = {"score": round(min(score / 100, 1.0), 3)} | lines
-        scored = [place.model_copy(update=at) for place in places]
-        line = f"- {shown} ({one_line(row['title'], 60)}, {alias})"
-        if explain:
-            own = f"report {rank[row['id']]}, rated {min(rating[row['id']], 5.0):.1f} of 5"
-            asked = " and asked for by a filter" if rating[row["id"]] > 5.0 else ""
-            line += f" (why: {own}{asked}; finding {number} of the report at level {row['level']})"
-        items.append(Item(f"{alias}.{number}", line, None, "Points", score, also=tuple(scored)))
-    return items, list(dict.fromkeys(f"c{one[3]['n']}" for one in found))
-
-
-def _point(summary: str, explanation: str, detailed: bool) -> str:
-    """A finding on one line, whole statements with their references; without the summary where they begin with it."""
-    limit = 1_600 if detailed else 500
-    kept: list[str] = []
-    length = 0
-    for piece in re.split(r"(?<=\])\s+", explanation.strip()):
-        body, mark, references = piece.partition("[Data:")
-        if kept and length + len(body) > limit:
-            break
-        kept.append(one_line(body, limit) + (f" {mark}{references}" if mark else ""))
-        length += len(body)
-    body = " ".join(kept)
-    if body.startswith(summary.rstrip(".…")) or not summary:
-        return body
-    return f"**{one_line(summary, 200)}** {body}"
+    """Findings as items, best first, and the aliases of their communities."""
+    found = ranked(snapshot, asked_about(snapshot, query) or {}, kept, detailed)
+    return point_items(snapshot, found, kept, detailed, explain), communities_of(found)

@@ -77,6 +77,7 @@ def local_search(
     if offsets is None:
         return finish(context.stale(snapshot, mode), budget)
     kept, snapshot = modes.narrowed(snapshot, filters, min_rating)
+    note = modes.told(note, kept)
     vector, unembedded = modes.vector_of(asker, snapshot, query)
     found = modes.find(snapshot, query, mode=mode, keywords=keywords, filters=kept, vector=vector, asker=asker)
     if not found.passages:
@@ -182,7 +183,12 @@ def _sources(
     """The passages of the ranking from `start` on, as many as could fit, and `window` more."""
     stop = start + window + max(8, budget // 90)  # a citation alone costs nearly as much
     chosen = found.passages[start:stop]
-    items, places = context.passage_items(snapshot, [(one.id, one.score) for one in chosen])
+    scored = [(one.id, one.score) for one in chosen]
+    if explain or window:
+        items, places = context.passage_items(snapshot, scored)
+    else:
+        items, places, read = context.enough_items(snapshot, scored, budget)
+        stop = min(stop, start + read)
     if explain:
         from graphrag_mcp.query import why
 

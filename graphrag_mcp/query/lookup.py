@@ -11,14 +11,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.pack import Item, Section, clamp_budget, compose, finish, one_line, render_references, shorten
+from graphrag_mcp.pack import (
+    HIGHEST,
+    SMALL,
+    Item,
+    Section,
+    clamp_budget,
+    compose,
+    finish,
+    one_line,
+    render_references,
+    shorten,
+)
 from graphrag_mcp.query import context, edit_log
 from graphrag_mcp.query.candidates import line, of_entity
 from graphrag_mcp.query.names import resolve
 from graphrag_mcp.query.sources import get_source, id_range
 from graphrag_mcp.query.words import search_text
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import normalise_name
+from graphrag_mcp.text import counted, normalise_name
 from graphrag_mcp.types import Citation, EntityResult, ReportResult, content_id
 
 __all__ = ["get_community_report", "get_entity", "get_source", "search_text", "sentence_citation"]
@@ -53,8 +64,8 @@ def get_entity(
     groups = snapshot.by_key("reports", path[0] if path else [], "id", ["n", "title"]).to_pylist()
     result.communities = [f"c{group['n']}" for group in groups]
     also = f"\nAlso: {', '.join(one_line(alias, 60) for alias in result.aliases)}" if result.aliases else ""
-    counted = f"{row['frequency']} text units, {row['degree']} relationships."
-    intro = f"# {one_line(row['title'], 200)} ({result.id}, {row['type']})\n{counted}{also}"
+    held = f"{counted(row['frequency'], 'text units')}, {counted(row['degree'], 'relationships')}."
+    intro = f"# {one_line(row['title'], 200)} ({result.id}, {row['type']})\n{held}{also}"
     if edited := edit_log.about(snapshot, row):
         intro += f"\n{edited}"
     if groups:
@@ -84,7 +95,7 @@ def _candidates(snapshot: Snapshot, asked: str, found: Sequence[Row], budget: in
     for row in found:
         alias, title = f"e{row['n']}", one_line(row["title"], 100)
         facts = _facts(row)
-        text = f"- [{alias}] {title} ({row['type']}, {row['degree']} relationships)"
+        text = f"- [{alias}] {title} ({row['type']}, {counted(row['degree'], 'relationships')})"
         items.append(Item(alias, f"{text}: {context.first_sentence(row['description'], 160)}", data=facts))
     intro = f"There is no entity named {one_line(asked, 100)!r}." + (" Did you mean one of these?" if items else "")
     advice = "Call get_entity with an id from the list, or search_text for the words." if items else "Use search_text."
@@ -171,7 +182,7 @@ def get_community_report(
         known = f"{id_range(snapshot, 'c')}; global_search finds them"
         raise NotFound(f"there is no community {asked[:60]!r}", known)
     row = found[0]
-    family = snapshot.by_key("communities", [row["id"]], "id", ["parent", "children"]).to_pylist()
+    family = snapshot.by_key("communities", [row["id"]], "id", ["parent", "children", "size"]).to_pylist()
     parent, children = (family[0]["parent"], family[0]["children"]) if family else ("", [])
     kin = snapshot.by_key("reports", [*([parent] if parent else []), *children], "id", ["id", "n"]).to_pylist()
     aliases = {one["id"]: f"c{one['n']}" for one in kin}
@@ -185,12 +196,19 @@ def get_community_report(
         members=[f"e{one['n']} {one_line(one['title'], 60)}" for one in members[:20]],
         stale="communities" in snapshot.manifest.stale, hint=note,
     )  # fmt: skip
+    if budget >= SMALL:  # with less, words count more
+        larger = min(2 * budget, HIGHEST)
+        result.next_call = f'get_community_report(community_id="{result.id}", max_tokens={larger})'
     body = render_references(body, named)
-    lines = f"Level {row['level']}, rating {row['rank']:g}, {len(row['entity_ids'])} entities, method {row['method']}."
+    size = counted(family[0]["size"] if family else len(row["entity_ids"]), "entities")
+    lines = f"Level {row['level']}, rating {row['rank']:g}, {size}, method {row['method']}."
     names = ", ".join(f"{one_line(one['title'], 60)} (e{one['n']})" for one in members[:20])
     head = f"# {one_line(row['title'], 200)} ({result.id})\n{lines}\nMembers: {names}"
     items = [_block(number, block, cited) for number, block in enumerate(re.split(r"\n{2,}", body.strip()))]
-    return compose(result, [Section("Report", items, 1.0)], budget, lambda _: "", intro=head, first="Report")
+    result = compose(result, [Section("Report", items, 1.0)], budget, lambda _: "", intro=head, first="Report")
+    if not result.truncated or budget >= HIGHEST:
+        result.next_call = ""  # its place was kept for what did not fit
+    return finish(result, budget)
 
 
 def _brief(row: Row) -> str:

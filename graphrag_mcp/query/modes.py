@@ -28,6 +28,11 @@ INCLUDED = 10  # passages that an `entity=` filter brings in beside the ranked o
 PAIR = 0.5  # worth of two chosen entities in one passage, beside their own
 EMBED_SECONDS = 5.0
 LOAD_SECONDS = 30.0  # a model in this process is loaded by its first question
+# Words that ask and name nothing: that no text holds them says nothing about the corpus.
+ASKING = frozenset(
+    "much many often long far really exactly please tell know wieviel wieviele weshalb wieso combien pourquoi cuánto "
+    "cuánta cuántos cuántas quanto quanta quanti hoeveel waarom".split()
+)
 FACTS = ["id", "document_id", "entity_ids"]
 
 
@@ -91,6 +96,11 @@ def narrowed(snapshot: Snapshot, filters: Sequence[str], min_rating: float = 0.0
     return kept, Narrowed(snapshot, kept) if kept is not None else snapshot
 
 
+def told(note: str, kept: Filters | None) -> str:
+    """The note, and what is to be said about the filters."""
+    return " ".join(filter(None, [note, kept.note if kept is not None else ""]))
+
+
 def missing(found: Retrieved, query: str = "") -> str:
     """Names and words of the question that occur nowhere: an agent should know before it trusts the context.
 
@@ -103,6 +113,7 @@ def missing(found: Retrieved, query: str = "") -> str:
         unknown = set(found.unknown)
         words = [word for word in query.split() if (of := fused.query_terms(word)) and unknown.issuperset(of)]
         words = [word.strip("\"'“”‘’.,;:!?()[]，。？！、（）") for word in words if any(map(str.isalnum, word))]
+        words = [word for word in words if word.casefold() not in ASKING]
         absent += [word for word in words if not any(word in form for form in absent)]
     if not absent:
         return ""

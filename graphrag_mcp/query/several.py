@@ -18,7 +18,7 @@ from graphrag_mcp.query import context, global_, local, lookup, modes, sources, 
 from graphrag_mcp.query.modes import missing
 from graphrag_mcp.query.overview import overview
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import query_terms
+from graphrag_mcp.text import counted, query_terms
 from graphrag_mcp.types import Citation, EntityResult, ReportResult, Result, SearchResult, SourceResult, content_id
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ Part = tuple[str, Snapshot]
 Found = TypeVar("Found", bound=Result)
 ONE_ANSWER = "An answer is made of one corpus: ask with that corpus alone."
 _ALIAS = r"[tderck]\d{1,12}(?:\.\d{1,6})?"
-_QUALIFIED = re.compile(rf"\s*[\[(`]?([^\s/\[\]()]+)/({_ALIAS}|[0-9a-f]{{32}})[\])`]?\s*")
+_QUALIFIED = re.compile(rf"\s*[\[(`]?([^\s/\[\]()]+)/({_ALIAS}\+?|[0-9a-f]{{32}})[\])`]?\s*")
 _DATA = re.compile(r"\[Data: [^\[\]\n]{1,4000}\]")
 _INNER = re.compile(rf"(?<![\w./])({_ALIAS})(?![\w/])")
 _MARKED = re.compile(rf"(?<=\[)({_ALIAS})(?=\])|(?<=\()({_ALIAS})(?=[,)])|(?<=, )({_ALIAS})(?=\))")
@@ -74,7 +74,7 @@ def local_search(
     for name, snapshot, kept in _narrowed(parts, filters, min_rating):
         vector, said = modes.vector_of((askers or {}).get(name), snapshot, query)
         found = modes.find(snapshot, query, mode=mode, keywords=looked_for, filters=kept, vector=vector)
-        notes += [said, missing(found)]
+        notes += [said, missing(found), _of(name, modes.told("", kept))]
         if not found.passages:
             empty.append(name)
             continue
@@ -88,8 +88,8 @@ def local_search(
             for place, item in enumerate(section.items):
                 worth = item.score if section.name in ("Sources", "Reports") else 1.0 - place / 100
                 merged.setdefault(section.name, []).append((factor * worth, len(merged), _prefixed(name, item, factor)))
-        for counted, value in found.considered.items():
-            result.coverage[counted] = result.coverage.get(counted, 0) + value
+        for kind, value in found.considered.items():
+            result.coverage[kind] = result.coverage.get(kind, 0) + value
     result.hint = _hint(notes, empty if merged.get("Sources") else [], answer)
     if not merged.get("Sources"):
         return _nothing(result, parts, budget)
@@ -120,20 +120,21 @@ def global_search(
     if offsets is None:
         return finish(_stale(parts, "global"), budget)
     found: list[tuple[float, int, Item]] = []
-    result, empty = _begun(parts, "global"), []
+    result, notes, empty = _begun(parts, "global"), [note], []
     for name, snapshot, kept in _narrowed(parts, filters, min_rating):
+        notes += [_of(name, one) for one in (modes.told("", kept), global_.too_deep(snapshot, level))]
         chosen, coverage = global_.select(snapshot, looked_for, level)
         if kept is not None and kept.first:
             chosen = global_.included_first(snapshot, chosen, kept)
-        for counted, value in coverage.items():
-            result.coverage[counted] = result.coverage.get(counted, 0) + value
+        for kind, value in coverage.items():
+            result.coverage[kind] = result.coverage.get(kind, 0) + value
         if not chosen:
             empty.append(name)
             continue
         items, communities = global_.points(snapshot, looked_for, chosen, response_format == "detailed", explain)
         found += [(item.score, place, _prefixed(name, item, 1.0)) for place, item in enumerate(items)]
         result.communities += [f"{name}/{one}" for one in communities[: 20 // len(parts) + 1]]
-    result.hint = _hint([note], empty if found else [], answer)
+    result.hint = _hint(notes, empty if found else [], answer)
     if not found:
         return _nothing(result, parts, budget)
     section = Section("Points", _ranked(found)[offsets[0] :], 1.0, offsets[0])
@@ -152,10 +153,14 @@ def search_text(
     if offsets is None:
         return finish(_stale(parts, "text"), budget)
     found: list[tuple[float, int, Item]] = []
-    result, empty, count = _begun(parts, "text"), [], 0
+    result, empty, count, lost = _begun(parts, "text"), [], 0, None
     stop = offsets[0] + max(8, budget // 90)
-    for name, snapshot, _ in _narrowed(parts, filters, 0.0):
+    notes = [note]
+    for name, snapshot, kept in _narrowed(parts, filters, 0.0):
+        notes.append(_of(name, modes.told("", kept)))
         ranked, _literals = words.matches(snapshot, query, filters)
+        here = words.absent(snapshot, query, bool(ranked))
+        lost = here if lost is None else [one for one in lost if one in here]
         count += len(ranked)
         if not ranked:
             empty.append(name)
@@ -164,7 +169,8 @@ def search_text(
             (item.score, place, _prefixed(name, item, 1.0)) for item, place in zip(items, places, strict=True)
         ]
     result.coverage["passages"] = count
-    result.hint = _hint([note], empty if found else [], False)
+    nowhere = words.said_absent(lost or (), "these corpora")
+    result.hint = _hint([*notes, nowhere], empty if found else [], False)
     if not found:
         return _nothing(result, parts, budget)
     section = Section("Sources", _ranked(found)[offsets[0] :], 1.0, offsets[0], more=count > len(found))
@@ -236,6 +242,8 @@ def of_corpus(name: str, result: Found) -> Found:
         elif field in ("candidates", "relationships"):
             keys = ("id", "entity_id")
             setattr(result, field, [one | {key: f"{name}/{one[key]}" for key in keys if key in one} for one in value])
+    for advice in ("hint", "next_call"):
+        setattr(result, advice, re.sub(rf'"({_ALIAS})"', rf'"{name}/\1"', getattr(result, advice)))
     if not isinstance(result, SourceResult):
         result.text = _marked(name, result.text)
     return result
@@ -330,11 +338,15 @@ def _hint(notes: Sequence[str], empty: Sequence[str], answer: bool) -> str:
     return " ".join(dict.fromkeys(filter(None, [*notes, nothing, ONE_ANSWER if answer else ""])))
 
 
+def _of(name: str, note: str) -> str:
+    return f"In {name}: {note[0].lower()}{note[1:]}" if note else ""
+
+
 def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> SearchResult:
     """Found in none of them."""
     result.state = "not_found"
     passages = sum(snapshot.manifest.counters.get("passages", 0) for _, snapshot in parts)
-    result.text = f"Nothing on this was found in {len(parts)} corpora ({passages} passages)."
+    result.text = f"Nothing on this was found in {len(parts)} corpora ({counted(passages, 'passages')})."
     result.hint = " ".join(filter(None, [result.hint, "Ask with other words, or one corpus alone for nearest names."]))
     return finish(result, budget)
 

@@ -6,12 +6,14 @@ them); gives text to quote from. What is unknown is said, with the range of ids 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.pack import Item, Section, clamp_budget, compose, finish, source_item
+from graphrag_mcp.fences import quoted
+from graphrag_mcp.pack import HIGHEST, Item, Section, clamp_budget, compose, finish, source_item
 from graphrag_mcp.query import context
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.types import SourceResult
@@ -24,7 +26,8 @@ TABLE_OF = {
 KIND = {"t": "text units", "d": "documents", "e": "entities", "r": "relationships", "c": "communities", "k": "claims"}
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 20
-_ALIAS = re.compile(r"(?<![A-Za-z0-9])(?:([tderck])(\d{1,12})(?:\.(\d{1,6}))?|([0-9a-f]{32}))(?![A-Za-z0-9])")
+GAP = 400  # characters of white space and lines of no words that may lie between two passages
+_ALIAS = re.compile(r"(?<![A-Za-z0-9])(?:([tderck])(\d{1,12})(?:\.(\d{1,6}))?|([0-9a-f]{32}))(\+)?(?![A-Za-z0-9])")
 
 
 def get_source(snapshot: Snapshot, ids: Sequence[str], *, max_tokens: int = 4_000, around: int = 0) -> SourceResult:
@@ -35,18 +38,49 @@ def get_source(snapshot: Snapshot, ids: Sequence[str], *, max_tokens: int = 4_00
 
 
 def shown(items: Sequence[Item], notes: Sequence[str], budget: int) -> SourceResult:
-    """As many of the items as fit; the others are in the next call."""
-    result = SourceResult(hint=" ".join(filter(None, notes)))
-    result = compose(result, [Section("Sources", items, 1.0)], budget, lambda _: "", into={"Sources": "sources"})
-    rest = [item.id for item in items[max(len(result.sources), 1) :]]
-    cut = bool(result.next_call)  # not even one fitted: the same call could only give the same
-    if cut:
-        rest.insert(0, items[0].id)
-    if rest:
-        result.truncated = True
-        larger = ", max_tokens=4000" if cut else ""
-        result.next_call = f"get_source(ids={str(rest[:IDS]).replace(chr(39), chr(34))}{larger})"
-    return finish(result, budget)
+    """As many of the items as fit; the others, and one that was cut, are in the next call."""
+    hint, into = " ".join(filter(None, notes)), {"Sources": "sources"}
+    result = compose(SourceResult(hint=hint), [Section("Sources", items, 1.0)], budget, lambda _: "", into=into)
+    if not (rest := _left(items, finish(result, budget))):
+        return result
+    result = SourceResult(hint=hint, next_call=_call(rest))  # its place is kept free this time
+    result = compose(result, [Section("Sources", items, 1.0)], budget, lambda _: "", into=into)
+    rest = _left(items, result)
+    # Not even the first fits: with the same budget the call could only give the same.
+    larger = min(max(4_000, int(items[0].tokens * 1.2) + 300), HIGHEST) if len(rest) == len(items) else 0
+    result.next_call, result.truncated = _call(rest, larger), True
+    result = finish(result, budget)
+    again = _left(items, result)
+    result.next_call = _call(again, larger) if len(again) > len(rest) else result.next_call
+    return result
+
+
+def _left(items: Sequence[Item], result: SourceResult) -> list[Item]:
+    """What does not stand in the text to its end."""
+    return [item for item in items if quoted(item.text.partition("\n")[2].strip()) not in result.text]
+
+
+def _call(rest: Sequence[Item], max_tokens: int = 0) -> str:
+    """The call for what is left; many that follow each other in a document are one id (`t33.2+`)."""
+    ids = [item.id for item in rest]
+    if len(ids) > IDS:
+        ids = [
+            item.id + ("+" if at + 1 < len(rest) and _follows(item, rest[at + 1]) else "")
+            for at, item in enumerate(rest)
+            if not at or not _follows(rest[at - 1], item)
+        ]
+    larger = f", max_tokens={max_tokens}" if max_tokens else ""
+    return f"get_source(ids={json.dumps(ids[:IDS])}{larger})"
+
+
+def _follows(one: Item, other: Item) -> bool:
+    """Is `other` the next passage of the same document?"""
+    here, there = one.data or {}, other.data or {}
+    return (
+        here["document_id"] == there["document_id"]
+        and 0 < there["char_start"] - here["char_start"]
+        and (there["char_start"] <= here["char_end"] + GAP)
+    )
 
 
 def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list[Item], list[str]]:
@@ -119,7 +153,7 @@ def _passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
     if letter in "tpu":
         part = row["part"] if row and letter == "p" else int(match[3] or 0)
         rows = [one for one in context.numbered(snapshot, "passages", [number]) if not part or one["part"] == part]
-        return _ordered(rows)
+        return _to_the_end(snapshot, rows) if match[5] else _ordered(rows)
     if letter == "d":  # its whole text is in its passages already
         document = snapshot.by_key("documents", [number], "n", ["id"])["id"].to_pylist()
         where = f"document_id = '{document[0] if document else ''}'"
@@ -132,6 +166,15 @@ def _passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
     rows = context.numbered(snapshot, "passages", units)
     names = {"e": {row["id"]}, "r": {row.get("source_id"), row.get("target_id")}}.get(letter, set())
     return _ordered([one for one in rows if names <= set(one["entity_ids"])] or rows)
+
+
+def _to_the_end(snapshot: Snapshot, rows: list[Row]) -> list[Row]:
+    """The rest of the document, from the first of these passages on."""
+    if not rows:
+        return []
+    first = _ordered(rows)[0]
+    where = f"document_id = '{first['document_id']}' AND position >= {first['position']}"
+    return _ordered(snapshot.verified("passages", snapshot.rows("passages", where)).to_pylist())
 
 
 def _ordered(rows: list[Row]) -> list[Row]:

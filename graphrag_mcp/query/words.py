@@ -15,10 +15,12 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.pack import Section, clamp_budget, compose, finish, one_line, read_cursor, write_cursor
 from graphrag_mcp.query import context, fused, modes
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import query_terms
+from graphrag_mcp.text import counted, query_terms
 from graphrag_mcp.types import SearchResult
 
 Row = dict[str, Any]
+LITERALS = 5  # that are looked up, and words that are named, when they stand nowhere
+_MARKS = "\"'“”‘’.,;:!?()[]，。？！、（）"
 _QUOTED = re.compile(r'"([^"]{1,500})"|“([^“”]{1,500})”|「([^「」]{1,500})」|『([^『』]{1,500})』|«([^«»]{1,500})»')
 
 
@@ -39,20 +41,42 @@ def search_text(
         return finish(context.stale(snapshot, "text"), budget)
     ranked, literals = matches(snapshot, query, filters)
     result = SearchResult(mode="text", corpus=snapshot.manifest.corpus, coverage={"passages": len(ranked)})
-    result.hint = " ".join(filter(None, [note, context.query_length_note(query, fused.QUERY_CHARACTERS)]))
+    nowhere = said_absent(absent(snapshot, query, bool(ranked)), "this corpus")
+    note = modes.told(note, modes.narrowed(snapshot, filters)[0])
+    result.hint = " ".join(filter(None, [note, context.query_length_note(query, fused.QUERY_CHARACTERS), nowhere]))
     if not ranked:
         said = ", ".join(f'"{one_line(one, 80)}"' for one in literals) or "any of these words"
         result.state = "not_found"
-        result.text = f"None of {snapshot.manifest.counters.get('passages', 0)} passages holds {said}"
+        result.text = f"Nothing in {counted(snapshot.manifest.counters.get('passages', 0), 'passages')} holds {said}"
         result.text += " and passes the filters." if filters else "."
+        if literals and not nowhere and not filters:
+            result.text += " Each of them is in the corpus, but no passage holds them all."
+        if filters and not nowhere:
+            result.text += " Without the filters there is something."
         result.hint = " ".join(filter(None, [result.hint, "Try fewer words without quotes, or local_search."]))
         return finish(result, budget)
     stop = offset[0] + max(8, budget // 90)
-    items, places = context.passage_items(snapshot, ranked[offset[0] : stop])
+    items, places, read = context.enough_items(snapshot, ranked[offset[0] : stop], budget)
+    stop = min(stop, offset[0] + read)
+    if not literals and not cursor.strip() and (exact := _as_written(snapshot, query, ranked)):
+        result.hint = f"{result.hint} {exact}".strip()
     section = Section(
         "Sources", items, 1.0, offset[0], places=[offset[0] + place for place in places], more=stop < len(ranked)
     )
     return compose(result, [section], budget, lambda after: write_cursor(snapshot.manifest.generation, asked, after))
+
+
+def _as_written(snapshot: Snapshot, query: str, ranked: Sequence[tuple[str, float]]) -> str:
+    """For an identifier or a number: that what follows holds only pieces of it."""
+    if len(query.split()) != 1 or len(query_terms(query)) < 2 or not query.isascii():
+        return ""
+    ids = [id for id, _ in ranked]
+    texts = snapshot.by_key("passages", ids, "id", ["text"], hold=True)["text"].to_pylist()
+    held = sum(plain(query) in plain(text) for text in texts)
+    if not held:
+        return f"None holds {one_line(query, 80)!r} as it is written, only parts of it."
+    said = f"{one_line(query, 80)!r} stands as it is written in {held} of the {len(ids)} passages found, at the top."
+    return said if held < len(ids) else ""
 
 
 def matches(snapshot: Snapshot, query: str, filters: Sequence[str] = ()) -> tuple[list[tuple[str, float]], list[str]]:
@@ -73,9 +97,33 @@ def matches(snapshot: Snapshot, query: str, filters: Sequence[str] = ()) -> tupl
     return [*first, *((id, min(score, 0.99) / 2) for id, score in ranked if id not in held)], literals
 
 
+def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
+    """Words of the query, and what it quotes, that stand nowhere in the corpus, as they were written, in this order.
+
+    `found`: something holds all that is quoted, so that only the other words are looked up.
+    """
+    used = query[: fused.QUERY_CHARACTERS]
+    _, unknown = fused.term_worth(snapshot, query_terms(used))
+    gone = set(unknown)
+    lost = [] if found else [one for one in _written(used)[:LITERALS] if not _matches(snapshot, one, [plain(one)])]
+    words = [word.strip(_MARKS) for word in _QUOTED.sub(" ", used).split()]
+    lost += [word for word in words if (of := query_terms(word)) and gone.issuperset(of)]
+    return list(dict.fromkeys(lost))
+
+
+def said_absent(lost: Sequence[str], where: str) -> str:
+    """The sentence on them; "" for none."""
+    more = f" and {len(lost) - LITERALS} more" if len(lost) > LITERALS else ""
+    return f"Nowhere in {where}: {', '.join(repr(one_line(one, 80)) for one in lost[:LITERALS])}{more}." if lost else ""
+
+
 def quoted(query: str) -> list[str]:
     """What stands in quotation marks, as literals are compared."""
-    return list(filter(None, (plain(next(filter(None, found.groups()))) for found in _QUOTED.finditer(query))))
+    return list(filter(None, map(plain, _written(query))))
+
+
+def _written(query: str) -> list[str]:
+    return [next(filter(None, found.groups())) for found in _QUOTED.finditer(query)]
 
 
 def plain(text: str) -> str:
@@ -97,9 +145,9 @@ def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tu
     whole = plain(query)
     raw = {row["id"]: score(row["terms"], row["n_terms"]) for row in found}
     top = max(raw.values(), default=0.0) or 1.0
-    scored = [(row["id"], 0.9 * raw[row["id"]] / top + (0.1 if whole in plain(row["text"]) else 0.0)) for row in found]
-    first = {row["id"]: whole in plain(row["text"]) for row in found} if not literals else {}
-    return sorted(scored, key=lambda one: (not first.get(one[0], False), -round(one[1], 9), one[0]))
+    exact = {row["id"]: whole in plain(row["text"]) for row in found}
+    scored = [(id, 0.9 * value / top + 0.1 * exact[id]) for id, value in raw.items()]
+    return sorted(scored, key=lambda one: (not literals and not exact[one[0]], -round(one[1], 9), one[0]))
 
 
 def _holds(row: Row, literals: Sequence[str]) -> bool:

@@ -7,10 +7,14 @@ models of a REST API, for connections that are never made here, and pandas.
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from typing import Any
 
 from graphrag_mcp.lean import imported
 
+# A server that commits all day puts every version it ever opened into these caches, and Lance's own limits are 6 GB and
+# 1 GB: an hour of notes took 2 GB. Both are shared by all corpora of the process.
+INDEX_CACHE, METADATA_CACHE = 64 << 20, 32 << 20
 UNUSED = ("lance_namespace", "lance_namespace_urllib3_client")
 
 
@@ -19,3 +23,9 @@ def lancedb() -> Any:
     os.environ.setdefault("LANCEDB_LOG", "error")  # else Lance writes warnings to stderr; read when it is imported
     imported("pyarrow.dataset", missing=("pandas",))  # it only looks whether that is there
     return imported("lancedb", stand_ins=UNUSED)
+
+
+@lru_cache(maxsize=1)
+def session() -> Any:
+    """What all connections of this process share."""
+    return lancedb().Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE)

@@ -20,7 +20,8 @@ KEPT_DAYS = 30
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A claimed question. `kind` and `subject` are those of the row in the table `pending`."""
+    """A claimed question. `kind` and `subject` are those of the row in the table `pending`; `who` tells its holder from
+    every other, those of the same name included."""
 
     work_id: str
     key: str

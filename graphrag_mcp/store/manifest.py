@@ -24,7 +24,11 @@ from typing import Any
 
 from graphrag_mcp.errors import Busy, Damaged, GraphRAGError, NewerFormat
 
-FORMAT = 2
+# 2 and 3 have the same tables. What is in 3 has logs beside that of the documents (edits by hand, imports): a release
+# that knows only 2 would derive the tables without them, so it must not open it. Without such logs 2 is written.
+FORMAT, WITHOUT_LOGS = 3, 2
+FIRST_LOG = "documents"
+IN_PART = "in part"  # the parameter `derivation` while other parameters than those named are taking their place
 KEEP_SECONDS = 600.0  # every generation younger than this stays readable,
 KEEP_LAST = 20  # and this many whatever their age
 FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1, "k": 1}
@@ -54,6 +58,8 @@ class Manifest:
     def to_json(self) -> str:
         """Readable JSON with `check`, the SHA-256 over the canonical JSON of everything else."""
         body = asdict(self)
+        if self.format == FORMAT and all(segment["kind"] == FIRST_LOG for segment in self.segments):
+            body["format"] = WITHOUT_LOGS
         return json.dumps({**body, "check": _check(body)}, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -72,6 +78,8 @@ def parse(raw: bytes, where: str) -> Manifest:
             f"{where} has format {body['format']}, this release reads up to {FORMAT}",
             "Upgrade graphrag-mcp, or index anew",
         )
+    if body.get("format") == WITHOUT_LOGS:
+        body["format"] = FORMAT
     body["next"] = {**FIRST_NUMBERS, **body.get("next", {})}  # an earlier release knew fewer kinds
     known = {item.name for item in fields(Manifest)}
     return Manifest(**{name: value for name, value in body.items() if name in known})

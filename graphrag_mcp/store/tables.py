@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.checks import BATCH, check_values, prepared, spoiled
-from graphrag_mcp.store.lance import lancedb as import_lancedb
+from graphrag_mcp.store.lance import lancedb, session
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 
@@ -371,8 +371,8 @@ def _connect(folder: Path, reader: bool = False) -> Any:
     key = (str(path), path.stat().st_ino, reader)  # a corpus deleted and made again must not meet cached versions
     with _connecting:
         if key not in _connections:
-            lancedb = import_lancedb()
-            _connections[key] = _wait(lancedb.connect_async(path)) if reader else lancedb.connect(path)
+            made = (lancedb().connect_async if reader else lancedb().connect)(path, session=session())
+            _connections[key] = _wait(made) if reader else made
         return _connections[key]
 
 

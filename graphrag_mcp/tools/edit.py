@@ -138,6 +138,12 @@ def edit(
     values = _split(fields)
     if op == "create" and not ids:
         ids = [named] if (named := values.pop("title", "") or values.pop("name", "")) else []
+    if op in ("merge", "reject") and len({one.strip().casefold() for one in ids}) < 2:
+        said = f"only {ids[0][:80]!r} is named" if ids else "none is named"
+        example = "the first stays" if op == "merge" else 'op="proposals" lists pairs'
+        raise BadInput(f"{op} takes two or more entities, and {said}", f'Give ids=["e7", "e12"]; {example}')
+    if op == "undo" and not ids:
+        raise BadInput("no edit is named to undo", 'Give its undo_id; op="log" lists the edits')
     given = op in ("create", "undo")
     targets = _as_given(snapshot, op, ids) if given else [_target(snapshot, op, one) for one in ids]
     result = edit(app.folder(name), app.settings, Wish(op, targets, values, by), dry_run)

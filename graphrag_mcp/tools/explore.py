@@ -12,7 +12,7 @@ from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field
 
 from graphrag_mcp.tools.arguments import Budget4000, Corpus, Text, as_int, names
-from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, too_long
+from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, read, too_long
 from graphrag_mcp.types import ExploreResult, Result
 
 if TYPE_CHECKING:
@@ -40,12 +40,16 @@ async def explore_graph(
     """Walk the graph: an entity's neighbours, or with goal how two entities are connected (shortest and strongest
     path, with evidence). Empty: central entities and the community tree."""
     steps, most = clamp("hops", hops, 1, 4), clamp("max_nodes", max_nodes, 2, 200)
-    inner, whole = budgets(max_tokens, 4000)
+    inner, whole = budgets(max_tokens, 4000, corpus)
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.explore import explore_graph as explore
 
-        return explore(snapshot, start, goal, hops=steps, max_nodes=most, max_tokens=inner)
+        found = explore(snapshot, start, goal, hops=steps, max_nodes=most, max_tokens=inner)
+        if found.truncated and found.start and whole < MOST:  # there are no pages: the whole of it needs more room
+            ends = f'start="{found.start}"' + (f', goal="{found.goal}"' if found.goal else f", hops={steps}")
+            found.next_call = f"explore_graph({ends}, max_nodes={most}, max_tokens={min(2 * whole, MOST)})"
+        return found
 
     late = too_long(ExploreResult, "explore_graph", "get_entity(id_or_name=...)")
     return await read(ctx, "explore_graph", corpus, work, late, whole)

@@ -58,6 +58,12 @@ Listed = Annotated[
 ]
 
 
+def counted(count: int, things: str) -> str:
+    from graphrag_mcp.text import counted as said  # its patterns are compiled by a call, not when a server starts
+
+    return said(count, things)
+
+
 async def index_documents(
     ctx: Ctx, paths: Paths = [], texts: Texts = [], corpus: Corpus = "", method: Method = "auto",  # noqa: B006
     remove_missing: RemoveMissing = False, wait_seconds: Wait = 20,
@@ -199,7 +205,7 @@ def _outcome(job: Job, errors: list[dict[str, str]]) -> IndexResult:
         more = [f"- and {len(every) - 10} more"] if len(every) > 10 else []
         lines.append("\n".join([f"Not indexed ({len(every)}):", *shown, *more]))
     if result.usage.get("calls"):
-        lines.append(f"Asked models {result.usage['calls']} times.")
+        lines.append(f"Asked models {counted(result.usage['calls'], 'times')}.")
     if result.pending:
         open_ = ", ".join(f"{count} {kind}" for kind, count in result.pending.items())
         from graphrag_mcp.ask import FOR_AGENTS
@@ -246,7 +252,7 @@ def _nothing(job: Job, result: IndexResult) -> bool:
 
 
 def _listed(counts: dict[str, int], *kinds: str) -> str:
-    shown = [f"{counts[kind]} {kind.removesuffix('_total').replace('_', ' ')}" for kind in kinds if counts.get(kind)]
+    shown = [counted(counts[kind], kind.removesuffix("_total")) for kind in kinds if counts.get(kind)]
     return ", ".join(shown)
 
 
@@ -292,7 +298,7 @@ def status(app: App, corpus: str) -> StatusResult:
             return _job_status(app, started[0].job_id)
         if corpus:
             raise
-        listed = "\n".join(f"- {one}: {_documents(app, one)} documents" for one in known)
+        listed = "\n".join(f"- {one}: {counted(_documents(app, one), 'documents')}" for one in known)
         return StatusResult(text=f"{error}\n{listed}", corpora=known)
     return _corpus_status(app, name, known)
 
@@ -312,7 +318,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     )
     lines = [
         f"Corpus {name}, generation {manifest.generation} of {manifest.created or 'an unknown time'}.",
-        ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts.items()) + ".",
+        ", ".join(counted(count, kind) for kind, count in counts.items()) + ".",
         "Communities per level: " + (", ".join(f"{level}: {n}" for level, n in result.levels.items()) or "none") + ".",
         _models(app, snapshot, result),
     ]
@@ -322,7 +328,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     if drifted := _drifted(manifest.parameters.get("clustering", {})):
         lines.append(drifted)
     lines += [_job_line(job) for job in recent]
-    if others := [f"{one} ({_documents(app, one)} documents)" for one in known if one != name]:
+    if others := [f"{one} ({counted(_documents(app, one), 'documents')})" for one in known if one != name]:
         lines.append("Other corpora: " + ", ".join(others[:20]) + (" and more." if len(others) > 20 else "."))
     result.text = "\n".join(lines)
     return result

@@ -8,6 +8,7 @@ content both hold everything, because hosts show a model only one of them. Here,
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -68,14 +69,18 @@ def clamp(name: str, value: int, low: int, high: int) -> int:
     return used
 
 
-def budgets(max_tokens: int, default: int) -> tuple[int, int]:
-    """(for the engine, for the whole reply); a remark when what was asked for had to be changed."""
+def budgets(max_tokens: int, default: int, corpus: str = "") -> tuple[int, int]:
+    """(for the engine, for the whole reply); a remark when what was asked for had to be changed.
+
+    A `corpus` that was named is named in the next call too, whose place is kept free.
+    """
     from graphrag_mcp.pack import LOWEST, clamp_budget, count_tokens
 
     used, hint = clamp_budget(min(max(max_tokens, -(10**9)), 10**9), default)
     remark(hint)
     said = " ".join(REMARKS.get() or ())  # it will stand in the hint and under the text
     kept = (2 * count_tokens(said) + 12 if said else 0) + (30 if SUBJECT.get() else 0)  # a cursor's mark, twice
+    kept += 2 * count_tokens(corpus) + 10 if corpus.strip() else 0
     return max(LOWEST, used - kept), used
 
 
@@ -169,11 +174,21 @@ async def read(
             if newer.manifest.generation == snapshot.manifest.generation:
                 raise
             result = work(newer)
+        if corpus.strip():
+            result.next_call = staying(result.next_call, name)
         if "corpus" in type(result).model_fields:
             setattr(result, "corpus", name)  # noqa: B010 (not every result has it)
         return result
 
     return await serve(ctx, tool, on_snapshot, late, budget)
+
+
+def staying(call: str, corpus: str) -> str:
+    """The next call in the corpus that was named: without a name it might mean another one."""
+    ours = re.match(r"(?:get_source|get_community_report|explore_graph|local_search|index_documents)\(", call)
+    if not ours or "corpus=" in call:
+        return call
+    return f'{call[:-1]}{"" if call.endswith("()") else ", "}corpus="{corpus}")'
 
 
 @contextmanager

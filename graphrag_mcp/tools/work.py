@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 from typing import Annotated, Any, Literal
 
 from mcp.types import CallToolResult
@@ -17,6 +18,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from graphrag_mcp import jobs
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.subject import SUBJECT, folder_name
 from graphrag_mcp.tools.arguments import Budget6000, Corpus, as_int, as_list, as_word, names
 from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, serve
 from graphrag_mcp.types import Result, WorkResult
@@ -63,7 +65,7 @@ async def claim_work(
 ) -> Annotated[CallToolResult, WorkResult]:
     """Be the model of an index that was made with method="agent": get texts to read, descriptions to merge or
     communities to report, with instructions. Then submit_work."""
-    who = _who(ctx)
+    holder = _holder(ctx)
     count = clamp("max_items", max_items, 1, 20)
     inner, whole = budgets(clamp("max_tokens", max_tokens, LEAST, MOST) if max_tokens > 0 else 6000, 6000)
 
@@ -72,7 +74,7 @@ async def claim_work(
 
         name = app.corpus_for_reading(corpus.strip())
         found = claim(
-            app.folder(name), app.settings, f"{who}@{os.getpid()}", kind=kind, max_items=count, max_tokens=inner // 2,
+            app.folder(name), app.settings, holder, kind=kind, max_items=count, max_tokens=inner // 2,
             gone=_gone,
         )  # fmt: skip
         result = _claimed(name, found, kind)
@@ -162,6 +164,14 @@ def _gone(holder: str) -> bool:
     """Has the server ended through which that agent claimed? Two sessions of one client have one name."""
     process = holder.rpartition("@")[2]
     return process.isdigit() and not jobs.process_mark(int(process))
+
+
+def _holder(ctx: Ctx) -> str:
+    """Who holds what is claimed: a name, that of the token, the session, and the process last. Over HTTP without
+    sessions nothing tells two alike apart, so there every claim is one of its own."""
+    session = "" if ctx.headers is None else ctx.headers.get("mcp-session-id") or secrets.token_hex(8)
+    mark = folder_name(f"{SUBJECT.get()} {session}")  # whoever knows a session's id may speak in it: it is not written
+    return f"{_who(ctx)}@{mark}@{os.getpid()}"
 
 
 def _who(ctx: Ctx) -> str:

@@ -70,6 +70,13 @@ def lenient_line(text: str) -> int:
     return 0
 
 
+def places(text: str, table: str, name: str) -> list[int]:
+    """The lines in which members of that name stand, in every object `table`; more than one is allowed by JSON."""
+    tables = [member.node for member in parse(text).members if member.name == table]
+    found = [_line(text, member.start) for one in tables for member in one.members if member.name == name]
+    return found if len(tables) < 2 or len(found) > 1 else [_line(text, one.start) for one in tables]
+
+
 def set_member(text: str, table: str, name: str, value: Any) -> str:
     """`text` with `value` as member `name` of the object `table`, which is made when it is missing."""
     if not text.strip():

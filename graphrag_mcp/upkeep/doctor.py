@@ -4,7 +4,8 @@ Takes a corpus folder; gives findings, none for a sound index. First every file 
 truth segments, the tables' files, the answer book), then, where all tables open, what their rows promise each other
 (upkeep/consistency.py). Repairs by itself only what loses nothing: the manifest from its kept copy, files that no
 generation names, older generations that cannot be read, the answer book without its damaged entries. Tables are
-derived, so they are repaired by deriving them again; that needs the index workshop, which is handed in.
+derived, so they are repaired by deriving them again; that needs the index workshop, which is handed in, as is how it
+cuts a text (upkeep/cuts.py).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.upkeep.consistency import inconsistencies
+from graphrag_mcp.upkeep.cuts import Cutter, cut_otherwise
 
 LOCK_SECONDS = 30.0
 SHOWN = 10  # findings of one kind and place; the rest is counted
@@ -50,20 +52,23 @@ class Finding:
     repaired: bool = False
 
 
-def doctor(folder: Path, repair: bool = False, rebuild: Callable[[Path], object] | None = None) -> list[Finding]:
+def doctor(
+    folder: Path, repair: bool = False, rebuild: Callable[[Path], object] | None = None, cut: Cutter | None = None
+) -> list[Finding]:
     """Everything that is wrong with the index in `folder`; with `repair`, what could be repaired has been.
 
     `rebuild(folder)` must derive all tables from the truth and take the writer's lock itself. It is called after a
     generation was committed that names no tables, and only when the truth is whole: readers find nothing until it
     is done, and if it fails the next index call derives everything. Raises NotFound when there is no index, Busy
-    when another process holds the lock (repair only), NewerFormat.
+    when another process holds the lock (repair only), NewerFormat. `cut`: how the index workshop cuts a document by
+    given parameters; without it nobody looks whether the rows follow those that the manifest names.
     """
     if not repair:
-        return _examined(folder)
+        return _examined(folder, cut)
     with manifests.writer_lock(folder, LOCK_SECONDS):
-        before = _examined(folder)
+        before = _examined(folder, cut)
         _repair_files(folder, before)
-        left = _examined(folder)
+        left = _examined(folder, cut)
         derivable = [finding for finding in left if finding.repair == DERIVE]
         whole = not any(finding.kind == "truth" and finding.repair != DERIVE for finding in left)
         if derivable and whole and rebuild is not None:
@@ -72,13 +77,13 @@ def doctor(folder: Path, repair: bool = False, rebuild: Callable[[Path], object]
         rebuild(folder)
         with manifests.writer_lock(folder, LOCK_SECONDS):
             _repair_files(folder, [])  # what the forgotten generation had
-            left = _examined(folder)
+            left = _examined(folder, cut)
     still = {(finding.kind, finding.where, finding.what) for finding in left}
     done = [replace(found, repaired=True) for found in before if (found.kind, found.where, found.what) not in still]
     return [*done, *left]
 
 
-def _examined(folder: Path) -> list[Finding]:
+def _examined(folder: Path, cut: Cutter | None = None) -> list[Finding]:
     try:
         manifest = manifests.read(folder)
     except Damaged as error:
@@ -93,7 +98,8 @@ def _examined(folder: Path) -> list[Finding]:
     found += broken
     if not any(finding.kind == "table" for finding in broken):
         try:
-            found += [Finding(kind, where, what, DERIVE) for kind, where, what in inconsistencies(snapshot)]
+            broken_promises = [*inconsistencies(snapshot), *(cut_otherwise(snapshot, cut) if cut else ())]
+            found += [Finding(kind, where, what, DERIVE) for kind, where, what in broken_promises]
         except GraphRAGError as error:  # rows can be read, an index cannot
             found.append(Finding("table", "indexes", error.what, DERIVE))
     return _shortened(found)

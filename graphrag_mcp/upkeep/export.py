@@ -249,6 +249,8 @@ def _reports(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
         }  # fmt: skip
         yield {
             **row, **_community(snapshot, maps, row["id"]), **shown, "findings": findings, "stale": stale,
+            "entity_ids": maps.communities[row["id"]]["entity_ids"], "relationship_ids": maps.inside[row["id"]],
+            "text_unit_ids": sorted(maps.units_inside[row["id"]]),
             "full_content_json": json.dumps(whole, ensure_ascii=False),
         }  # fmt: skip
 

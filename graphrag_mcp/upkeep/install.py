@@ -20,6 +20,7 @@ from graphrag_mcp.errors import BadInput, Busy
 from graphrag_mcp.settings import ENVIRONMENT
 from graphrag_mcp.upkeep import config_json, config_toml
 from graphrag_mcp.upkeep.config_json import Unreadable
+from graphrag_mcp.upkeep.entry_words import arguments, plain
 from graphrag_mcp.upkeep.hosts import HOSTS, Host, user_file
 
 BACKUP = ".before-graphrag-mcp"
@@ -40,6 +41,8 @@ class Change:
     after: bytes | None
     change: str  # added, updated, unchanged, removed, restored, absent
     line: int = 0  # of the first thing that plain JSON does not have
+    entry: Mapping[str, Any] | None = None  # ours as it stands there now
+    notes: tuple[str, ...] = ()  # what became of words that the entry had before
 
 
 def entry(host: Host, words: Sequence[str], env: Mapping[str, str], handed: Sequence[str]) -> dict[str, Any]:
@@ -96,19 +99,21 @@ def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Ch
     text = _decoded(before, file)
     there = _servers(host, text, file)
     known = there.get(name)
+    _named_once(host, text, file, name)
     if name in there and not (isinstance(known, dict) and ours(known)):
         raise BadInput(
             f"{file} has another server under the name {name!r}",
             "Give ours another name with --name, or remove that one",
         )
-    after = _edited(host, text, file, lambda: _put(host, text, name, _merged(known or {}, made)))
+    merged, notes = _merged(known or {}, made)
+    after = _edited(host, text, file, lambda: _put(host, text, name, merged))
     change = "added" if known is None else "unchanged" if after == text else "updated"
     line = 0 if host.toml or host.comments else config_json.lenient_line(text)
-    return Change(file, before, _encoded(after, before), change, line)
+    return Change(file, before, _encoded(after, before), change, line, merged, notes)
 
 
-def _merged(known: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, Any]:
-    """A new entry with what somebody has added to the old one by hand: a switch, a time-out, a variable."""
+def _merged(known: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A new entry with what somebody has added to the old one by hand: a switch, a time-out, a variable, a word."""
     mine = {"type", "command", "args", "env", "env_vars"}
     merged = {**made, **{key: value for key, value in known.items() if key not in mine}}
     env = known.get("env")
@@ -116,7 +121,8 @@ def _merged(known: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, Any]
         by_hand = {name: value for name, value in env.items() if name not in OURS and "${" not in str(value)}
         if values := {**made.get("env", {}), **by_hand}:
             merged["env"] = values
-    return merged
+    merged["args"], notes = arguments(known, made)
+    return merged, notes
 
 
 def undoing(host: Host, file: Path, name: str) -> Change:
@@ -124,6 +130,7 @@ def undoing(host: Host, file: Path, name: str) -> Change:
     before = _read(file)
     text = _decoded(before, file)
     known = _servers(host, text, file).get(name)
+    _named_once(host, text, file, name)
     if known is None:
         return Change(file, before, before, "absent")
     if not ours(known):
@@ -196,7 +203,7 @@ def installed(environ: Mapping[str, str], home: Path, project: Path) -> list[dic
                 continue
             for name, one in servers.items():
                 if ours(one):
-                    found.append({"host": host.name, "file": str(file), "name": _plain(name), "problem": _problem(one)})
+                    found.append({"host": host.name, "file": str(file), "name": plain(name), "problem": _problem(one)})
     return found
 
 
@@ -255,6 +262,16 @@ def _servers(host: Host, text: str, file: Path) -> dict[str, Any]:
     return servers if isinstance(servers, dict) else {}
 
 
+def _named_once(host: Host, text: str, file: Path, name: str) -> None:
+    """Of two servers with one name a host reads one, and it is not ours to say which goes. TOML allows no two."""
+    lines = [] if host.toml else config_json.places(text, host.key, name)
+    if len(lines) > 1:
+        raise BadInput(
+            f"{file} has {len(lines)} servers under the name {name!r}, in lines {', '.join(map(str, lines))}",
+            "Nothing was written; remove all but one, then run this again",
+        )
+
+
 def _servers_or_none(host: Host, raw: bytes) -> dict[str, Any]:
     return _unless_unreadable(lambda: _servers(host, _decoded(raw, Path()), Path())) or {}
 
@@ -275,12 +292,7 @@ def _refused(file: Path, error: Unreadable) -> BadInput:
 def _problem(one: Mapping[str, Any]) -> str:
     command = Path(str(one["command"]))
     gone = command.is_absolute() and not os.path.exists(command)
-    return f"{_plain(str(command))} is not there any more" if gone else ""
-
-
-def _plain(name: str) -> str:
-    """A word of somebody's file as a terminal may show it."""
-    return "".join(ch if ch.isprintable() else "?" for ch in name)[:200]
+    return f"{plain(str(command))} is not there any more" if gone else ""
 
 
 def is_uvx(command: str) -> bool:
@@ -292,6 +304,9 @@ def is_uvx(command: str) -> bool:
 
 def _read(file: Path) -> bytes | None:
     try:
+        if not stat.S_ISREG(os.stat(file).st_mode):  # a pipe would be waited for, and a device has no end
+            kind = "a folder" if file.is_dir() else "no ordinary file"
+            raise BadInput(f"{file} cannot be read: it is {kind}", "Name another file with --config")
         return file.read_bytes()
     except FileNotFoundError:
         return None

@@ -1,0 +1,157 @@
+"""Keys, tokens and private keys that stand in a text, known by their form, and the text with them masked.
+
+Takes text; gives where credentials begin, and the text with stars in their place, character for character, so that
+every offset stays. Knows forms only: a password in a sentence is not found. Every pattern is linear in the length of
+the text. Knows no result, and nothing of who asked.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from functools import lru_cache
+
+# What begins with a mark of its maker. Where a group is named, only that is masked; else all but four characters.
+_KEY = re.compile(
+    r"(?<![A-Za-z0-9_-])(?:"
+    r"(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}(?![A-Za-z0-9])|ABSK[A-Za-z0-9+/]{100,280}"  # Amazon
+    r"|gh[pousr]_[A-Za-z0-9]{36,250}|github_pat_[A-Za-z0-9_]{22,250}"
+    r"|gl(?:pat|rt|rtr|dt|ptt|ft|imt|soat|agent|cbt|oas|ffct)-[A-Za-z0-9_.-]{20,300}"  # GitLab
+    r"|GR1348941[A-Za-z0-9_-]{20,60}|LTAI[A-Za-z0-9]{16,30}(?![A-Za-z0-9])"
+    r"|sk-(?:(?:proj|ant|svcacct|admin|or)-[A-Za-z0-9_-]{16,250}|[A-Za-z0-9]{20,250})"  # OpenAI, Anthropic
+    r"|(?:gsk_|r8_|tgp_v1_|fw_|pplx-|xai-|nvapi-|tvly-(?:dev-|prod-)?)[A-Za-z0-9_-]{24,120}"  # other makers of models
+    r"|hf_[A-Za-z0-9]{30,60}|api_org_[A-Za-z0-9]{30,60}"
+    r"|xox[a-z]-[A-Za-z0-9-]{10,250}|xapp-[A-Za-z0-9-]{10,250}"  # Slack
+    r"|AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])|ya29\.[A-Za-z0-9_-]{20,1000}|GOCSPX-[A-Za-z0-9_-]{20,60}"  # Google
+    r"|1//0[A-Za-z0-9_-]{40,200}"
+    r"|[srp]k_(?:live|test)_[A-Za-z0-9]{16,250}|whsec_[A-Za-z0-9+/=]{24,100}"  # payments
+    r"|sq0[a-z]{3}-[A-Za-z0-9_-]{22,60}"
+    r"|npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{40,250}|dckr_[po]at_[A-Za-z0-9_-]{20,60}"  # packages
+    r"|rubygems_[a-f0-9]{48}"
+    r"|do[opr]_v1_[a-f0-9]{64}|dapi[a-f0-9]{32}(?:-\d)?(?![a-f0-9])|hv[sbr]\.[A-Za-z0-9_-]{24,200}"  # hosting
+    r"|(?:sbp_|sb_secret_|pscale_(?:tkn|pw|oauth)_|nfp_|tskey-[a-z]{2,12}-|dp\.[a-z]{2,6}\.)[A-Za-z0-9_-]{20,120}"
+    r"|SG\.[A-Za-z0-9_-]{16,40}\.[A-Za-z0-9_-]{30,60}|(?:SK|key-)[a-f0-9]{32}(?![a-f0-9])"  # mail, phone
+    r"|[a-f0-9]{32}-us\d{1,2}(?!\w)|\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"
+    r"|shp(?:at|ss|ca|pa)_[A-Fa-f0-9]{32}|AT(?:ATT|CTT|BB)3?[A-Za-z0-9_=-]{24,300}"  # shops, trackers, dashboards
+    r"|(?:lin_api_|ntn_|figd_|sntry[su]_|gl(?:c|sa)_|PMAK-|NRAK-|AGE-SECRET-KEY-1)[A-Za-z0-9_+/=-]{24,300}"
+    r"|eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}(?:\.[A-Za-z0-9_-]{0,2000})?"  # JSON web tokens
+    r")"
+)
+_HINTS = tuple(
+    "AKIA ASIA AROA AIDA LTAI ABSK ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- glrt glptt- gldt- glft- glimt- "
+    "glsoat- glagent- glcbt- gloas- glffct- GR1348941 sk- gsk_ r8_ tgp_v1_ fw_ pplx- xai- nvapi- tvly- hf_ api_org_ "
+    "xox xapp- AIza ya29. GOCSPX- 1//0 k_live_ k_test_ whsec_ sq0 npm_ pypi- rubygems_ dckr_ _v1_ dapi hvs. hvb. "
+    "hvr. sbp_ sb_secret_ pscale_ nfp_ tskey- dp. SG. SK key- -us :AA shpat_ shpss_ shpca_ shppa_ ATATT ATCTT ATBB "
+    "lin_api_ ntn_ figd_ sntry glc_ glsa_ PMAK- NRAK- AGE-SECRET eyJ".split()
+)
+# Addresses that are a key themselves, or hold one: what is behind the part that says where.
+_ADDRESS = re.compile(
+    r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_+-]{20,200})"
+    r"|discord(?:app)?\.com/api/webhooks/([0-9]{10,25}/[A-Za-z0-9_-]{40,100})"
+    r"|webhook\.office\.com/webhookb2/([A-Za-z0-9@/_-]{60,300})"
+    r"|[?&]sig=([A-Za-z0-9%+/_-]{40,150})"  # of a signed address of Azure
+    r"|(?<=://)[^\s:/@\"'<>]{0,64}:([^\s:/@\"'<>{}$*]{6,128})(?=@[A-Za-z0-9.-])"  # name:password@host
+)
+_NAMED = re.compile(  # a secret that only its name tells: aws_secret_access_key = ...
+    r"(?:secret_?access_?key|aws_?session_?token|client_?secret|account_?key|shared_?access_?key|(?:api|secret|encryption|signing)"
+    r"[_-]?key|(?:access|auth|refresh|api|bot)[_-]?token)['\"]?\s{0,4}[:=]\s{0,4}['\"]?([A-Za-z0-9/+_~.=-]{20,400})",
+    re.IGNORECASE,
+)
+_NAMES = (
+    "secretaccesskey sessiontoken clientsecret accountkey accesskey apikey secretkey encryptionkey signingkey "
+    "accesstoken authtoken refreshtoken apitoken bottoken".split()
+)
+EXAMPLES = frozenset(
+    "password passwd secret passphrase changeme example yourpassword your-password your_password".split()
+)
+
+# ---- private keys ---------------------------------------------------------------------------------------
+
+_BLOCK = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_BLOCK_END = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_LINES = re.compile(r"^(?:[A-Za-z0-9+/]{64}\r?\n){3,}[A-Za-z0-9+/=]{0,64}", re.MULTILINE)
+_LINE = re.compile(r"[A-Za-z0-9+/=]{1,76}")
+# A passage may hold the middle of a block alone. Pictures are written in the same lines, so the numbers that an RSA key
+# is made of must be there: their lengths stand before them, and no 300 bytes of such a key are without one.
+_NUMBERS = re.compile(
+    rb"\x02(?:\x81[\x81\xc1]|\x82(?:\x01[\x01\x81]|[\x02\x04]\x01))\x00[\x80-\xff]|"
+    rb"\x02(?:\x81[\x80\xc0]|\x82(?:\x01[\x00\x80]|[\x02\x04]\x00))[\x40-\x7f]"
+)
+_LONGEST_BLOCK = 20_000
+SHORTEST = 15  # characters of a word that may be, or hold, a key
+
+
+def masked(text: str) -> str:
+    """The text with credentials as stars behind their first four characters: as long as before."""
+    parts, at = [], 0
+    for start, end in spans(text):
+        parts += (text[at:start], re.sub(r"[^\r\n]", "*", text[start:end]))
+        at = end
+    return "".join((*parts, text[at:])) if parts else text
+
+
+def credentials(text: str) -> list[int]:
+    """Where credentials begin."""
+    return [start for start, _ in spans(text)]
+
+
+@lru_cache(maxsize=64)
+def spans(text: str) -> tuple[tuple[int, int], ...]:
+    """What is to be masked of each credential, in order, none within another."""
+    found: list[tuple[int, int]] = []
+    long = "\n".join(word for word in text.split() if len(word) >= SHORTEST)
+    if any(hint in long for hint in _HINTS):
+        found += [(match.start() + 4, match.end()) for match in _KEY.finditer(text)]
+    if "://" in long or "hook" in long or "sig=" in long:
+        for match in _ADDRESS.finditer(text):
+            start, end = match.span(match.lastindex or 0)
+            if text[start:end].lower() not in EXAMPLES:
+                found.append((start, end))
+    plain = text.lower().replace("_", "").replace("-", "") if long else ""
+    if any(name in plain for name in _NAMES):
+        found += [(match.start(1) + 4, match.end()) for match in _NAMED.finditer(text) if _random(match[1])]
+    if "PRIVATE KEY" in text:
+        found += _blocks(text)
+    if any(64 <= len(line) <= 65 for line in text.split("\n")):
+        found += [match.span() for match in _LINES.finditer(text) if _of_a_key(match[0])]
+    apart: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        if not apart or start >= apart[-1][1]:
+            apart.append((start, end))
+        elif end > apart[-1][1]:
+            apart[-1] = (apart[-1][0], end)
+    return tuple(apart)
+
+
+def _random(value: str) -> bool:
+    """A key has digits and letters; `settings.oauth.client_secret` only names one."""
+    return any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not re.search(r"[a-z]\.[a-z]", value)
+
+
+def _of_a_key(lines: str) -> bool:
+    """Lines of base64 that hold the numbers of a private key, and not a picture, a certificate's seal or a gene."""
+    packed = "".join(lines.split())
+    return bool(_NUMBERS.search(base64.b64decode(packed[: len(packed) // 4 * 4])))
+
+
+def _blocks(text: str) -> list[tuple[int, int]]:
+    """Private keys between their first and their last line; what stands above a last line whose first is not here."""
+    found, at = [], 0
+    while begin := _BLOCK.search(text, at):
+        found += _above(text, at, begin.start())
+        end = _BLOCK_END.search(text, begin.end(), begin.end() + _LONGEST_BLOCK)
+        at = end.end() if end else min(len(text), begin.end() + _LONGEST_BLOCK)
+        found.append((begin.end(), end.start() if end else at))
+    return found + _above(text, at, len(text))
+
+
+def _above(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    last = _BLOCK_END.search(text, start, end)
+    if last is None:
+        return []
+    at = last.start()
+    for line in reversed(text[max(start, at - _LONGEST_BLOCK) : at].splitlines(keepends=True)):
+        if not _LINE.fullmatch(line.rstrip("\r\n")):
+            break
+        at -= len(line)
+    return [(at, last.start())] if at < last.start() else []

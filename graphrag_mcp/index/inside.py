@@ -1,0 +1,300 @@
+"""What lies inside a community, as a report needs it: numbers over all of it, rows of what it may name.
+
+Takes rows (`of_rows`) or whole columns of one generation (`Columns`); gives an `Inside`, the same by either way. A top
+community has thousands of members, and a report names the heaviest: so these are chosen in Arrow and numpy, and rows
+are made of them alone. Knows no sentences and no words.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphrag_mcp.index.communities import Community, Hierarchy
+from graphrag_mcp.index.evidence import EdgeRow, EntityRow
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.types import content_id
+
+LISTED = 100  # ids of a kind in the row of a report: with all of them an edit wrote 100 KB for each thousand members
+OWN = 50  # relationships between children whose sentences are considered, the heaviest first
+_PARTS = 1_000_000  # weights are added up as whole millionths, so that no order of rows changes a sum
+_MOST = 1e9
+
+
+@dataclass(slots=True)
+class Inside:
+    """One community. `rows` and `links` hold at least what may be named, `weight` is that of relationships inside."""
+
+    size: int
+    n_links: int
+    n_units: int
+    total: float
+    rows: Mapping[str, EntityRow]
+    links: Mapping[str, EdgeRow]
+    weight: Mapping[str, float]
+    order: list[str]  # the heaviest entities, at most LISTED
+    own_rows: list[EntityRow]  # of a community without children, heaviest first
+    own_links: list[EdgeRow]  # inside no child, where there are children the OWN heaviest, by id
+    entity_ids: list[str]  # at most LISTED of a kind
+    relationship_ids: list[str]
+    text_unit_ids: list[str]
+    n_documents: int = 0  # where that is known
+
+    def place(self, id: str) -> tuple[float, int, str, str]:
+        return _place(self.rows[id], self.weight)
+
+    def link_rank(self, id: str) -> tuple[float, float, str]:
+        edge = self.links[id]
+        return -edge.weight, -self.weight[edge.source_id] - self.weight[edge.target_id], id
+
+
+def _place(row: EntityRow, weight: Mapping[str, float]) -> tuple[float, int, str, str]:
+    return -weight[row.id], -len(row.text_unit_ids), row.title, row.id
+
+
+def _parts(weight: float) -> int:
+    return round(max(-_MOST, min(_MOST, weight)) * _PARTS)
+
+
+def of_rows(
+    community: Community, entities: Iterable[EntityRow], edges: Iterable[EdgeRow],
+    children: Sequence[Collection[str]] = (), document_of: Mapping[str, str] | None = None,
+) -> Inside:  # fmt: skip
+    """From all rows, which may be more than the community's own; `children` are the members of each child."""
+    members = set(community.members)
+    rows = {row.id: row for row in entities if row.id in members}
+    links = {edge.id: edge for edge in edges if edge.source_id in rows and edge.target_id in rows}
+    parts = dict.fromkeys(rows, 0)
+    for edge in links.values():
+        parts[edge.source_id] += _parts(edge.weight)
+        parts[edge.target_id] += _parts(edge.weight)
+    weight = {id: value / _PARTS for id, value in parts.items()}
+    home = {id: number for number, ids in enumerate(children) for id in ids}
+    own = [edge for edge in links.values()
+           if edge.source_id not in home or home[edge.source_id] != home.get(edge.target_id)]  # fmt: skip
+    ranked = sorted(rows.values(), key=lambda row: _place(row, weight))
+    order = [row.id for row in ranked[:LISTED]]
+    units = set().union(*(row.text_unit_ids for row in rows.values()))
+    strong = nsmallest(LISTED, links.values(), key=_strength)
+    return Inside(
+        size=len(rows), n_links=len(links), n_units=len(units),
+        total=sum(_parts(edge.weight) for edge in links.values()) / _PARTS,
+        rows=rows, links=links, weight=weight, order=order, own_rows=[row for row in ranked if row.id not in home],
+        own_links=sorted(nsmallest(OWN if children else len(own), own, key=_strength), key=lambda edge: edge.id),
+        entity_ids=sorted(order) if len(rows) <= LISTED else order,
+        relationship_ids=[edge.id for edge in strong] if len(links) > LISTED else sorted(links),
+        text_unit_ids=nsmallest(LISTED, units),
+        n_documents=len({document_of.get(unit, unit) for unit in units}) if document_of else 0,
+    )  # fmt: skip
+
+
+def _strength(edge: EdgeRow) -> tuple[float, str]:
+    return -edge.weight, edge.id
+
+
+class Columns:
+    """The communities `wanted`, from a few columns of the whole graph and the rows of what their reports may quote."""
+
+    def __init__(self, snapshot: Snapshot, tree: Hierarchy, wanted: Collection[str], links: pa.Table) -> None:
+        import numpy as np
+
+        self._np, self._tree = np, tree
+        every = tree.communities
+        roots = [id for id in sorted(wanted) if every[id].parent not in wanted]
+        self._ids = list(dict.fromkeys(member for id in roots for member in every[id].members))
+        self._number = {id: number for number, id in enumerate(self._ids)}
+        self._read_entities(snapshot)
+        self._take_edges(links, wanted)
+        self.leaves = self._leaves(snapshot, wanted)
+        self.own = self._own(snapshot, wanted)
+
+    def _read_entities(self, snapshot: Snapshot) -> None:
+        table = some(snapshot, "entities", self._ids, "id", ["id", "title", "text_unit_ids"]).combine_chunks()
+        table = table.take(pc.index_in(pa.array(self._ids, pa.string()), table["id"])).combine_chunks()
+        self._titles = table["title"]
+        units = table["text_unit_ids"].combine_chunks()
+        self._unit_lists = units = units.chunk(0) if isinstance(units, pa.ChunkedArray) else units
+        encoded = units.flatten().dictionary_encode()
+        self._units = encoded.dictionary
+        self._unit_codes = encoded.indices.to_numpy()
+        self._n_units = units.value_lengths().to_numpy(zero_copy_only=False)
+        self._first_unit = self._np.concatenate([[0], self._np.cumsum(self._n_units)])
+
+    def _take_edges(self, links: pa.Table, wanted: Collection[str]) -> None:
+        """The relationships among these entities, and of each community which are inside it, and inside no child."""
+        np, every = self._np, self._tree.communities
+        ids = pa.array(self._ids, pa.string())
+        links = links.filter(pc.is_in(links["source_id"], ids))
+        links = self._edges = links.filter(pc.is_in(links["target_id"], ids)).combine_chunks()
+        source, target = (pc.index_in(links[end], ids).to_numpy() for end in ("source_id", "target_id"))
+        self._ends = source, target
+        weights = self._edges["weight"].to_numpy()
+        self._parts = np.rint(np.clip(weights, -_MOST, _MOST) * _PARTS).astype(np.int64)
+        labels: dict[int, Any] = defaultdict(lambda: np.full(len(self._ids), -1))
+        names_of = sorted({*wanted, *(child for id in wanted for child in every[id].children)})
+        for number, id in enumerate(names_of):
+            labels[every[id].level][self._members(id)] = number
+        self._inside: dict[str, Any] = {}
+        self._between: dict[str, Any] = {}
+        for level in sorted(labels):
+            at, below = labels[level], labels[level + 1] if level + 1 in labels else np.full(len(self._ids), -1)
+            found = np.flatnonzero((at[source] == at[target]) & (at[source] >= 0))
+            apart = (below[source[found]] != below[target[found]]) | (below[source[found]] < 0)
+            for places, held in ((found, self._inside), (found[apart], self._between)):
+                order = np.argsort(at[source[places]], kind="stable")
+                places = places[order]
+                groups, starts = np.unique(at[source[places]], return_index=True)
+                for group, part in zip(groups.tolist(), np.split(places, starts[1:]), strict=True):
+                    held[names_of[group]] = part
+
+    def _members(self, community: str) -> Any:
+        members = self._tree.communities[community].members
+        return self._np.fromiter(map(self._number.__getitem__, members), self._np.int64, len(members))
+
+    def _leaves(self, snapshot: Snapshot, wanted: Collection[str]) -> dict[str, EntityRow]:
+        every = self._tree.communities
+        ids = sorted({one for id in wanted if not every[id].children for one in every[id].members})
+        return {row.id: row for row in entity_rows(snapshot, ids)}
+
+    def _own(self, snapshot: Snapshot, wanted: Collection[str]) -> dict[str, list[EdgeRow]]:
+        """Of each community the OWN heaviest relationships between its children, with their sentences, by id."""
+        every = self._tree.communities
+        chosen = {id: self._strongest(places, OWN if every[id].children else len(places))
+                  for id, places in self._between.items() if id in wanted}  # fmt: skip
+        ids = sorted({one for found in chosen.values() for one in found})
+        rows = {edge.id: edge for edge in edge_rows(snapshot, ids)}
+        return {id: [rows[one] for one in sorted(found)] for id, found in chosen.items()}
+
+    def _strongest(self, places: Any, most: int) -> list[str]:
+        """Their ids; in order of strength where there are more."""
+        some_ = self._edges.select(["id", "weight"]).take(pa.array(places))
+        if len(places) > most:
+            keys = [("weight", "descending"), ("id", "ascending")]
+            some_ = some_.take(pc.select_k_unstable(some_, most, keys))
+        return some_["id"].to_pylist()
+
+    def rest(self, id: str) -> str:
+        """A hash of the relationships between the children of a community where these are more than OWN."""
+        places = self._between.get(id, ())
+        if len(places) <= OWN or not self._tree.communities[id].children:
+            return ""
+        rows = zip(self._edges["id"].take(pa.array(places)).to_pylist(), self._parts[places].tolist(), strict=True)
+        return content_id("relationships", *(f"{edge} {parts}" for edge, parts in sorted(rows)))
+
+    def titles(self, ids: Iterable[str]) -> list[str]:
+        return self._titles.take(pa.array([self._number[id] for id in ids], pa.int64())).to_pylist()
+
+    def inside(self, community: Community, quoted: Iterable[str] = (), cited: Iterable[str] = ()) -> Inside:
+        """`quoted` and `cited` are entities and relationships that the children's reports name."""
+        np, own = self._np, self.own.get(community.id, [])
+        members = self._members(community.id)
+        places = self._inside.get(community.id, np.empty(0, np.int64))
+        source, target = (end[places] for end in self._ends)
+        parts = self._parts[places]
+        # Sums of whole numbers below 2^53 are exact in floating point, too.
+        sums = np.bincount(np.concatenate([source, target]), np.concatenate([parts, parts]), len(self._ids))
+        weights = sums / _PARTS
+        order = self._heaviest(members, weights)
+        links = self._cited(places, cited) | {edge.id: edge for edge in own}
+        inside = set(community.members)
+        named = dict.fromkeys(order) | {id: None for id in quoted if id in inside}
+        named |= {end: None for edge in links.values() for end in (edge.source_id, edge.target_id)}
+        if not community.children:
+            named |= dict.fromkeys(community.members)
+        rows = self._rows(list(named), own_evidence=not community.children)
+        weight = {id: float(weights[self._number[id]]) for id in rows}
+        n_units, units = self._some_units(members)
+        ranked = sorted(rows.values(), key=lambda row: _place(row, weight)) if not community.children else []
+        strong = self._strongest(places, LISTED)
+        return Inside(
+            size=len(members), n_links=len(places), n_units=n_units, total=int(parts.sum()) / _PARTS, rows=rows,
+            links=links, weight=weight, order=order, own_rows=ranked, own_links=own,
+            entity_ids=sorted(order) if len(members) <= LISTED else order,
+            relationship_ids=strong if len(places) > LISTED else sorted(strong), text_unit_ids=units,
+        )  # fmt: skip
+
+    def _heaviest(self, members: Any, weights: Any) -> list[str]:
+        np = self._np
+        if len(members) > LISTED:  # what is lighter than the last of these is not ranked
+            least = np.partition(weights[members], len(members) - LISTED)[len(members) - LISTED]
+            members = members[weights[members] >= least]
+        titles = self._titles.take(pa.array(members)).to_pylist()
+        keys = zip((-weights[members]).tolist(), (-self._n_units[members]).tolist(), titles,
+                   map(self._ids.__getitem__, members.tolist()), strict=True)  # fmt: skip
+        return [id for *_, id in nsmallest(LISTED, keys)]
+
+    def _cited(self, places: Any, ids: Iterable[str]) -> dict[str, EdgeRow]:
+        """Those of the relationships that are among these."""
+        wanted = pa.array(set(ids), pa.string())
+        if not len(wanted) or not len(places):
+            return {}
+        hit = pc.is_in(self._edges["id"].take(pa.array(places)), wanted).to_numpy(zero_copy_only=False)
+        rows = self._edges.take(pa.array(places[hit])).to_pylist()
+        return {row["id"]: EdgeRow(**row) for row in rows}
+
+    def _rows(self, ids: Sequence[str], own_evidence: bool) -> dict[str, EntityRow]:
+        if own_evidence:
+            return {id: self.leaves[id] for id in ids}
+        units = self._unit_lists.take(pa.array([self._number[id] for id in ids], pa.int64())).to_pylist()
+        return {id: EntityRow(id, *row) for id, *row in zip(ids, self.titles(ids), units, strict=True)}
+
+    def _some_units(self, members: Any) -> tuple[int, list[str]]:
+        """How many text units name the members, and the first of them."""
+        np = self._np
+        lengths = self._n_units[members]
+        ends = np.cumsum(lengths)
+        steps = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(
+            self._first_unit[members] - ends + lengths, lengths
+        )
+        codes = np.unique(self._unit_codes[steps])
+        return len(codes), nsmallest(LISTED, self._units.take(pa.array(codes)).to_pylist())
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def some(snapshot: Snapshot, table: str, values: Sequence[str], key: str, columns: Sequence[str]) -> pa.Table:
+    """At least the rows with these keys; when many are wanted, all: choosing and ordering cost more than reading."""
+    if len(values) * 10 > snapshot.count("entities"):
+        return snapshot.rows(table, columns=columns)
+    return snapshot.by_key(table, sorted(values), key, columns)
+
+
+def entity_rows(snapshot: Snapshot, ids: Collection[str]) -> list[EntityRow]:
+    table = snapshot.by_key("entities", sorted(ids), "id", ["id", "title", "text_unit_ids", "evidence"])
+    return [row for batch in table.to_batches() for row in map(EntityRow, *lists(batch))]
+
+
+def edge_rows(snapshot: Snapshot, ids: Collection[str]) -> list[EdgeRow]:
+    columns = ["id", "source_id", "target_id", "weight", "text_unit_ids", "evidence"]
+    table = snapshot.by_key("relationships", sorted(ids), "id", columns)
+    return [row for batch in table.to_batches() for row in map(EdgeRow, *lists(batch))]
+
+
+def lists(batch: pa.RecordBatch) -> list[list[Any]]:
+    """The columns as Python lists; a struct of evidence becomes (text unit, sentence), and equal strings of a column
+    one object: a sentence stands in the rows of many pairs."""
+    found: list[list[Any]] = []
+    for column in batch.columns:
+        if not pa.types.is_list(column.type):
+            found.append(column.to_pylist())
+            continue
+        values = column.flatten()
+        if pa.types.is_struct(values.type):
+            flat = zip(*(_strings(values.field(name)) for name in ("text_unit_id", "text")), strict=True)
+        else:
+            flat = iter(_strings(values))
+        found.append([list(islice(flat, length)) for length in column.value_lengths().to_pylist()])
+    return found
+
+
+def _strings(array: pa.Array) -> list[str]:
+    encoded = array.dictionary_encode()
+    return list(map(encoded.dictionary.to_pylist().__getitem__, encoded.indices.to_pylist()))

@@ -1,0 +1,63 @@
+"""What makes searches fast must change nothing: tokens counted by parts, columns kept in memory, hidden characters."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphrag_mcp import fences, pack
+from graphrag_mcp.pack_wire import LONGEST, tokens_of
+from graphrag_mcp.query import context
+from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.text import count_tokens
+from graphrag_mcp.types import Citation
+
+PIECES = ["a", "B", "the ", "x. ", ". ", "..", "  ", "\n", "\\n", "。", "，", "中文", "12", "3,4", "\t", '"', "(", "é", "ß", "😀", "'s", "\r\n",
+          "A. B", "  9", "“", "…", "&lt;", "#"]  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join), st.booleans())
+def test_tokens_counted_by_parts_are_those_of_the_whole(text: str, quoted: bool) -> None:
+    text = json.dumps(text, ensure_ascii=False) if quoted else text
+    assert tokens_of(text) == count_tokens(text) == tokens_of(text)
+
+
+@pytest.mark.parametrize("text", ["中文测试。" * LONGEST, "中" * 3 * LONGEST + "。末", "word " * LONGEST, "x" * 5 * LONGEST])
+def test_tokens_of_a_long_text_without_sentences_are_those_of_the_whole(text: str) -> None:
+    assert tokens_of(text) == count_tokens(text)
+
+
+def test_columns_kept_in_memory_are_those_of_the_table(sample_home) -> None:
+    snapshot = open_snapshot(sample_home / "corpora" / "sample")
+    ids = snapshot.rows("reports", "", ["id"])["id"].to_pylist()[::-2]
+    kept = context.light(snapshot, "reports", [*ids, "nothing"], context.NUMBERS)
+    assert len(ids) > 2 and kept.to_pylist() == snapshot.by_key("reports", ids, "id", context.NUMBERS).to_pylist()
+    assert context.columns_of(snapshot, "reports", context.NUMBERS) is not None
+
+
+def test_a_search_that_keeps_no_tables_in_memory_gives_the_same_result(sample_home) -> None:
+    held = open_snapshot(sample_home / "corpora" / "sample")
+    bare = Snapshot(held.folder, held.manifest, hold={})
+    for query in ("Who was right about the back-run?", "Corrie Head", "灯塔", ""):
+        for search in (local_search, global_search):
+            assert search(bare, query).model_dump() == search(held, query).model_dump()
+        assert context.columns_of(bare, "passages", ("id",)) is not None or not query
+
+
+@pytest.mark.parametrize("text", ["plain\n\ttext", "a\x00b", "a\x7fb", "é\u200bé", "é \u202e é" * 200, "é" * 500, "tab\x0bline"])
+def test_hidden_characters_are_seen_in_short_and_long_texts(text: str) -> None:
+    hidden = fences._HIDDEN.search(text) is not None
+    assert fences._holds_hidden(text) is hidden
+    assert (fences.uncovered(text)[0] != text) is hidden
+
+
+def test_what_several_items_cite_is_paid_for_once() -> None:
+    place = Citation(id="t1", title="A title", uri="a/file.md", document_id="d1", char_start=0, char_end=9)
+    one, other = (pack.Item(f"c{n}.1", f"- Point {n} [t1]", None, "Points", also=(place,)) for n in (1, 2))
+    assert pack.saved(one, []) == 0 < pack.saved(other, [one]) < pack.cost(other)

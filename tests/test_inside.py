@@ -1,0 +1,103 @@
+"""Reports of communities too large to be read whole: drawn from columns, they say what all rows would have said."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.index.communities import Community, Hierarchy
+from graphrag_mcp.index.inside import LISTED, OWN, Columns, edge_rows, entity_rows, of_rows
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.index.reports import Report, write
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest
+from graphrag_mcp.upkeep.digest import digest
+
+FIRST = "Ada Brynn Corvin Della Edda Falk Greta Hollis Ingrid Jonas Kira Lorne Mira Nils Orla Petra Quinn Rolf".split()
+LAST = "Ashdown Brandt Castellan Drury Ekholm Farrow Gale Hargreave Imrie Jessop Kestrel Lindqvist Marlow".split()
+DID = "wrote to|met|sued|painted|taught|followed|thanked|mistook".split("|")
+
+
+def letters(folder: Path) -> None:
+    """Two mayors who deal with 116 people each, who deal with one other each: two communities of many small parts."""
+    people = [f"{first} {last}" for first in FIRST for last in LAST]
+    draw = random.Random(5)
+    for number in range(0, 232, 2):
+        mayor = "Orsalin Quelbrand" if number % 4 else "Tervis Amblecote"
+        pairs = [(mayor, people[number]), (mayor, people[number + 1])] * 2 + [(people[number], people[number + 1])]
+        lines = [f"{one} {draw.choice(DID)} {other} in the year {draw.randrange(1700, 1900)}." for one, other in pairs]
+        (folder / f"{number:03d}.md").write_text("\n\n".join(lines) + "\n", "utf-8")
+
+
+def put(corpus: Path, folder: Path) -> Snapshot:
+    assert index_documents(corpus, IndexRequest((str(folder),)), Settings(max_cluster_size=6)).status == "done"
+    return open_snapshot(corpus)
+
+
+def tree_of(snapshot: Snapshot) -> Hierarchy:
+    every = {
+        row["id"]: Community(row["id"], row["level"], row["parent"], tuple(row["children"]), tuple(row["entity_ids"]))
+        for row in snapshot.rows("communities").to_pylist()
+    }
+    paths = snapshot.rows("memberships").to_pylist()
+    return Hierarchy(every, {row["entity_id"]: tuple(row["path"]) for row in paths}, 0.0)
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Snapshot]:
+    folder = tmp_path_factory.mktemp("town")
+    letters(folder)
+    corpus = tmp_path_factory.mktemp("index") / "c"
+    return folder, corpus, put(corpus, folder)
+
+
+def test_a_report_from_columns_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot]) -> None:
+    _, _, snapshot = town
+    every = tree_of(snapshot).communities
+    entities = entity_rows(snapshot, snapshot.rows("entities", columns=["id"])["id"].to_pylist())
+    edges = edge_rows(snapshot, snapshot.rows("relationships", columns=["id"])["id"].to_pylist())
+    stored = {row["id"]: row for row in snapshot.rows("reports").to_pylist()}
+    made, between = {}, 0
+    for one in sorted(every.values(), key=lambda one: -one.level):
+        divided = [every[child].members for child in one.children]
+        made[one.id] = write(one, entities, edges, [made[child] for child in one.children], divided=divided)
+        home = {id: number for number, ids in enumerate(divided) for id in ids}
+        crossing = [edge for edge in edges if home.get(edge.source_id, -1) != home.get(edge.target_id, -1)
+                    and edge.source_id in home and edge.target_id in home]  # fmt: skip
+        between = max(between, len(crossing))
+    assert between > OWN and max(len(one.members) for one in every.values()) > LISTED, "nothing is left out here"
+    for id, one in made.items():
+        assert {field.name: getattr(one.report, field.name) for field in fields(Report)} == {
+            field.name: stored[id][field.name] for field in fields(Report)
+        }
+
+
+def test_numbers_are_of_the_whole_community_and_lists_are_short(town: tuple[Path, Path, Snapshot]) -> None:
+    _, _, snapshot = town
+    tree = tree_of(snapshot)
+    links = snapshot.rows("relationships", columns=["id", "source_id", "target_id", "weight"])
+    columns = Columns(snapshot, tree, set(tree.communities), links)
+    largest = max(tree.communities.values(), key=lambda one: len(one.members))
+    found = columns.inside(largest)
+    rows, edges = entity_rows(snapshot, largest.members), edge_rows(snapshot, links["id"].to_pylist())
+    same = of_rows(largest, rows, edges, [tree.communities[child].members for child in largest.children])
+    for name in ("size", "n_links", "n_units", "total", "order", "entity_ids", "relationship_ids", "text_unit_ids"):
+        assert getattr(found, name) == getattr(same, name), name
+    assert found.size == len(largest.members) > LISTED == len(found.entity_ids)
+    assert found.n_units == len({unit for row in rows for unit in row.text_unit_ids})
+    assert found.own_links == same.own_links and len(found.own_links) <= OWN
+
+
+def test_an_edit_deep_inside_a_large_community_leads_where_a_fresh_index_does(
+    town: tuple[Path, Path, Snapshot], tmp_path: Path
+) -> None:
+    folder, corpus, _ = town
+    for number in (4, 78, 140):
+        path = folder / f"{number:03d}.md"
+        path.write_text(path.read_text("utf-8").replace(" in the year", " before the year"), "utf-8")
+    edited = put(corpus, folder)
+    assert digest(edited) == digest(put(tmp_path / "fresh", folder))
