@@ -14,7 +14,7 @@ from graphrag_mcp.pack import Item, Section, compose, finish, one_line
 from graphrag_mcp.query import context
 from graphrag_mcp.query.fused import Retrieved
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import counted
+from graphrag_mcp.text import counted, stop_word
 from graphrag_mcp.types import SearchResult
 
 if TYPE_CHECKING:
@@ -90,8 +90,9 @@ def not_found(
     result = SearchResult(state="not_found", mode="local", corpus=snapshot.manifest.corpus, coverage={"passages": 0})
     searched = " and ".join(counted(counters.get(kind, 0), kind) for kind in ("passages", "entities"))
     near: dict[str, Mapping[str, Any]] = {}
-    wanted = dict.fromkeys([*(mention.form for mention in found.names), query[:100], *query[:200].split()])
-    for name in [name for name in wanted if len(name) > 1][:8]:
+    words = (word for word in query[:200].split() if not stop_word(word.lower().strip("?!.,")))
+    wanted = dict.fromkeys([*(mention.form for mention in found.names), query[:100], *words])
+    for name in [name for name in wanted if len(name) > 1][:6]:
         near.update((row["id"], row) for row in context.nearest_names(snapshot, name, 3))
     result.text = f"No word of this question occurs in the {searched} of corpus {snapshot.manifest.corpus}."
     advice = "Try a name from above with get_entity." if near else "Try global_search for what the corpus is about."

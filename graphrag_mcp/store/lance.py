@@ -13,8 +13,9 @@ from typing import Any
 from graphrag_mcp.lean import imported
 
 # A server that commits all day puts every version it ever opened into these caches, and Lance's own limits are 6 GB and
-# 1 GB: an hour of notes took 2 GB. Both are shared by all corpora of the process.
-INDEX_CACHE, METADATA_CACHE = 64 << 20, 32 << 20
+# 1 GB: half an hour of notes took 1 GB. Searches over 105,000 entities fill 32 MB of the two together. What they hold
+# takes twice what they count. Both are shared by all corpora of the process.
+INDEX_CACHE, METADATA_CACHE = 32 << 20, 16 << 20
 UNUSED = ("lance_namespace", "lance_namespace_urllib3_client")
 
 
