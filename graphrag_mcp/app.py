@@ -214,7 +214,7 @@ def _choose(known: list[str], name: str) -> str:
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     listed = [*near, *(corpus for corpus in known if corpus not in near)][:12]
     if not listed:
-        return 'Call index_documents(paths=["."]) to make the first'
+        return 'Call index_documents(paths=["FOLDER"]) to make the first'
     return f"Give corpus= one of: {', '.join(listed)}" + (f" (and {len(known) - 12} more)" if len(known) > 12 else "")
 
 

@@ -54,13 +54,17 @@ class Bar:
 
 def show(options: argparse.Namespace, result: Result) -> int:
     """The result in the words of the command line: JSON, or its text with what is advised on stderr."""
-    hint, following = as_commands(result.hint), calls_as_commands(result.next_call)
+    hint = as_commands(result.hint, options.corpus)
+    following = calls_as_commands(result.next_call, options.corpus)
     if options.json:
         print_json(result.model_dump(mode="json") | {"hint": hint, "next_call": following})
         return 0
-    print(fences.clean(_own_words(result.text) if _is_ours(result) else result.text))
+    print(fences.clean(_own_words(result.text, options.corpus) if _is_ours(result) else result.text))
     if result.truncated:
-        print("cut to fit: --max-tokens N shows more", file=sys.stderr)
+        from graphrag_mcp.pack import HIGHEST
+
+        more = ": --max-tokens N shows more" if (getattr(options, "max_tokens", 0) or 0) < HIGHEST else ""
+        print(f"cut to fit{more}", file=sys.stderr)
     if following and (result.truncated or not _answers(result)):
         print(f"next: {fences.clean(following)}", file=sys.stderr)
     if hint and result.hint not in result.text:
@@ -75,10 +79,10 @@ def _is_ours(result: Result) -> bool:
     return isinstance(result, EditResult | RemoveResult | StatusResult)
 
 
-def _own_words(said: str) -> str:
+def _own_words(said: str, corpus: str) -> str:
     """Our report in the words of the command line, but for lines that list what is somebody's."""
     theirs = ("- ", "Folders: ", "Other corpora: ", "Unknown: ")
-    return "\n".join(line if line.startswith(theirs) else as_commands(line) for line in said.split("\n"))
+    return "\n".join(line if line.startswith(theirs) else as_commands(line, corpus) for line in said.split("\n"))
 
 
 def _answers(result: Result) -> bool:
@@ -145,7 +149,7 @@ def failed(options: argparse.Namespace, error: GraphRAGError | str, status: int)
     """Says what is wrong as it is, for it may quote anything; and the next move in the words of the command line."""
     message = str(error)
     if isinstance(error, GraphRAGError):
-        message = f"{error.what}. {as_commands(error.next_move)}."
+        message = f"{error.what}. {as_commands(error.next_move, getattr(options, 'corpus', ''))}."
     if getattr(options, "json", False):
         print_json({"error": message})
     print(f"graphrag-mcp: {message}", file=sys.stderr)
@@ -169,6 +173,21 @@ def app_of(options: argparse.Namespace) -> App:
 
 def snapshot_of(options: argparse.Namespace) -> Snapshot:
     return app_of(options).snapshot(options.corpus)
+
+
+def parts_of(options: argparse.Namespace, ids: Sequence[str]) -> list[tuple[str, Snapshot]]:
+    """The corpora that ids such as `a/e12` name or --corpus lists; [] where the one corpus of the command is meant."""
+    from graphrag_mcp.query.several import named_by, wanted
+
+    app = app_of(options)
+    known = app.corpora()
+    named, every = named_by(ids, known)
+    listed = wanted(options.corpus, known)
+    if not named and not listed:
+        return []
+    rest = [] if every else listed or [options.corpus]
+    names = dict.fromkeys([*named, *(app.corpus_for_reading(name) for name in rest)])
+    return [(name, app.snapshot(name)) for name in names]
 
 
 def elsewhere(app: App, corpus: str) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from graphrag_mcp.cli_common import app_of, print_json, show, snapshot_of
-from graphrag_mcp.errors import NotFound
+from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.types import Result
 
 
@@ -20,22 +21,39 @@ def explore(options: argparse.Namespace) -> int:
     from graphrag_mcp.query.explore import explore_graph
 
     given = {} if options.max_tokens is None else {"max_tokens": options.max_tokens}
-    found = explore_graph(
-        snapshot_of(options), options.start, options.goal, hops=options.hops, max_nodes=options.max_nodes, **given
-    )
+    start, goal = _ends(options)
+    found = explore_graph(snapshot_of(options), start, goal, hops=options.hops, max_nodes=options.max_nodes, **given)
     return show(options, found)
+
+
+def _ends(options: argparse.Namespace) -> tuple[str, str]:
+    """Where the walk starts and ends; the corpus that `a/e12` names becomes the command's, for a walk stays in one."""
+    from graphrag_mcp.query.several import named_by, qualified
+
+    ends = [one for one in (options.start, options.goal) if one]
+    named, every = named_by(ends, app_of(options).corpora())
+    if not named:
+        return options.start, options.goal
+    if len(named) > 1 or not every and options.corpus.strip() not in ("", *named):
+        said = " and ".join(repr(one[:60]) for one in ends)
+        raise BadInput(f"{said} are of different corpora", "Give two of one corpus, for no path leads out of it")
+    options.corpus = named[0]
+    start, goal = (qualified(one)[1] if qualified(one)[0] in named else one for one in (options.start, options.goal))
+    return start, goal
 
 
 def drift(options: argparse.Namespace) -> int:
     """A DRIFT session as a tree, as JSON or as a chart; without a session, which there are."""
     from graphrag_mcp.query.drift import Drift
     from graphrag_mcp.query.drift_export import export
+    from graphrag_mcp.query.several import wanted
     from graphrag_mcp.query.walk import Walk
     from graphrag_mcp.store import sessions
 
     app = app_of(options)
     if not options.session:
-        return _listed(options, app.home / "drift")
+        names = wanted(options.corpus, app.corpora()) or [options.corpus]
+        return _listed(options, app.home / "drift", [app.corpus_for_reading(name) for name in names if name])
     path = app.drift_path(options.session)
     walk = Walk(sessions.read(path))
     if not walk.header:
@@ -47,8 +65,9 @@ def drift(options: argparse.Namespace) -> int:
     return show(options, Result(text=text))
 
 
-def _listed(options: argparse.Namespace, folder: Path) -> int:
-    """The sessions of a home, the one touched last first."""
+def _listed(options: argparse.Namespace, folder: Path, corpora: Sequence[str]) -> int:
+    """The sessions of a home, the one touched last first; those of `corpora`, where any are named."""
+    from graphrag_mcp.pack import one_line
     from graphrag_mcp.query.walk import Walk
     from graphrag_mcp.store import sessions
 
@@ -57,10 +76,13 @@ def _listed(options: argparse.Namespace, folder: Path) -> int:
     rows = [
         {"session": name, "corpus": walk.header["corpus"], "question": walk.header["query"],
          "answered": len(walk.with_status("answered")), "nodes": len(walk.graph)}
-        for name, walk in walks.items() if walk.header
+        for name, walk in walks.items() if walk.header and (not corpora or walk.header["corpus"] in corpora)
     ]  # fmt: skip
     if options.json:
         print_json({"sessions": rows})
         return 0
-    lines = [f"{row['session']}  {row['corpus']}  {row['answered']}/{row['nodes']}  {row['question']}" for row in rows]
+    lines = [
+        f"{row['session']}  {row['corpus']}  {row['answered']}/{row['nodes']}  {one_line(row['question'], 100)}"
+        for row in rows
+    ]
     return show(options, Result(text="\n".join(lines) or "There is no DRIFT session."))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp import fences
-from graphrag_mcp.cli_common import app_of, print_json, show, snapshot_of
+from graphrag_mcp.cli_common import app_of, parts_of, print_json, show, snapshot_of
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.text import counted
 
@@ -85,7 +85,7 @@ def _drift(app: App, corpus: str, query: str, given: Mapping[str, Any]) -> Resul
     if not asker.on:
         raise BadInput(
             "search mode 'drift' needs a chat model and none is configured",
-            "Set GRAPHRAG_MCP_CHAT_MODEL, or let an agent walk with the tools drift_search and drift_step",
+            "Set GRAPHRAG_MCP_CHAT_MODEL, or leave --mode drift out: walking without a model is for an agent",
         )
     session = Drift(snapshot, app.drift_path(drift_auto.session_name(snapshot, query, 3, 20, 40)))
     return drift_auto.run(session, query, asker, **given)
@@ -93,25 +93,35 @@ def _drift(app: App, corpus: str, query: str, given: Mapping[str, Any]) -> Resul
 
 def entity(options: argparse.Namespace) -> int:
     """One entity: description, relationships, where it is named."""
+    from graphrag_mcp.query import several
     from graphrag_mcp.query.lookup import get_entity
 
     given = {"response_format": options.format, **_budget(options)}
+    if parts := parts_of(options, [options.name]):
+        return show(options, several.get_entity(parts, several.qualified(options.name)[1], **given))
     return show(options, get_entity(snapshot_of(options), options.name, **given))
 
 
 def report(options: argparse.Namespace) -> int:
     """One community report."""
+    from graphrag_mcp.query import several
     from graphrag_mcp.query.lookup import get_community_report
 
     given = {"response_format": options.format, **_budget(options)}
+    if parts := parts_of(options, [options.community]):
+        return show(options, several.get_community_report(parts, options.community, **given))
     return show(options, get_community_report(snapshot_of(options), options.community, **given))
 
 
 def source(options: argparse.Namespace) -> int:
     """The exact text behind ids."""
+    from graphrag_mcp.query import several
     from graphrag_mcp.query.lookup import get_source
 
-    return show(options, get_source(snapshot_of(options), options.ids, around=options.around, **_budget(options)))
+    given = {"around": options.around, **_budget(options)}
+    if parts := parts_of(options, options.ids):
+        return show(options, several.get_source(parts, options.ids, **given))
+    return show(options, get_source(snapshot_of(options), options.ids, **given))
 
 
 def _budget(options: argparse.Namespace) -> dict[str, int]:

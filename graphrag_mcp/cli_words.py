@@ -28,6 +28,7 @@ _NAMES = "|".join(sorted((*COMMANDS, *ONLY_TOOLS), key=len, reverse=True))
 _CALL = re.compile(rf'\b({_NAMES})\(((?:[^()"]|"[^"]*")*)\)')
 _ARGUMENT = re.compile(r'(?<!\w)(\w{1,40})=(\[(?:[^\[\]"]|"[^"]*")*\]|"[^"]*"|[^,\s()]+)')
 _BARE = re.compile(rf"(?<![\w/.'\"`]|-)({_NAMES})(?![\w'\"`(]| \([tderck]\d)")
+_QUALIFIED = re.compile(r"[^\s/]+/[tderck]\d[\d.]*\+?")
 _PHRASES = (
     (re.compile(r" or give it texts first"), " first"),
     (re.compile(r'\bop "?(\w+)"? with ids=\[([^\[\]]*)\]'), lambda one: f"{PROGRAM} edit {one[1]} {_all(one[2])}"),
@@ -37,7 +38,7 @@ _PHRASES = (
     (re.compile(r"\b(?:ids|paths)=\[([^\[\]]*)\]"), lambda one: _all(one[1])),
     (re.compile(r"\bdry_run=false\b"), "--yes"), (re.compile(r"\banswer=true\b"), "--answer"),
     (re.compile(r"\bwith query=\.\.\."), "with a QUERY"),
-    (re.compile(r"\b(start|goal)= "), lambda one: f"{one[1].upper()} "),
+    (re.compile(r"\b(start|goal)= (an? \w+(?: \([ec]\d+\))?)"), lambda one: f"{one[2]} as {one[1].upper()}"),
     (re.compile(r"\b(remove_missing|refresh_answers|recluster)=true\b"), lambda one: f"--{one[1].replace('_', '-')}"),
     (re.compile(r"\bcorpus= ?"), "--corpus "), (re.compile(r"\bcorpus (?=')"), "--corpus "),
     (re.compile(r"(?<![-\w])(max_tokens|max_nodes)\b"), lambda one: f"--{one[1].replace('_', '-')}"),
@@ -45,29 +46,32 @@ _PHRASES = (
 )  # fmt: skip
 
 
-def as_commands(said: str) -> str:
+def as_commands(said: str, corpus: str = "") -> str:
     """A sentence of advice: whole calls, tools that are only named, and arguments."""
-    said = calls_as_commands(_BARE.sub(lambda found: _named(found[1]), said))
+    said = calls_as_commands(_BARE.sub(lambda found: _named(found[1]), said), corpus)
     for pattern, words in _PHRASES:
         said = pattern.sub(words, said)  # type: ignore[arg-type]
     return said
 
 
-def calls_as_commands(said: str) -> str:
-    """Only whole calls, for text in which words of documents may stand."""
-    return _CALL.sub(lambda found: _command(found[1], found[2]), said)
+def calls_as_commands(said: str, corpus: str = "") -> str:
+    """Only whole calls, for text in which words of documents may stand; with the `corpus` that was asked for."""
+    return _CALL.sub(lambda found: _command(found[1], found[2], corpus), said)
 
 
 def _named(tool: str) -> str:
     return f"the tool {tool}" if tool in ONLY_TOOLS else f"{PROGRAM} {COMMANDS[tool][0]}"
 
 
-def _command(tool: str, arguments: str) -> str:
-    """`get_source(ids=["t3", "t4"])` as `graphrag-mcp source t3 t4`."""
+def _command(tool: str, arguments: str, corpus: str) -> str:
+    """`get_source(ids=["t3", "t4"])` as `graphrag-mcp source t3 t4`, and the corpus where no id says it."""
     if tool in ONLY_TOOLS:
         return _named(tool)
     command, places = COMMANDS[tool]
     given = {found[1]: found[2] for found in _ARGUMENT.finditer(arguments)}
+    ids = re.findall(r'"([^"]*)"', " ".join(given.get(name, "") for name in places))
+    if corpus.strip() and not (ids and all(_QUALIFIED.fullmatch(one) for one in ids)):
+        given.setdefault("corpus", f'"{corpus}"')
     words = [PROGRAM, command]
     for name, unknown in places.items():
         words += [_all(given[name]) if name in given and "..." not in given[name] else unknown]

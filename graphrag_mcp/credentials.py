@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import base64
 import re
+import unicodedata
 from functools import lru_cache
 
-# What begins with a mark of its maker. Where a group is named, only that is masked; else all but four characters.
+# What begins with a mark of its maker: all but four characters of it are masked. Behind `_`, `-` and `%20` as well.
 _KEY = re.compile(
-    r"(?<![A-Za-z0-9_-])(?:"
+    r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))(?:"
     r"(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}(?![A-Za-z0-9])|ABSK[A-Za-z0-9+/]{100,280}"  # Amazon
     r"|gh[pousr]_[A-Za-z0-9]{36,250}|github_pat_[A-Za-z0-9_]{22,250}"
     r"|gl(?:pat|rt|rtr|dt|ptt|ft|imt|soat|agent|cbt|oas|ffct)-[A-Za-z0-9_.-]{20,300}"  # GitLab
@@ -30,8 +31,8 @@ _KEY = re.compile(
     r"|rubygems_[a-f0-9]{48}"
     r"|do[opr]_v1_[a-f0-9]{64}|dapi[a-f0-9]{32}(?:-\d)?(?![a-f0-9])|hv[sbr]\.[A-Za-z0-9_-]{24,200}"  # hosting
     r"|(?:sbp_|sb_secret_|pscale_(?:tkn|pw|oauth)_|nfp_|tskey-[a-z]{2,12}-|dp\.[a-z]{2,6}\.)[A-Za-z0-9_-]{20,120}"
-    r"|SG\.[A-Za-z0-9_-]{16,40}\.[A-Za-z0-9_-]{30,60}|(?:SK|key-)[a-f0-9]{32}(?![a-f0-9])"  # mail, phone
-    r"|[a-f0-9]{32}-us\d{1,2}(?!\w)|\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"
+    r"|SG\.[A-Za-z0-9_-]{16,40}\.[A-Za-z0-9_-]{30,60}|(?<![_-])(?:SK|key-)[a-f0-9]{32}(?![a-f0-9])"  # mail, phone
+    r"|(?<![_-])[a-f0-9]{32}-us\d{1,2}(?!\w)|\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"
     r"|shp(?:at|ss|ca|pa)_[A-Fa-f0-9]{32}|AT(?:ATT|CTT|BB)3?[A-Za-z0-9_=-]{24,300}"  # shops, trackers, dashboards
     r"|(?:lin_api_|ntn_|figd_|sntry[su]_|gl(?:c|sa)_|PMAK-|NRAK-|AGE-SECRET-KEY-1)[A-Za-z0-9_+/=-]{24,300}"
     r"|eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}(?:\.[A-Za-z0-9_-]{0,2000})?"  # JSON web tokens
@@ -44,6 +45,15 @@ _HINTS = tuple(
     "hvr. sbp_ sb_secret_ pscale_ nfp_ tskey- dp. SG. SK key- -us :AA shpat_ shpss_ shpca_ shppa_ ATATT ATCTT ATBB "
     "lin_api_ ntn_ figd_ sntry glc_ glsa_ PMAK- NRAK- AGE-SECRET eyJ".split()
 )
+_LONG_RUN = re.compile(r"[A-Za-z0-9]{16}")
+_BOT = re.compile(  # of a bot of Discord: the number of who, the time, the seal
+    r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![A-Za-z0-9_.-])"
+)
+_SHORTEST_BOT = 59
+_HEADER = re.compile(  # Authorization: Bearer ..., and the first word alone
+    r"\b(?:(bearer|token|bot|apikey)|basic)\s{1,4}([A-Za-z0-9/+_~.=-]{12,2000})", re.IGNORECASE
+)
+_OF_HEADERS = ("bearer", "authorization")
 # Addresses that are a key themselves, or hold one: what is behind the part that says where.
 _ADDRESS = re.compile(
     r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_+-]{20,200})"
@@ -60,6 +70,12 @@ _NAMED = re.compile(  # a secret that only its name tells: aws_secret_access_key
 _NAMES = (
     "secretaccesskey sessiontoken clientsecret accountkey accesskey apikey secretkey encryptionkey signingkey "
     "accesstoken authtoken refreshtoken apitoken bottoken".split()
+)
+# A key in disguise: characters of no width within it, as they are or as they are shown, and letters of full width.
+_UNSEEN = "\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+_DISGUISE = re.compile(
+    f"(?:[{_UNSEEN}]|\\\\u(?:00ad|034f|180e|200[b-f]|202[a-e]|206[0-9a-f]|fe0[0-9a-f]|feff))(?=[A-Za-z0-9_.-])|"
+    "[\uff0d\uff10-\uff19\uff21-\uff3a\uff3f\uff41-\uff5a\U0001d400-\U0001d7ff]"
 )
 EXAMPLES = frozenset(
     "password passwd secret passphrase changeme example yourpassword your-password your_password".split()
@@ -98,22 +114,10 @@ def credentials(text: str) -> list[int]:
 @lru_cache(maxsize=64)
 def spans(text: str) -> tuple[tuple[int, int], ...]:
     """What is to be masked of each credential, in order, none within another."""
-    found: list[tuple[int, int]] = []
-    long = "\n".join(word for word in text.split() if len(word) >= SHORTEST)
-    if any(hint in long for hint in _HINTS):
-        found += [(match.start() + 4, match.end()) for match in _KEY.finditer(text)]
-    if "://" in long or "hook" in long or "sig=" in long:
-        for match in _ADDRESS.finditer(text):
-            start, end = match.span(match.lastindex or 0)
-            if text[start:end].lower() not in EXAMPLES:
-                found.append((start, end))
-    plain = text.lower().replace("_", "").replace("-", "") if long else ""
-    if any(name in plain for name in _NAMES):
-        found += [(match.start(1) + 4, match.end()) for match in _NAMED.finditer(text) if _random(match[1])]
-    if "PRIVATE KEY" in text:
-        found += _blocks(text)
-    if any(64 <= len(line) <= 65 for line in text.split("\n")):
-        found += [match.span() for match in _LINES.finditer(text) if _of_a_key(match[0])]
+    found = _found(text)
+    if (not text.isascii() or "\\u" in text) and _DISGUISE.search(text):
+        plain, places = _undisguised(text)
+        found += [(places[start], places[end - 1] + 1) for start, end in _found(plain)]
     apart: list[tuple[int, int]] = []
     for start, end in sorted(found):
         if not apart or start >= apart[-1][1]:
@@ -121,6 +125,64 @@ def spans(text: str) -> tuple[tuple[int, int], ...]:
         elif end > apart[-1][1]:
             apart[-1] = (apart[-1][0], end)
     return tuple(apart)
+
+
+def _undisguised(text: str) -> tuple[str, list[int]]:
+    """The text in plain letters, and where each of its characters stood."""
+    letters, places, at = [], [], 0
+    for match in _DISGUISE.finditer(text):
+        letters.append(text[at : match.start()])
+        places += range(at, match.start())
+        at = match.end()
+        if unicodedata.category(match[0][0]) not in ("Cf", "Mn") and match[0][0] != "\\":
+            letters.append(unicodedata.normalize("NFKC", match[0])[:1])
+            places.append(match.start())
+    return "".join((*letters, text[at:])), places + [*range(at, len(text))]
+
+
+def _found(text: str) -> list[tuple[int, int]]:
+    """What is to be masked of the credentials in a text without disguise; some may lie within another."""
+    found: list[tuple[int, int]] = []
+    words = [word for word in text.split() if len(word) >= SHORTEST]
+    long = "\n".join(words)
+    if any(hint in long for hint in _HINTS):
+        found += [(match.start() + 4, match.end()) for match in _KEY.finditer(text) if _begins(text, match)]
+    if max(map(len, words), default=0) >= _SHORTEST_BOT and long.count(".") > 1:
+        found += [(match.start() + 4, match.end()) for match in _BOT.finditer(text) if re.search(r"\d", match[0])]
+    lower = text.lower()
+    if any(word in lower for word in _OF_HEADERS):
+        found += [(match.start(2) + 4, match.end()) for match in _HEADER.finditer(text) if _authorizes(match)]
+    if "://" in long or "hook" in long or "sig=" in long:
+        for match in _ADDRESS.finditer(text):
+            start, end = match.span(match.lastindex or 0)
+            if text[start:end].lower() not in EXAMPLES:
+                found.append((start, end))
+    plain = lower.replace("_", "").replace("-", "") if long else ""
+    if any(name in plain for name in _NAMES):
+        found += [(match.start(1) + 4, match.end()) for match in _NAMED.finditer(text) if _random(match[1])]
+    if "PRIVATE KEY" in text:
+        found += _blocks(text)
+    if any(64 <= len(line) <= 65 for line in text.split("\n")):
+        found += [match.span() for match in _LINES.finditer(text) if _of_a_key(match[0])]
+    return found
+
+
+def _begins(text: str, match: re.Match[str]) -> bool:
+    """Behind `_` or `-` also names go on, `get_fw_version_of_the_device`: there a key has a long run of both kinds."""
+    if text[match.start() - 1 : match.start()] not in ("_", "-"):
+        return True
+    return _random(match[0]) and _LONG_RUN.search(match[0]) is not None
+
+
+def _authorizes(match: re.Match[str]) -> bool:
+    """A token of digits and letters; or, behind `Basic`, a name and a password in base64."""
+    if match[1]:
+        return len(match[2]) >= 20 and _random(match[2])
+    try:
+        said = base64.b64decode(match[2], validate=True).decode("utf-8")
+    except ValueError:
+        return False
+    return ":" in said and said.isprintable()
 
 
 def _random(value: str) -> bool:

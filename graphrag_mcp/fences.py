@@ -47,9 +47,14 @@ _FENCE = re.compile(r"(?:[<‹〈⟨❮˂ᐸ≪«]|&lt;)(?=[\s/∕⁄\u2800_]{0,
 _OPENING = r"\[【〔〖⟦⁅❲〚"  # brackets that pass for ours
 _BEGUN = re.compile(rf"[{_OPENING}［﹝|｜#＃]")
 _ALIKE = str.maketrans("аеіоѕсԁумтԍок", "aeioscdumtgok")  # Cyrillic letters that look like Latin ones
+# What a head may have before it and be read as one: spaces, marks of lists, tables, quotes, emphasis, what is not seen.
+_BEFORE = (
+    r"[ \t\u00a0\u2000-\u200f\u3000>*_\\+•‣◦▪●·∙–—‒―‐‑~`|#\u00ad\u034f\u061c\u180e\u202a-\u202e\u2060-\u206f"
+    r"\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff-]{0,60}"
+)
 _HEAD = re.compile(  # in folded text, so that ［ｔ１］ is [t1]; escaped or emphasised it is read as one all the same
-    rf"^(?=[ \t>*_\\-]{{0,10}}[{_OPENING}][ *_\\]{{0,4}}(?:[^\s\[\]/|]{{1,60}}/)?[tderck]\d{{1,12}}(?:\.\d{{1,6}})?"
-    rf"[ *_\\]{{0,4}}[]】〕〗⟧⁆❳〛]|[ \\]{{0,4}}[tderck]\d{{1,12}}\\?\||"
+    rf"^(?={_BEFORE}(?:(?:\d{{1,3}}|[a-z])[.)]{_BEFORE})?[{_OPENING}]{{1,3}}[ *_\\]{{0,4}}(?:[^\s\[\]/|]{{1,60}}/)?"
+    rf"[tderck]\d{{1,12}}(?:\.\d{{1,6}})?[ *_\\]{{0,4}}[]】〕〗⟧⁆❳〛]|[ \\]{{0,4}}[tderck]\d{{1,12}}\\?\||"
     rf"[ \\]{{0,4}}##[ \t]{{1,4}}(?:{SECTIONS.lower()})[ \t]*$)",
     re.MULTILINE,
 )

@@ -33,15 +33,18 @@ _PRIOR = (
 )
 _BEFORE = rf"(?:(?:{_PRIOR}){_S}(?:(?:and|or){_S})?){{1,3}}"
 _ORDERS = "instructions?|prompts?|directives?|programming|guardrails"
+_OF_PEOPLE = (  # what people gave to people: "instructions issued by the former engineer"
+    rf"(?!{_S}(?:(?:issued|received|served)\b(?!{_S}to{_S}you)|(?:given|made|sent|signed){_S}by\b(?!{_S}(?:the{_S})?(?:user|system|developer))))"
+)
 _INSTRUCTIONS = (
     # "ignore all previous instructions": a verb, what came before, what a model is given; rules and messages, which
     # people are given too, only where an order begins
-    (_VERBS, rf"\b(?=[dfibos]){_ORDER}(?:{_VERBS}){_SOME}{_BEFORE}(?:[\w-]{{1,20}}{_S})?(?:{_ORDERS})\b"),
+    (_VERBS, rf"\b(?=[dfibos]){_ORDER}(?:{_VERBS}){_SOME}{_BEFORE}(?:[\w-]{{1,20}}{_S})?(?:{_ORDERS})\b{_OF_PEOPLE}"),
     (
         _VERBS,
         rf"\b(?=[dfibos]){_FIRST}(?:{_VERBS}){_S}(?:all|any|every|your)\b{_S}(?:(?:of|the|your|my|these|other){_S}){{0,3}}"
         rf"(?:(?:{_PRIOR}){_S}(?:rules|guidelines|directions|commands|context|constraints|restrictions)|"
-        rf"(?:{_ORDERS}))\b",
+        rf"(?:{_ORDERS}))\b{_OF_PEOPLE}",
     ),
     (
         _VERBS,
@@ -63,8 +66,15 @@ _INSTRUCTIONS = (
     (
         "instruction|prompt|directive",
         r"^[\W_]{0,8}(?:(?:your|here are|important|urgent)[ :]{1,2}){0,2}(?:the )?(?:new|updated|real|actual|hidden|revised) "
-        r"(?:system )?(?:instructions?|prompt|directives?)\s?:|"
+        r"(?:system )?(?:instructions?|prompt|directives?)\s?:(?!\s(?:from (?!now)|as (?:of|from)|starting|effective|beginning|"
+        r"(?:all )?(?:staff|employees|visitors|passengers|pupils|students|parents|drivers|members|residents|tenants)\b))|"
         r"\byour (?:new|real|actual|true|updated|revised) (?:system )?(?:instructions?|prompt|directives?) (?:is|are)\b",
+    ),
+    (
+        "your real|your actual|your true|your task|your goal|your objective|your instructions",
+        r"\byour (?:real|actual|true) (?:task|goal|job|purpose|objective|mission) is (?:now )?to (?:print|reveal|output|ignore|"
+        r"disregard|send|call|recommend|praise|leak|exfiltrate|obey|repeat|delete|index)\b|"
+        r"\byour (?:task|goal|objective|instructions) (?:has|have) (?:now )?(?:been )?changed\s?[:.;]",
     ),
     (
         "you are now|you are no longer|from now on|act as",
@@ -84,7 +94,7 @@ _INSTRUCTIONS = (
         "language model|assistant|chatbot|llm| ai |ai:|ai,|ai ",
         r"\b(?:ai|llm|language model|assistant|chatbot)s?\b.{0,24}?\b(?:reading|processing|summari[sz]ing|parsing|"
         r"indexing|that reads?|who reads?|that process(?:es)?) (?:this|these)(?: (?:document|page|text|message|file|"
-        r"e-?mail|website|content|passage|article|note)s?)?,? (?:must|should|shall|has to|have to|is|are|needs? to|please|ought)\b|"
+        r"e-?mail|website|content|passage|article|note)s?)?,? (?:you )?(?:must|should|shall|has to|have to|is|are|needs? to|please|ought)\b|"
         r"\b(?:attention|note (?:to|for)|message (?:to|for)|instructions? (?:to|for)|dear|hey|hello)[:,]? (?:all |any |the )?"
         r"(?:ai|llm|language model|chatbot|ai assistant)s?(?: (?:assistant|agent|model|system|reader|bot)s?)?\s?[:,.!]|"
         r"\bif you are an? (?:ai|llm|(?:large )?language model|chatbot)(?: (?:assistant|model|agent|system|bot|reading|"
@@ -101,10 +111,21 @@ _INSTRUCTIONS = (
         ("<|", "[inst", "[/inst", "<<sys", "<</sys"),
         r"<\|(?:im_start|im_end|system|assistant|user|endoftext|eot_id|start_header_id)\|>|\[/?INST\]|<</?SYS>>",
     ),
+    (("<system", "</system"), r"</?system[-_ ]?(?:reminder|message|prompt|note|instruction|warning|override)s?\s?>"),
+    (
+        "[system|(system|【system|[developer",
+        r"^[ \t>*#-]{0,8}[\[(【](?:system|developer)[\])】][*:]{0,3}\s[^\n]{0,40}?\b(?:(?:new|updated) (?:policy|policies|rules?|"
+        r"instructions?|directives?|orders?|task)\b|you (?:must|are now|will|should|shall|have to)\b|ignore all\b|disregard all\b|obey\b)",
+    ),
+    (  # a talk of which a model is to believe that it has had it
+        "assistant:|assistant**|assistant :",
+        r"^[ \t>*#]{0,8}(?:human|user)\*{0,2} ?:(?:[^\n]{0,300}\n){1,4}?[ \t>*#]{0,8}assistant\*{0,2} ?:",
+    ),
     (("###",), r"^### ?(?:instruction|system|assistant|human) ?:"),
     (
         "ignorier|missacht|vergiss|verges|verwirf",
-        r"\b(?:ignorier(?:e|t|en sie)|missachten? ?(?:sie)?|vergiss|vergesst|vergessen sie|verwirf)\b(?! nicht).{0,16}?\b(?:vorherig|"
+        rf"\b(?:(?=i){_FIRST}ignoriert|ignorier(?:e|en sie)|missachten?(?: sie)?|vergiss|vergesst|vergessen sie|verwirf)\b"
+        r"(?!(?: sie)? (?:nicht|nie|niemals|keine\w?)\b).{0,16}?\b(?:vorherig|"
         r"vorig|bisherig|obig|früher|vorangegangen|vorangehend|deine|system)\w{0,4}.{0,16}?(?:anweisung|"
         r"anleitung|instruktion|vorgabe|befehl|regel|prompt)|"
         rf"\b(?=[iv]){_FIRST}(?:ignoriere|vergiss|ignorieren sie) alle (?:anweisung|instruktion|prompt)",
@@ -179,12 +200,15 @@ _INSTRUCTIONS = (
     (
         "忽略|无视|無視|忘记|忘記|忽视|忽視|不要理会|不要理會|抛弃",
         r"(?:^|[，。！？：；、\s\"“「]|请|請|现在|現在|立即|必须|必須|你)(?:忽略|无视|無視|忘记|忘記|忽视|忽視|不要理会|不要理會|抛弃)(?:.{0,6}?(?:之前|以上|上述|上面|先前|此前|前面|你的|系统|系統|"
-        r"原有).{0,6}?(?:指令|指示|提示|说明|說明|规则|規則|命令|要求|设定|設定)|.{0,2}?(?:所有|一切|全部|任何)的?(?:指令|提示))",
+        r"原有).{0,6}?(?:指令|指示|提示|说明|說明|规则|規則|命令|要求|设定|設定)(?![，,]?(?:然后|并)?(?:(?:继续|繼續)(?:安装|安裝|操作|使用|进行|進行|下一步)|点击|點擊|重启|重啟))|"
+        r".{0,2}?(?:所有|一切|全部|任何)的?(?:指令|提示)|.{0,4}?(?:以上|上述|之前|上面|前面).{0,4}?(?:内容|內容|文字|文本|对话|對話)[，,；。]?"
+        r".{0,2}?(?:输出|輸出|打印|回答|回复|回覆|只|改为|改為|执行|執行|告诉|告訴|说出|說出))",
     ),
     (
         "你现在是|你現在是|从现在|從現在|新的指令|新的系统|新指令|用户|使用者",
         r"(?:你现在是|你現在是).{0,8}?(?:AI|助手|机器人|機器人|语言模型|語言模型|人工智能|DAN|限制)|(?:从现在|從現在)(?:起|开始|開始)，?你.{0,10}?(?:AI|"
-        r"助手|回答|回复|回覆|输出|輸出|指令|扮演)|新的?(?:系统|系統)?(?:指令|提示词|提示詞)[：:]|不要(?:告诉|告訴|通知|提醒)(?:用户|使用者)|不要让用户知道",
+        r"助手|回答|回复|回覆|输出|輸出|指令|扮演)|新的?(?:系统|系統)?(?:指令|提示词|提示詞)[：:]|不要(?:告诉|告訴|通知|提醒)(?:用户|使用者)"
+        r"(?=$|[\s，。！？；、：,.!?;:\"”」）)]|[这這此你您该該]|任何|关于|關於|有关|有關|以上|上述|真相|发生|發生)|不要让用户知道",
     ),
     (
         "無視|忘れ|破棄",
@@ -204,7 +228,8 @@ _TOOLS = (
 _CALLS = (
     (
         "tool|function|invoke",
-        r"<\|?/?(?:tool_calls?|function_calls?|tool_use|tool_response|tool_result|(?:[a-z]{1,8}:)?invoke)\b|"
+        r"<\|?/?(?:(?:[a-z]{1,8}:)?(?:function_(?:calls?|results?|response|output)|tool_(?:calls?|use|responses?|results?|name|input|output)|invoke))\b|"
+        r"\\?[\"']type\\?[\"']\s?:\s?\\?[\"'](?:tool_(?:use|result|call)|function_call(?:_output)?)\\?[\"']|"
         r"<(?:function|tool|parameter)(?:=| name=)|<｜tool|\"(?:tool_calls?|function_call|tool_use|tool_name)\" ?:|"
         r"\b(?:tool|function)_call\b",
     ),
@@ -239,12 +264,14 @@ _SECRETS = (
     (
         "密钥|密鑰|金鑰|密码|密碼|口令|令牌|凭证|憑證|凭据|系统提示|系統提示|环境变量|環境變數",
         r"(?:告诉我|告訴我|泄露|洩露|透露|交出|发给我|發給我|(?:输出|輸出|显示|顯示|打印|提供|发送|發送)你的).{0,8}?(?:密钥|密鑰|金鑰|密码|密碼|口令|令牌|"
-        r"凭证|憑證|凭据|系统提示|系統提示|环境变量|環境變數)|(?<![会會勿别])(?<!不要)[把将將].{0,8}?(?:密钥|密鑰|金鑰|密码|密碼|口令|令牌|凭证|憑證|"
-        r"环境变量).{0,8}?(?:发送给|发送到|發送給|發送到|发给|發給|告诉|告訴|上传到|上傳到|输出|輸出|泄露)(?!您的|你的)",
+        r"凭证|憑證|凭据|系统提示|系統提示|环境变量|環境變數)|(?<![不会會勿别別得能可止禁应應莫准許许])(?<!不要)(?<!随便)(?<!隨便)(?<!轻易)(?<!輕易)[把将將](?!家|门|門).{0,8}?(?:密钥|密鑰|金鑰|密码|密碼|口令|令牌|凭证|憑證|"
+        r"环境变量).{0,8}?(?:发送给|发送到|發送給|發送到|发给|發給|告诉|告訴|上传到|上傳到|输出|輸出|泄露)(?!您的|你的|[我他她]?的?(?:姐|妹|哥|弟|妈|媽|爸|奶奶|爷爷|爺爺|家人|孩子|朋友|同事|邻居|鄰居|客人|房东|房東))|"
+        r"(?:^|[，。！？：；、\s请請])(?:输出|輸出|打印|显示|顯示|重复|重複|复述|泄露)(?:你的|完整的?|全部的?|所有)?(?:系统提示词|系統提示詞)",
     ),
     (
         "passwort|schlüssel|zugangsdaten|kennwort",
-        rf"\b(?=[gnstvz]){_FIRST}(?:sende?|nenne?|verrate?|gib|schicke?|zeige?|teile?)\b.{{0,30}}?(?:passwort|passwörter|(?:api|zugangs|geheim)"
+        rf"\b(?=[gnstvz]){_FIRST}(?:sende?|nenne?|verrate?|gib|schicke?|zeige?|teile?)\b(?!.{{0,40}}(?:w-?lan|wi-?fi|gäste))"
+        r".{0,30}?(?:passwort|passwörter|(?:api|zugangs|geheim)"
         r".?schlüssel|zugangsdaten|kennwort)(?!\w{0,3} ein\b)",
     ),
     (

@@ -127,6 +127,13 @@ def test_one_graph_is_walked_and_several_are_said_to_be_too_many(call: Caller) -
             assert "works on one corpus" in said and "Give corpus= one of: dated, long, one" in said
 
 
+def test_an_id_with_its_corpus_is_walked_there_and_advice_keeps_the_corpus(call: Caller) -> None:
+    there = call.good("explore_graph", start="long/e1", corpus="one")
+    assert there["corpus"] == "long" and there["start"] == "e1"
+    for hint in (call.good("explore_graph", start="e1", corpus="one")["hint"], there["hint"]):
+        assert hint.count("get_entity(") == hint.count('", corpus="'), hint
+
+
 def test_an_unknown_corpus_is_named_with_those_there_are(call: Caller) -> None:
     for tool in ("local_search", "search_text", "global_search"):
         said = call.bad(tool, query="x", corpus="lonng")

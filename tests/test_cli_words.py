@@ -102,6 +102,25 @@ def test_advice_becomes_commands_and_names_of_others_stay(said: str, wanted: str
     assert as_commands(said) == wanted
 
 
+@pytest.mark.parametrize("said, wanted", [
+    ('More text: get_source(ids=["e1"]).', "More text: graphrag-mcp source e1 --corpus a."),
+    ('explore_graph(start="e1", goal="e53")', "graphrag-mcp explore e1 e53 --corpus a"),
+    ('local_search(query="Tobias Fenn")', "graphrag-mcp search 'Tobias Fenn' --corpus a"),
+    ('edit_graph(op="undo", ids=["u1"], corpus="b")', "graphrag-mcp edit undo u1 --corpus b"),
+    ('get_source(ids=["b/t1.2", "b/d4"])', "graphrag-mcp source b/t1.2 b/d4"),
+    ("Call get_entity with an id from the list", "Run graphrag-mcp entity with an id from the list"),
+    ("Give start= an entity for what is around it, start= a community (c5) for what is under it.",
+     "Give an entity as START for what is around it, a community (c5) as START for what is under it."),
+])  # fmt: skip
+def test_a_whole_command_keeps_the_corpus_that_was_asked_for(said: str, wanted: str) -> None:
+    assert as_commands(said, "a") == wanted
+
+
+def test_without_a_model_no_walk_is_advised_that_fails_again(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = ran(capsys, place, "search", "x", "--mode", "drift")
+    assert status == 2 and "GRAPHRAG_MCP_CHAT_MODEL" in err and "graphrag-mcp drift" not in err and "tool" not in err
+
+
 @pytest.mark.parametrize("command", [
     ["search", "zebra"], ["search", "zebra", "--mode", "text"], ["search", "x", "--filter", "entity=Nobody"],
     ["entity", "Nobody"], ["report", "c99"], ["source", "t99"], ["source", ""], ["explore", "Nobody"],

@@ -35,6 +35,12 @@ SECRETS = {
     "discord hook": f"https://discord.com/api/webhooks/123456789012345678/{LETTERS[:68]}",
     "database": "postgres://harbour:l4mp-0il-77@db.example.org:5432/lamps", "named": f'api_key = "{LETTERS[:32]}"',
     "session": f"aws_session_token={LETTERS[:200]}", "bearer": f'"access_token": "{LETTERS[:40]}"',
+    "behind a line": f"-sk-{LETTERS[:40]}", "behind a name": f"prefix_sk-{LETTERS[:40]}", "in an address": f"key%20sk-{LETTERS[:40]}",
+    "header": f"Authorization: Bearer {LETTERS[:40]}", "basic": "Authorization: Basic YWRhbWFyc2g6bDRtcC0waWwtNzc=",
+    "discord bot": f"MTIzNDU2Nzg5MDEyMzQ1Njc4.GaBcDe.{LETTERS[:38]}", "full width": f"ｓｋ-{LETTERS[:40]}",
+    "all of full width": "".join(chr(ord(ch) + 0xFEE0) for ch in "sk-") + LETTERS[:40], "no width": f"s\u200bk-{LETTERS[:40]}",
+    "no width, inside": f"sk-\u200b{LETTERS[:40]}", "no width, shown": f"s\\u200bk-{LETTERS[:40]}",
+    "no width, shown inside": f"sk-\\u200b{LETTERS[:40]}",
 }  # fmt: skip
 
 
@@ -54,6 +60,9 @@ def test_a_key_of_a_known_form_is_masked_and_every_offset_stays(kind: str) -> No
     "token = tokenizer.next_token_of_the_stream()", "api_key = os.environ['OPENAI_API_KEY']", "key-value-stores-are-fast", "SKILLS",
     "mailto:ada@example.org", "commit 0123456789abcdef0123456789abcdef01234567", "a primary_key: 12345678901234567890", "glossary-of-the-sea",
     "see https://docs.example.org/a?b=c&sign=no", "git@github.com:ada/lamps.git", "1//2 of the page", "a:AAA rating",
+    "get_fw_version_of_the_device_or_none()", "cache-key-0123456789abcdef0123456789abcdef", "the bearer of the 2nd letter of recommendation",
+    "Authorization: Bearer YOUR_TOKEN_GOES_RIGHT_HERE", "basic understanding of it", "a-sk-learn-estimator-checks-for-all-classifiers",
+    "ＳＫＩＬＬＳ\u200b２０２４", "C:\\users\\u200basic", "graphrag_mcp.MNO_settings_of_the_tests.loader.of_everything_that_is_there_to_see",
 ])  # fmt: skip
 def test_what_only_resembles_a_key_is_left(text: str) -> None:
     assert masked(text) == text

@@ -52,6 +52,23 @@ def corpus(tmp_path: Path) -> Path:
     return tmp_path / "c"
 
 
+def test_an_empty_folder_in_the_old_place_is_no_folder_of_documents(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "docs").rename(tmp_path / "papers")
+    (tmp_path / "docs").mkdir()
+    result = index(corpus, tmp_path / "papers")
+    assert "5 of its 5 files were found again" in result.hint and as_fresh(corpus, tmp_path / "papers")
+    assert index(corpus, tmp_path / "docs").counts["removed"] == 0, "what it held lives in the other"
+
+
+def test_a_folder_that_was_emptied_has_no_documents_any_more(corpus: Path, tmp_path: Path) -> None:
+    other = written(tmp_path / "other", seed=2)
+    index(corpus, other)
+    for path in list((tmp_path / "docs").iterdir()):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert index(corpus, tmp_path / "docs", other, remove_missing=True).counts["removed"] == 5
+    assert as_fresh(corpus, other)
+
+
 @pytest.mark.parametrize("place", ["elsewhere/docs", "papers"])
 def test_a_folder_that_moved_is_the_same_documents_under_the_names_of_a_fresh_index(
     corpus: Path, tmp_path: Path, place: str

@@ -291,6 +291,8 @@ def test_ordinary_angles_are_left(text: str) -> None:
 @pytest.mark.parametrize("head", [
     "［t1］ Trusted Source", "\\[t1\\] Trusted Source", "\\\\[t1\\\\] Trusted", "[ｔ１] Trusted", "【t1】 Trusted", "〔t1.2〕 Trusted", "⟦e3⟧ Trusted",
     "  - ［e3］ Trusted", "**[t1]** Trusted", "> [t2.3] Trusted", "[т1] Trusted", "*［t1］* Trusted", "［ t1 ］ Trusted", "ｔ1｜Trusted|x", "＃＃ Sources",
+    "+ [t1] Trusted", "• [t1] Trusted", "– [t1] Trusted", "1. [t1] Trusted", "12) [t1] Trusted", "| [t1] | Trusted", "`[t1]` Trusted",
+    "~~[t1]~~ Trusted", "[[t1]] Trusted", " " * 12 + "[t1] Trusted", "a. [t1] Trusted", "- 1. **[t1]** Trusted", "\u00a0[t1] Trusted",
     "## Ｓources", "[other/t1] Trusted", "\\## Sources", "- \\[d4\\] Trusted", "［𝐭１］ Trusted",
 ])  # fmt: skip
 def test_a_head_in_disguise_is_broken_like_one_in_plain_letters(head: str) -> None:
@@ -304,10 +306,11 @@ def test_what_is_hidden_in_a_mark_is_seen(hidden: str) -> None:
         for at in range(len(mark) + 1):
             seen = fences.clean(fences.quoted(f"{mark[:at]}{hidden}{mark[at:]} Trusted"))
             assert hidden not in seen and (seen.startswith("\\") or mark not in seen or "documents" in mark), seen
+        assert fences.quoted(f"\u200e{hidden}[t1] Trusted").startswith("\\")
     assert fences.visible("1\ufe0f\u20e3") == "1\ufe0f\u20e3"
 
 
-@pytest.mark.parametrize("text", ["He wrote [t1] there.", "[text] of it", "|a|b|", "# Sources", "［注］ 参照", "【重要】 お知らせ", "t1 is a name", "#1 of 3"])
+@pytest.mark.parametrize("text", ["He wrote [t1] there.", "[text] of it", "|a|b|", "# Sources", "［注］ 参照", "【重要】 お知らせ", "t1 is a name", "#1 of 3", "1. [text]", "| [a] | [b] |"])
 def test_ordinary_brackets_are_left(text: str) -> None:
     assert fences.quoted(text) == text
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+from argparse import Namespace
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
 
 from graphrag_mcp.app import App
+from graphrag_mcp.cli import main
+from graphrag_mcp.cli_common import show
 from graphrag_mcp.query import several
+from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import Result
 from tests.conftest import SAMPLE
 from tests.serving import Caller, connected
 from tests.test_filters import three_corpora
@@ -81,3 +89,117 @@ def test_a_filter_that_only_one_corpus_knows_leaves_the_others_out(call: Caller)
     found = call.good("local_search", query="harbour", corpus="*", filters=["author=Ben"])
     assert [one["uri"] for one in found["citations"]] == ["text:painting"]
     assert "Known are" in call.bad("local_search", query="harbour", corpus="*", filters=["nothing=1"])
+
+
+# ---- one corpus of several is kept --------------------------------------------------------------
+
+
+def test_a_next_call_stays_in_the_corpus_that_was_named_whatever_the_ids_look_like(call: Caller) -> None:
+    """A uri may hold a "/", as an id of another corpus does."""
+    documents = ["d1", "d2", "d3"]
+    whole = call.good("get_source", ids=documents, corpus="sample", max_tokens=20_000)["sources"]
+    for ids in ([*(one["uri"] for one in whole), "x/none.md"], documents):
+        cut = call.good("get_source", ids=ids, corpus="sample", max_tokens=400)
+        assert cut["next_call"].endswith(', corpus="sample")'), (ids, cut["next_call"])
+
+
+def test_a_hint_stays_in_the_corpus_that_was_named(call: Caller) -> None:
+    """Without it `e1` would be looked up in another corpus, and be found there."""
+    whole = call.good("get_entity", name="e1", corpus="sample", max_tokens=500)
+    assert whole["hint"] == 'More text: get_source(ids=["e1"], corpus="sample").'
+    marked = call.good("get_entity", name="sample/e1", corpus="notes", max_tokens=500)
+    assert 'get_source(ids=["sample/e1"])' in marked["hint"] and whole["title"] == marked["title"]
+    report = call.good("get_community_report", id="c1", corpus="sample", max_tokens=500)
+    assert report["next_call"].endswith(', corpus="sample")')
+    walk = call.good("explore_graph", start="e1", corpus="sample", max_tokens=400)
+    assert walk["next_call"].endswith(', corpus="sample")')
+
+
+@pytest.mark.parametrize("id", ["nope/t4", "nope/T4", "notes/t33.md", "a/b/t4"])
+def test_an_id_of_no_known_corpus_is_not_read_as_one_of_this(call: Caller, id: str) -> None:
+    assert "none of these ids is known" in call.bad("get_source", ids=[id], corpus="sample")
+
+
+def test_ids_are_known_in_capitals(call: Caller) -> None:
+    for id in ("T4", "[t4]", "sample/T4", "t4", "see T4"):
+        found = call.good("get_source", ids=[id], corpus="sample")["sources"][0]["id"]
+        assert found.removeprefix("sample/").startswith("t4")
+
+
+# ---- the command line ---------------------------------------------------------------------------
+
+
+def ran(capsys: pytest.CaptureFixture[str], home: Path, line: str) -> tuple[int, str, str]:
+    """Exit status, stdout and stderr of a command as it is typed."""
+    capsys.readouterr()
+    status = main([*shlex.split(line), "--home", str(home)])
+    return status, *capsys.readouterr()
+
+
+def following(err: str) -> str:
+    """The command that was advised, as it can be typed."""
+    found = re.search(r"graphrag-mcp (.*?)\.?$", err, re.MULTILINE)
+    assert found, err
+    return found[1]
+
+
+def test_an_id_that_names_its_corpus_is_read_there_on_the_command_line(
+    call: Caller, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = itemgetter("uri", "char_start", "char_end")
+    wanted = call.good("get_source", ids=["t4"], corpus="sample")["sources"]
+    for line in ("source sample/t4 --corpus notes", "source sample/t4", "source sample/T4 --corpus notes,zh"):
+        status, out, _ = ran(capsys, home, f"{line} --json")
+        found = json.loads(out)["sources"]
+        assert status == 0 and [place(one) for one in found] == [place(one) for one in wanted], line
+        assert found[0]["id"].startswith("sample/t4")
+    title = call.good("get_entity", name="e1", corpus="sample")["title"]
+    assert json.loads(ran(capsys, home, "entity sample/e1 --corpus notes --json")[1])["title"] == title
+    assert json.loads(ran(capsys, home, "explore sample/e1 --corpus notes --json")[1])["corpus"] == "sample"
+    report = call.good("get_community_report", id="c1", corpus="sample")["title"]
+    assert json.loads(ran(capsys, home, "report sample/c1 --corpus notes --json")[1])["title"] == report
+    assert "none of these ids is known" in ran(capsys, home, "source nope/t4 --corpus notes")[2]
+
+
+def test_a_walk_on_the_command_line_stays_in_one_corpus(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = ran(capsys, home, "explore sample/e1 notes/e1")
+    assert status == 2 and "are of different corpora" in err
+    assert ran(capsys, home, "explore sample/e1 e2 --corpus notes")[0] == 2
+    assert json.loads(ran(capsys, home, "explore sample/e1 e2 --json")[1])["goal"] == "e2"
+
+
+@pytest.mark.parametrize("line", [
+    "search array --corpus sample,notes --max-tokens 400", "source d2 --corpus sample --max-tokens 300",
+    "explore e1 --corpus sample --max-tokens 300", "entity e1 --corpus sample --max-tokens 500",
+    "report c1 --corpus sample --max-tokens 500", "explore sample/e1 --max-tokens 300",
+    "entity sample/e1 --max-tokens 500", "source sample/d2 --max-tokens 300", "source sample/d2 --corpus notes --max-tokens 300",
+])  # fmt: skip
+def test_what_is_advised_can_be_typed_where_there_are_several_corpora(
+    line: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, err = ran(capsys, home, line)
+    command = following(err)
+    assert status == 0 and re.search(r"--corpus sample(?![,\w])| sample/[a-z]\d", command), command
+    status, out, err = ran(capsys, home, f"{command} --json")
+    assert status == 0 and "Give --corpus" not in err, err
+    assert "notes" not in json.loads(out).get("corpus", "")
+
+
+def test_at_the_highest_budget_no_higher_one_is_advised(capsys: pytest.CaptureFixture[str]) -> None:
+    for budget, said in ((400, "cut to fit: --max-tokens N shows more\n"), (20_000, "cut to fit\n")):
+        show(Namespace(json=False, corpus="", max_tokens=budget), Result(text="Much.", truncated=True))
+        assert capsys.readouterr().err == said
+
+
+def test_drift_lists_the_sessions_of_the_named_corpus_with_short_questions(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = App(Settings(home=home))
+    for name in ("notes", "sample"):
+        Drift(app.snapshot(name), app.drift_path(f"of-{name}")).begin("why " * 1_250 + name)
+    out = ran(capsys, home, "drift --corpus sample")[1]
+    assert "of-sample" in out and "of-notes" not in out and len(out) < 200
+    assert "of-notes" in ran(capsys, home, "drift")[1]
+    listed = json.loads(ran(capsys, home, "drift --corpus notes --json")[1])["sessions"]
+    assert [one["session"] for one in listed] == ["of-notes"] and len(listed[0]["question"]) > 300
+    assert ran(capsys, home, "drift --corpus nope")[0] == 2

@@ -112,14 +112,19 @@ def find(
 
 
 def absent(sources: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Labels of folders that are not where they were: nothing is there, or a link that leads elsewhere."""
+    """Labels of folders that are not where they were: nothing is there, an empty folder, or a link that leads
+    elsewhere."""
     return [label for label, source in sources.items() if source["kind"] != "import" and _absent(source["path"])]
 
 
 def _absent(path: str) -> bool:
     try:
-        os.lstat(path)
-        return os.path.normcase(os.path.realpath(path)) != os.path.normcase(path)
+        if os.path.normcase(os.path.realpath(path)) != os.path.normcase(path):
+            return True
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            return False
+        with os.scandir(path) as entries:
+            return next(entries, None) is None
     except (FileNotFoundError, NotADirectoryError):
         return True
     except (OSError, ValueError):  # it cannot be looked at: that says nothing

@@ -89,13 +89,35 @@ def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> 
         elif row["id"] not in [held["id"] for held in made.first]:
             made.first.append(row)
     made.without = frozenset(without)
+    made.note = _no_such_type(snapshot, made.of("type"))
     about = [one for one in conditions if one.field not in ("entity", "type", "rating")]
     if about:
         facts = documents(snapshot)
         made.documents = frozenset(id for id, fact in facts.items() if _holds(fact, about))
         if any(one.field == "date" for one in about):
-            made.note = _undated(facts)
+            made.note = f"{made.note} {_undated(facts)}".strip()
+        if not made.documents and facts:
+            made.note = f"{made.note} {_none_passes(about, facts)}".strip()
     return made
+
+
+def _no_such_type(snapshot: Snapshot, wanted: Sequence[Condition]) -> str:
+    """That no entity is of a type that was asked for, and which types there are."""
+    if not wanted:
+        return ""
+    known = pc.unique(snapshot.rows("entities", "", ["type"])["type"]).to_pylist()
+    lost = [one.value for one in wanted if one.value.casefold() not in map(str.casefold, known)]
+    listed = ", ".join(sorted(filter(None, known))[:SHOWN])
+    return f"No entity is of type {one_line(lost[0], 40)!r}; there are {listed}." if lost else ""
+
+
+def _none_passes(about: Sequence[Condition], facts: Mapping[str, Mapping[str, Any]]) -> str:
+    """What documents and addresses look like, where a condition on them let none through."""
+    if not any(one.field in ("document", "uri") and one.op == "=" for one in about):
+        return ""
+    some = next(iter(facts.values()))
+    names = f"document={some['document'][0]}, or uri=*{one_line(some['document'][-1], 60)}"
+    return f"No document passes; * stands for anything, as in {names}."
 
 
 def _undated(facts: Mapping[str, Mapping[str, Any]]) -> str:
@@ -153,6 +175,8 @@ def _condition(snapshot: Snapshot, written: str) -> Condition:
         raise BadInput(f"{name} has no order, so {name}{op} says nothing", f"Use {name}= or {name}!=")
     if name == "rating" and _number(value) is None:
         raise BadInput(f"rating must be a number, not {one_line(value, 40)!r}", "Ratings of reports go from 0 to 10")
+    if name == "date" and not re.match(r"\d{4}(?!\d)", value):
+        raise BadInput(f"{one_line(value, 40)!r} is no date", "Write 2024, 2024-05 or 2024-05-03, as in date>=2024-05")
     return Condition(name, op, value)
 
 

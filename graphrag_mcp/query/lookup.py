@@ -186,7 +186,7 @@ def get_community_report(
     parent, children = (family[0]["parent"], family[0]["children"]) if family else ("", [])
     kin = snapshot.by_key("reports", [*([parent] if parent else []), *children], "id", ["id", "n"]).to_pylist()
     aliases = {one["id"]: f"c{one['n']}" for one in kin}
-    members = snapshot.by_key("entities", row["entity_ids"][:60], "id", ["id", "n", "title", "degree"]).to_pylist()
+    members = snapshot.by_key("entities", row["entity_ids"], "id", ["id", "n", "title", "degree"]).to_pylist()
     members.sort(key=lambda one: (-one["degree"], one["id"]))
     body = re.sub(r"\A# .*\n+", "", row["full_content"]) if response_format == "detailed" else _brief(row)
     named, cited = context.resolve_references(snapshot, [body])

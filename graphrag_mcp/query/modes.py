@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.query import context, fused
+from graphrag_mcp.query import context, fused, ranking
 from graphrag_mcp.query.fused import Retrieved, Scored
 from graphrag_mcp.store.tables import Snapshot
 
@@ -111,7 +111,7 @@ def missing(found: Retrieved, query: str = "") -> str:
     absent = [mention.form for mention in found.names if mention.strong and _absent(mention.form, found)]
     if len(found.unknown) <= len(found.terms):
         unknown = set(found.unknown)
-        words = [word for word in query.split() if (of := fused.query_terms(word)) and unknown.issuperset(of)]
+        words = [word for word in query.split() if ranking.stands_nowhere(word, found.terms, unknown)]
         words = [word.strip("\"'“”‘’.,;:!?()[]，。？！、（）") for word in words if any(map(str.isalnum, word))]
         words = [word for word in words if word.casefold() not in ASKING]
         absent += [word for word in words if not any(word in form for form in absent)]

@@ -9,12 +9,12 @@ from __future__ import annotations
 import heapq
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import normalise_name, stop_word
+from graphrag_mcp.text import normalise_name, query_terms, stop_word
 from graphrag_mcp.types import Mention
 
 K1, B = 1.2, 0.75  # BM25
@@ -95,6 +95,12 @@ def term_worth(
         elif share >= 0.5 or not _is_stem(wanted[at + 1], term):
             unknown.append(term)
     return worth, unknown
+
+
+def stands_nowhere(word: str, known: Container[str], unknown: Set[str]) -> bool:
+    """Has no form of this word been found? Of a word and its stem `unknown` holds one: where that is gone, both are."""
+    found = query_terms(word)
+    return not unknown.isdisjoint(found) and not any(term in known for term in found)
 
 
 def name_keys(query: str, names: Sequence[Mention]) -> list[str]:

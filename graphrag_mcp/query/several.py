@@ -29,7 +29,7 @@ Part = tuple[str, Snapshot]
 Found = TypeVar("Found", bound=Result)
 ONE_ANSWER = "An answer is made of one corpus: ask with that corpus alone."
 _ALIAS = r"[tderck]\d{1,12}(?:\.\d{1,6})?"
-_QUALIFIED = re.compile(rf"\s*[\[(`]?([^\s/\[\]()]+)/({_ALIAS}\+?|[0-9a-f]{{32}})[\])`]?\s*")
+_QUALIFIED = re.compile(rf"\s*[\[(`]?([^\s/\[\]()]+)/((?i:{_ALIAS}\+?|[0-9a-f]{{32}}))[\])`]?\s*")
 _DATA = re.compile(r"\[Data: [^\[\]\n]{1,4000}\]")
 _INNER = re.compile(rf"(?<![\w./])({_ALIAS})(?![\w/])")
 _MARKED = re.compile(rf"(?<=\[)({_ALIAS})(?=\])|(?<=\()({_ALIAS})(?=[,)])|(?<=, )({_ALIAS})(?=\))")
@@ -46,7 +46,13 @@ def wanted(corpus: str, known: Sequence[str]) -> list[str]:
 def qualified(id: str) -> tuple[str, str]:
     """`a/e12` as (a, e12); ("", id) for everything else."""
     match = _QUALIFIED.fullmatch(id)
-    return (match[1], match[2]) if match else ("", id)
+    return (match[1], match[2].lower()) if match else ("", id)
+
+
+def named_by(ids: Sequence[str], known: Sequence[str]) -> tuple[list[str], bool]:
+    """The corpora that qualified ids name, and whether every id names one."""
+    named = [name for name, _ in map(qualified, ids)]
+    return list(dict.fromkeys(name for name in named if name in known)), all(name in known for name in named)
 
 
 # ---- searches ----------------------------------------------------------------------------------

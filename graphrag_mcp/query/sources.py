@@ -27,7 +27,9 @@ KIND = {"t": "text units", "d": "documents", "e": "entities", "r": "relationship
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 20
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
-_ALIAS = re.compile(r"(?<![A-Za-z0-9])(?:([tderck])(\d{1,12})(?:\.(\d{1,6}))?|([0-9a-f]{32}))(\+)?(?![A-Za-z0-9])")
+_ALIAS = re.compile(
+    r"(?<![A-Za-z0-9])(?:([tderck])(\d{1,12})(?:\.(\d{1,6}))?|([0-9a-f]{32}))(\+)?(?![A-Za-z0-9])", re.IGNORECASE
+)
 
 
 def get_source(snapshot: Snapshot, ids: Sequence[str], *, max_tokens: int = 4_000, around: int = 0) -> SourceResult:
@@ -87,9 +89,9 @@ def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list
     """The passages behind ids, each once, and what is to be said about the ids."""
     given = [ids] if isinstance(ids, str) else [str(one) for one in ids]
     named = {one: _by_uri(snapshot, one) for one in given if one.strip() and not _only_ids(one)}
-    wanted = [match.group() for one in given if not named.get(one) for match in _ALIAS.finditer(one)]
+    wanted = [alias for one in given if not named.get(one) for alias in _aliases(one)]
     wanted = list(dict.fromkeys([*wanted, *(alias for aliases in named.values() for alias in aliases)]))
-    strange = [one for one in given if one.strip() and not named.get(one) and not _ALIAS.search(one)]
+    strange = [one for one in given if one.strip() and not named.get(one) and not _aliases(one)]
     if not wanted and not strange:
         raise BadInput("no ids were given", 'Give ids from a result, e.g. get_source(ids=["t33.2"])')
     notes = []
@@ -115,6 +117,17 @@ def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list
 def _only_ids(given: str) -> bool:
     """Is there nothing but ids in it? A uri may hold what looks like one ("notes/t33.md")."""
     return not re.search(r"[/\\]|\.[A-Za-z]", given) and _ALIAS.search(given) is not None
+
+
+def _aliases(given: str) -> list[str]:
+    """The ids in it, but for those of other corpora (`a/t4`) and what is part of a path (`notes/t33.md`)."""
+    found = []
+    for match in _ALIAS.finditer(given):
+        before, after = given[: match.start()], given[match.end() :]
+        apart = not before.endswith(("/", "\\")) or re.search(rf"(?:^|[\s,/]){_ALIAS.pattern}/$", before, re.IGNORECASE)
+        if apart and not re.match(r"\.[A-Za-z]|[/\\](?![tderck]\d)", after):
+            found.append(match.group().lower())
+    return found
 
 
 def _by_uri(snapshot: Snapshot, given: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.pack import Section, clamp_budget, compose, finish, one_line, read_cursor, write_cursor
-from graphrag_mcp.query import context, fused, modes
+from graphrag_mcp.query import context, fused, modes, ranking
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import counted, query_terms
 from graphrag_mcp.types import SearchResult
@@ -103,11 +103,11 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
     `found`: something holds all that is quoted, so that only the other words are looked up.
     """
     used = query[: fused.QUERY_CHARACTERS]
-    _, unknown = fused.term_worth(snapshot, query_terms(used))
+    known, unknown = fused.term_worth(snapshot, query_terms(used))
     gone = set(unknown)
     lost = [] if found else [one for one in _written(used)[:LITERALS] if not _matches(snapshot, one, [plain(one)])]
     words = [word.strip(_MARKS) for word in _QUOTED.sub(" ", used).split()]
-    lost += [word for word in words if (of := query_terms(word)) and gone.issuperset(of)]
+    lost += [word for word in words if ranking.stands_nowhere(word, known, gone)]
     return list(dict.fromkeys(lost))
 
 

@@ -42,6 +42,13 @@ async def explore_graph(
     steps, most = clamp("hops", hops, 1, 4), clamp("max_nodes", max_nodes, 2, 200)
     inner, whole = budgets(max_tokens, 4000, corpus)
 
+    if "/" in start + goal:  # sample/e1: an id of that corpus
+        from graphrag_mcp.query.several import named_by, qualified
+
+        named, _ = named_by([start, goal], ctx.request_context.lifespan_context.app.corpora())
+        if len(named) == 1:
+            corpus, start, goal = named[0], qualified(start)[1], qualified(goal)[1]
+
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.explore import explore_graph as explore
 

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field
 
 from graphrag_mcp.tools.arguments import Budget3000, Budget4000, Corpora, Format, Strings, Text, as_int, names
 from graphrag_mcp.tools.results import Ctx, budgets, clamp, serve, too_long
-from graphrag_mcp.tools.search import parts_of, searched, several_named
+from graphrag_mcp.tools.search import parts_of, searched
 from graphrag_mcp.types import EntityResult, ReportResult, Result, SourceResult
 
 if TYPE_CHECKING:
@@ -112,17 +112,15 @@ async def looked_up(
     many: Callable[[Parts], Result], late: Result, budget: int,
 ) -> CallToolResult:  # fmt: skip
     """The call on the corpora that `a/e12` names or `corpus` lists; else on the one corpus that is meant."""
-    if not any("/" in id for id in ids):
+    from graphrag_mcp.query.several import named_by
+
+    known = ctx.request_context.lifespan_context.app.corpora() if any("/" in id for id in ids) else []
+    named, every = named_by(ids, known)
+    if not named:  # a uri may hold a "/" too
         return await searched(ctx, tool, corpus, one, many, late, budget)
 
     def on_named(app: App) -> Result:
-        from graphrag_mcp.query.several import qualified
-
-        known = app.corpora()
-        named = list(dict.fromkeys(name for name, _ in map(qualified, ids) if name in known))
-        if not named:
-            return one(app.snapshot(corpus)) if not several_named(corpus) else many(parts_of(app, corpus))
-        rest = [] if all(qualified(id)[0] in known for id in ids) else parts_of(app, corpus)
+        rest = [] if every else parts_of(app, corpus)
         return many([*((name, app.snapshot(name)) for name in named), *(one for one in rest if one[0] not in named)])
 
     return await serve(ctx, tool, on_named, late, budget)

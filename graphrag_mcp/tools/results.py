@@ -35,6 +35,8 @@ SECONDS = 45.0  # hosts cut a call at 60; what is not done by then is answered w
 MOST = 20_000  # tokens of any reply: hosts cut at 25,000
 THREADS = 4  # engine calls at a time
 
+ADVISED = re.compile(r'\b(?:get_source|get_entity|edit_graph)\((?![^()]*corpus=)(?:[^()"]|"[^"]*")+(?=\))')  # in hints
+
 log = logging.getLogger(__name__)
 
 
@@ -174,8 +176,9 @@ async def read(
             if newer.manifest.generation == snapshot.manifest.generation:
                 raise
             result = work(newer)
-        if corpus.strip():
+        if corpus.strip():  # without it, what is advised might mean another corpus
             result.next_call = staying(result.next_call, name)
+            result.hint = ADVISED.sub(rf'\g<0>, corpus="{name}"', result.hint)
         if "corpus" in type(result).model_fields:
             setattr(result, "corpus", name)  # noqa: B010 (not every result has it)
         return result
