@@ -23,6 +23,7 @@ import pyarrow as pa
 from graphrag_mcp.store.schema import TABLES, VECTORS
 
 BATCH = 8_192  # rows taken apart at once
+SEEN = 30_000  # files remembered as whole, some 10 MB
 RECORDS = 32  # records that a manifest names; one more, and they are written again as one
 LOOKED = 64 << 20  # bytes of a table's files that opening it may hash: 64 MB take 50 ms, once a process
 WHOLE = 1 << 16  # bytes that are read at once
@@ -170,6 +171,8 @@ def spoiled(
         limit -= sum(size for _, size, _ in files)
         if limit < 0:
             break
+        if len(_seen) > SEEN:
+            _seen.clear()  # a server that commits all day opens files without end
         bad = {path: what for path, *known in files if (what := _wrongness(root + path, *known))}
         wrong += [f"{table}.lance/{path}: {what}" for path, what in bad.items()]
         _seen.update((root + path, size, sha256) for path, size, sha256 in files if path not in bad)
@@ -218,7 +221,7 @@ def _hint(root: Path, where: str, known: Files) -> Iterator[tuple[str, str]]:
 _seen: set[tuple[str, int, str]] = set()  # files, and records of a table, that this process has found whole
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=1)
 def _merged(folder: str, entries: tuple[tuple[str, str], ...]) -> tuple[Mapping[str, Files], list[str]]:
     known: dict[str, Files] = {}
     broken = []
@@ -231,7 +234,7 @@ def _merged(folder: str, entries: tuple[tuple[str, str], ...]) -> tuple[Mapping[
     return known, broken
 
 
-@lru_cache(maxsize=4 * RECORDS)
+@lru_cache(maxsize=RECORDS + 16)  # one in 32 lists every file there is, some 15 MB after an hour of commits
 def _record(path: str, sha256: str) -> dict[str, Any]:
     raw = Path(path).read_bytes()
     if hashlib.sha256(raw).hexdigest() != sha256:
