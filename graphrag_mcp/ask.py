@@ -38,13 +38,14 @@ LATER = 10  # the priority of embeddings: they fill the pauses of the chat
 NO_MODEL, BUDGET, STOPPED, FOR_AGENTS = "no model", "budget", "stopped", "waits for an agent (claim_work)"
 
 log = logging.getLogger(__name__)
-_ASIDE = ThreadPoolExecutor(1, "asker-reads")
+# Replies have a thread of their own: one that waits behind the prompts of two hundred reports is not in the book yet.
+_READS, _ASIDE = ThreadPoolExecutor(1, "asker-reads"), ThreadPoolExecutor(1, "asker-writes")
 
 
-async def aside(work: Callable[..., R], *given: Any) -> R:
+async def aside(work: Callable[..., R], *given: Any, where: ThreadPoolExecutor = _ASIDE) -> R:
     """The result of a computation of milliseconds, made beside the loop: in it, every call under way would wait for it
     before its reply is taken and the next question goes out (of 25 calls of 300 ms each took 344)."""
-    return await asyncio.get_running_loop().run_in_executor(_ASIDE, work, *given)
+    return await asyncio.get_running_loop().run_in_executor(where, work, *given)
 
 
 class BadReply(Exception):
@@ -269,7 +270,7 @@ class Asker:
                 return Answer(ask.without(), reason=reason)
             usage, text = reply.usage, _whole(reply.text)
             try:
-                value = await aside(ask.parse, text)
+                value = await aside(ask.parse, text, where=_READS)
             except BadReply as error:
                 reason = "the reply was cut off" if reply.finish == "length" else str(error) or "unusable reply"
                 continue

@@ -287,7 +287,9 @@ def test_every_function_is_linear_on_pumped_text(pump: str) -> None:
         return time.process_time() - began
 
     seconds(1000)
-    assert seconds(80_000) < 15 * max(seconds(8_000), 0.02)
+    # The quickest of three: on a busy machine one of them may take twice as long.
+    long, short = (min(seconds(size) for _ in range(3)) for size in (80_000, 8_000))
+    assert long < 15 * max(short, 0.02)
 
 
 # ---- terms
