@@ -194,6 +194,8 @@ class Columns:
     def inside(self, community: Community, quoted: Iterable[str] = (), cited: Iterable[str] = ()) -> Inside:
         """`quoted` and `cited` are entities and relationships that the children's reports name."""
         np, own = self._np, self.own.get(community.id, [])
+        if not community.children:  # its rows are here, and few: most communities
+            return of_rows(community, [self.leaves[id] for id in community.members], own)
         members = self._members(community.id)
         places = self._inside.get(community.id, np.empty(0, np.int64))
         source, target = (end[places] for end in self._ends)
@@ -206,16 +208,13 @@ class Columns:
         inside = set(community.members)
         named = dict.fromkeys(order) | {id: None for id in quoted if id in inside}
         named |= {end: None for edge in links.values() for end in (edge.source_id, edge.target_id)}
-        if not community.children:
-            named |= dict.fromkeys(community.members)
-        rows = self._rows(list(named), own_evidence=not community.children)
+        rows = self._rows(list(named))
         weight = {id: float(weights[self._number[id]]) for id in rows}
         n_units, units = self._some_units(members)
-        ranked = sorted(rows.values(), key=lambda row: _place(row, weight)) if not community.children else []
         strong = self._strongest(places, LISTED)
         return Inside(
             size=len(members), n_links=len(places), n_units=n_units, total=int(parts.sum()) / _PARTS, rows=rows,
-            links=links, weight=weight, order=order, own_rows=ranked, own_links=own,
+            links=links, weight=weight, order=order, own_rows=[], own_links=own,
             entity_ids=sorted(order) if len(members) <= LISTED else order,
             relationship_ids=strong if len(places) > LISTED else sorted(strong), text_unit_ids=units,
         )  # fmt: skip
@@ -239,9 +238,7 @@ class Columns:
         rows = self._edges.take(pa.array(places[hit])).to_pylist()
         return {row["id"]: EdgeRow(**row) for row in rows}
 
-    def _rows(self, ids: Sequence[str], own_evidence: bool) -> dict[str, EntityRow]:
-        if own_evidence:
-            return {id: self.leaves[id] for id in ids}
+    def _rows(self, ids: Sequence[str]) -> dict[str, EntityRow]:
         units = self._unit_lists.take(pa.array([self._number[id] for id in ids], pa.int64())).to_pylist()
         return {id: EntityRow(id, *row) for id, *row in zip(ids, self.titles(ids), units, strict=True)}
 
