@@ -225,7 +225,8 @@ def compose(
         elif fitting is not None:
             break
         else:
-            room -= max(over, 3) + 2 * attempt
+            # Text full of what cannot be seen costs more than its price: from the sixth trial on in larger steps.
+            room -= max(over, 3) + 2 * attempt + (room // 6 if attempt > 4 else 0)
     if fitting is not None:
         show(fitting)
         return counted()

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp import pack
@@ -83,6 +83,12 @@ def test_a_shortened_text_fits_and_is_a_beginning_of_the_text(text: str, budget:
 @given(
     st.lists(st.text(min_size=1, max_size=400), min_size=1, max_size=12), st.integers(200, 3000),
     st.sampled_from([ENGLISH, CHINESE, EMOJI]),
+)  # fmt: skip
+@example(
+    ["àZ\x0b", "\x8emÝu\x0b£", "0\n\n\n\x7f\x7f", "0\n\n\n\x7f\x7f", "Û\x8alî¨tâ",
+     "0\x08\x1f\xa0\x19¯Ùâ\U000c3bc4\U0006af71\U000f657f", "\x1f\x1f\n\x1f\n\n\n\x7f\ud7a4\U00010000",
+     "0\x1f\x1f\n\x1f\x1f0\x1f\x1f\n", "0\x1f0\U000100000\x1f0\x1f0\x1f\x1f\x1f\x1f\U000e0000\U000e0000"],
+    1385, ENGLISH,
 )  # fmt: skip
 def test_no_result_passes_its_budget_and_pages_show_every_item_once(texts: list[str], budget: int, filler: str) -> None:
     all_items = [Item(f"t{n}", f"[t{n}] x\n{text} {filler}", place(n)) for n, text in enumerate(texts)]
