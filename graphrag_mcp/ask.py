@@ -44,7 +44,7 @@ _READS, _ASIDE = ThreadPoolExecutor(1, "asker-reads"), ThreadPoolExecutor(1, "as
 
 async def aside(work: Callable[..., R], *given: Any, where: ThreadPoolExecutor = _ASIDE) -> R:
     """The result of a computation of milliseconds, made beside the loop: in it, every call under way would wait for it
-    before its reply is taken and the next question goes out (of 25 calls of 300 ms each took 344)."""
+    before its reply is taken and the next question goes out (a quarter of the wall time on a busy machine)."""
     return await asyncio.get_running_loop().run_in_executor(where, work, *given)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.ask import Answer, Ask, Asker, BadReply
+from graphrag_mcp.ask import Answer, Ask, Asker, BadReply, aside
 from graphrag_mcp.ask_limits import Budget, batches
 from graphrag_mcp.ask_open import open_asker
 from graphrag_mcp.errors import Damaged, GraphRAGError, ModelError
@@ -232,3 +232,14 @@ def test_searches_do_without_a_damaged_book_and_indexing_mends_it_and_says_so(tm
     asker = open_asker(tmp_path, Settings(), mend=True)
     assert asked(asker, question())[0].reason == "no model" and "was damaged" in asker.note
     asker.close()
+
+
+def test_a_reply_does_not_wait_behind_prompts_on_its_way_into_the_book(tmp_path: Path) -> None:
+    free = threading.Event()
+    asker = Asker(AnswerBook(tmp_path), ScriptedChat([("", "good")]), None)
+    try:
+        prompts = asker.start(aside(free.wait, 60))
+        assert asked(asker, question())[0].fresh and not prompts.done()
+    finally:
+        free.set()
+        asker.close()

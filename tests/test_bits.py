@@ -12,7 +12,7 @@ import pytest
 from benchmarks.bits import OFF, build, contents, files, flipped, like_a_new_process, mend, places, try_all
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.store import checks
+from graphrag_mcp.store import checks, lance
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import compact, open_snapshot
 from graphrag_mcp.types import IndexRequest
@@ -32,6 +32,19 @@ def index(built: Path, tmp_path: Path) -> Path:
 
 def biggest(folder: Path, pattern: str) -> Path:
     return max((folder / "tables").glob(pattern), key=lambda path: path.stat().st_size)
+
+
+def test_what_a_process_remembers_of_files_is_bounded(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def remembered() -> int:
+        like_a_new_process(index)
+        snapshot = open_snapshot(index)
+        assert all(snapshot.rows(table) is not None for table in snapshot.manifest.tables)
+        return len(checks._seen)
+
+    every = remembered()
+    monkeypatch.setattr(checks, "SEEN", 1)
+    assert remembered() < every / 2
+    assert lance.session().size_bytes <= lance.INDEX_CACHE + lance.METADATA_CACHE
 
 
 def test_a_bit_flipped_anywhere_is_found_and_nothing_wrong_is_served(index: Path) -> None:

@@ -151,6 +151,7 @@ def test_an_agent_removes_a_document(call: Caller, home: Path) -> None:
     assert tried["counts"]["documents"] == 1 and tried["unknown"][0]["id"] == "zz.md" and tried["dry_run"]
     assert "next_call" in tried and "Tidal Power Board" in tried["text"]
     done = call.good("remove_documents", ids=["c.md"], dry_run=False)
+    assert not done.get("suspicious") and "edit_graph(" in done["hint"] and "edit_graph(" not in done["text"].partition("</documents")[0]
     assert (done["status"], done["documents"]) == ("done", ["docs/c.md"])
     assert "Tidal Power Board" not in entities(home / "corpora" / "kb")
     assert "nearest" in call.bad("remove_documents", ids=["bb.md"])
