@@ -46,7 +46,7 @@ class Settings:
     chunk_overlap: int = 100
     chunk_mode: str = "auto"  # auto, tokens, sentences, separator, separator_only
     chunk_separator: str = "\n\n"
-    passage_size: int = 450
+    passage_size: int = 400
     max_file_bytes: int = 20_000_000
     show_secrets: bool = False  # credentials that stand in documents are masked in what tools return
     # What one call of indexing reads and makes; the rest is left for the next call.

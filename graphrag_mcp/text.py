@@ -62,6 +62,18 @@ _NEVER_END, _BEFORE_NUMBER, _MAY_END, _STARTERS = (
         "if but and so however his her its their our my there here what who why how where then no yes although since",
     )
 )
+# `3.` is a third in German and its neighbours: before a month, or after such a word where no sentence begins behind it.
+_BEFORE_ORDINAL, _DATED, _STARTERS_DE = (
+    frozenset(words.split())
+    for words in (
+        "am im vom zum zur beim der die das den dem seit bis ab ende anfang mitte jeder jeden jedem",
+        "januar jänner februar märz april mai juni juli august september oktober november dezember jahrhundert "
+        "jahrhunderts jahrhunderte jh",
+        "der die das den dem er sie es wir ich ihr ein eine einen einem in im am an auf aus bei mit nach von vor zu "
+        "zum zur und oder aber doch denn dann danach da dort hier so als wenn nur auch sein seine ihre diese dieser "
+        "dieses nicht noch nun später während seit bis durch für gegen ohne um",
+    )
+)
 _WORD, _DOTTED = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
 
 
@@ -111,6 +123,12 @@ def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
     key = word.casefold()
     if key in _NEVER_END or key in _BEFORE_NUMBER:
         return key in _BEFORE_NUMBER and not after[:1].isdigit()
+    if word.isdecimal() and len(word) <= 2 and (following := _WORD.match(after)) is not None:
+        before = (text[max(start, at - 24) : at].split() or [""])[:-1][-1:]
+        named = following[0].casefold()
+        ordinal = named in _DATED or (before and before[0].casefold() in _BEFORE_ORDINAL and named not in _STARTERS_DE)
+        if ordinal and named not in _STARTERS:
+            return False
     if key in _MAY_END or (len(word) == 1 and word.isupper()) or _DOTTED.fullmatch(word):
         following = _WORD.match(after)  # J. R. R. Tolkien and U.S. Army go on; `in the U.S. The army` does not
         return not after or (following is not None and following[0].istitle() and following[0].casefold() in _STARTERS)
