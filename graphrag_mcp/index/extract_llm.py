@@ -224,6 +224,7 @@ _ROMAN = re.compile(r"[IVXLC]+")
 _SAME_SIGN = str.maketrans("’‘ʼ´`“”„«»–—‑−‐", "'''''\"\"\"\"\"-----")
 
 
+@lru_cache(maxsize=512)
 def locate(text: str, name: str) -> list[tuple[int, int]]:
     """Where `name` stands in `text`, at most MOST_HITS: exactly; else in any case; else whatever blanks and accents.
 
@@ -232,6 +233,7 @@ def locate(text: str, name: str) -> list[tuple[int, int]]:
     return _hits(text, " ".join(name.split()), MOST_HITS)
 
 
+@lru_cache(maxsize=512)  # the ends of relationships are names of entities
 def spelled(text: str, name: str) -> str:
     """The text's own spelling of `name`; a name that does not stand in it as it is, unless shouted."""
     name = " ".join(name.split())

@@ -36,8 +36,12 @@ def plain_reply(reply: str) -> tuple[str, bool]:
     text = without_thoughts(reply[:LONGEST_REPLY].lstrip("\ufeff"))
     if "&lt;" in text and text.lstrip()[:1] not in ("{", "["):
         text = unescaped(text)
-    text, marks = _MARK.subn("\n", text)
-    return _FENCE.sub("", _SPECIAL.sub("\n", text)).strip(), marks > 0
+    # Patterns that may begin anywhere are tried at every letter: they are only shown what may hold what they look for.
+    low = text.lower()
+    at = max(0, low.find("complete") - 8) if len(low) == len(text) else 0
+    tail, marks = _MARK.subn("\n", text[at:]) if "complete" in low else (text[at:], 0)
+    text = _SPECIAL.sub("\n", text[:at] + tail)
+    return (_FENCE.sub("", text) if "```" in text or "~~~" in text else text).strip(), marks > 0
 
 
 def unescaped(text: str) -> str:
@@ -156,7 +160,8 @@ _PAIRS = ('""', "''", "“”", "‘’", "«»", "「」", "『』", "``", "**"
 
 def clean(value: str, longest: int) -> str:
     """One line without invisible characters, blanks collapsed, wrapping quotes and emphasis off, at most `longest`."""
-    text = " ".join(_INVISIBLE.sub("", unescaped(value[: 4 * longest + 400])).split())
+    text = unescaped(value[: 4 * longest + 400])
+    text = " ".join((text if text.isprintable() else _INVISIBLE.sub("", text)).split())
     for _ in range(6):
         before = text
         if len(text) > 1 and text[0] + text[-1] in _PAIRS and text[0] not in text[1:-1] and text[-1] not in text[1:-1]:

@@ -126,7 +126,7 @@ def words(text: str) -> int:
     """Words of a text, two CJK characters as one."""
     if text.isascii():
         return len(text.split())
-    dense = sum(map(is_cjk, text))
+    dense = sum(is_cjk(ch) for ch in text if ch > "\u10ff")
     return dense // 2 + len(text.split())
 
 

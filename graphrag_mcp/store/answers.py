@@ -26,12 +26,14 @@ from graphrag_mcp.store.manifest import writer_lock
 
 NAME = "answers.db"
 WAIT_SECONDS = 30.0  # for another process that is writing
+# Vectors have a rowid: without one each takes a page beside its cell, and 11,000 of 384 numbers took 56 MB and 1.26 s
+# of CPU with 699 answers instead of 28 MB and 0.57. Books of before are read and written as they are.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (key TEXT, answerer TEXT, kind TEXT, text TEXT, prompt_tokens INTEGER,
     output_tokens INTEGER, time TEXT, mark TEXT, PRIMARY KEY (key, answerer)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS kinds ON answers (kind);
 CREATE TABLE IF NOT EXISTS vectors (key TEXT, model TEXT, vector BLOB, tokens INTEGER, time TEXT, mark TEXT,
-    PRIMARY KEY (key, model)) WITHOUT ROWID;
+    PRIMARY KEY (key, model));
 """
 _COLUMNS = {
     "answers": ("key", "answerer", "kind", "text", "prompt_tokens", "output_tokens", "time"),
