@@ -157,6 +157,12 @@ _TERM = re.compile(
     rf"|(?:(?<![\w.])\.(?=[A-Za-z]))?{_LETTER}{{1,128}}(?:[._'\-]{_LETTER}{{1,64}}){{0,8}}(?:\+\+|#(?!\w))?"
     "|[¢£¤¥§©®°±\u20a0-\u20cf\u2100-\u2bff\U0001f000-\U0001faff]"  # currencies, arrows, mathematics, emoji
 )
+# The same for what is ASCII, in half the time: there is no other script to tell letters from.
+_ASCII_TERM = re.compile(
+    r"(?=[\w.])(?:[0-9]{1,3}(?:,[0-9]{3})+(?![\w,])"
+    r"|(?:(?<![\w.])\.(?=[A-Za-z]))?\w{1,128}(?:[._'\-]\w{1,64}){0,8}(?:\+\+|#(?!\w))?)",
+    re.ASCII,
+)
 _SPLIT = re.compile(r"[._\-+#]+|'(?=\w{3})")  # l'amour, O'Brien; not don't
 _LATIN_WORD = re.compile(r"(?:(?![\u0370-\uffff])[^\W\d_]){3,}")
 _CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
@@ -215,7 +221,8 @@ def _grams(run: str) -> tuple[str, ...]:
 
 
 def _raw_terms(text: str) -> list[str]:
-    return _TERM.findall(unicodedata.normalize("NFKC", text).replace("’", "'"))
+    plain = unicodedata.normalize("NFKC", text).replace("’", "'")
+    return (_ASCII_TERM if plain.isascii() else _TERM).findall(plain)
 
 
 def terms(text: str) -> list[str]:
