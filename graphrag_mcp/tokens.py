@@ -56,7 +56,8 @@ SLACK = 24  # means are safe on long text; this covers a short one that happens 
 PIECE = re.compile(
     r"(?! [!-/:-~])(?:[A-Z]{1,16}(?![a-z])|[A-Z]?[a-z\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff]{1,24}"
     r"|'(?:s|t|re|ve|m|ll|d)(?![a-z])|[0-9]{1,3}|[!-/:-@\[-`{-~]{1,16}[\r\n]{0,2}|[\r\n]{1,8}"
-    r"|[ \t]{1,64}(?= [0-9])|[ \t]{2,64}|\t| (?![!-/:-~\u00c0-\u0dff\u2600-\u27bf\U0001f000-\U0001faff])|[^\x00-\x7f]|[\x00-\x1f\x7f])"
+    r"|[ \t]{1,64}(?= [0-9])|[ \t]{2,64}|\t| (?![!-/:-~\u00c0-\u0dff\u2600-\u27bf\U0001f000-\U0001faff])"
+    r"|[^\x00-\x7f]|[\x00-\x1f\x7f])"
 )
 _WINDOW = 1 << 20  # characters at a time, so that the list of pieces stays small
 

@@ -19,9 +19,10 @@ from functools import partial
 from typing import Any
 
 from graphrag_mcp.errors import ModelError
+from graphrag_mcp.models.bodies import error_in, parsed
 from graphrag_mcp.models.limits import Limits, Turn
 from graphrag_mcp.models.thinking import Screen, without_thinking
-from graphrag_mcp.models.wire import Again, Refusal, Wire, error_in, parsed
+from graphrag_mcp.models.wire import Again, Line, Refusal, Wire
 from graphrag_mcp.seams import Embedded, Message, Reply, Usage
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text import count_tokens
@@ -141,16 +142,16 @@ class OpenAIChat:
         return AFTER[mode] if ours and unsaid and not self._forced and mode in AFTER else ""
 
     async def _attempt(
-        self, body: dict[str, Any], screen: Screen | None, texts: Sequence[str], client: Any, alarm: asyncio.Timeout,
+        self, body: dict[str, Any], screen: Screen | None, texts: Sequence[str], line: Line, alarm: asyncio.Timeout,
         turn: Turn,
     ) -> Reply:  # fmt: skip
         # What has been shown cannot be taken back: after a stream that broke off, the reply comes in one piece.
         if screen is not None and not screen.shown:
             screen.clear()
         if screen is not None and not screen.shown and "stream" not in self._refused:
-            reply = await self._streamed(body, screen, texts, client, alarm)
+            reply = await self._streamed(body, screen, texts, line, alarm)
         else:
-            data = parsed(await client.post("/chat/completions", cast_to=bytes, body=body))
+            data = parsed(await self._wire.post(line, "/chat/completions", body, texts))
             reply = self._reply(data, texts)
             if screen is not None and not screen.shown:
                 screen.feed(reply.text)
@@ -173,12 +174,12 @@ class OpenAIChat:
         return Reply(text, _usage(data.get("usage"), texts, raw + thought), finish)
 
     async def _streamed(
-        self, body: dict[str, Any], screen: Screen, texts: Sequence[str], client: Any, alarm: asyncio.Timeout
+        self, body: dict[str, Any], screen: Screen, texts: Sequence[str], line: Line, alarm: asyncio.Timeout
     ) -> Reply:
         rest = {name: value for name, value in body.items() if name not in ("model", "messages")}
         if "stream_options" not in self._refused:
             rest["stream_options"] = {"include_usage": True}
-        create = client.chat.completions.with_streaming_response.create
+        create = line.openai.chat.completions.with_streaming_response.create
         loop, usage, choice, ended, thought = asyncio.get_running_loop(), None, {}, False, ""
         seconds = (alarm.when() or loop.time()) - loop.time()
         async with create(model=self.name, messages=body["messages"], stream=True, extra_body=rest) as response:
@@ -250,9 +251,9 @@ class OpenAIEmbedder:
             self._plain = True
 
     async def _attempt(
-        self, body: dict[str, Any], texts: Sequence[str], client: Any, alarm: asyncio.Timeout, turn: Turn
+        self, body: dict[str, Any], texts: Sequence[str], line: Line, alarm: asyncio.Timeout, turn: Turn
     ) -> Embedded:
-        data = parsed(await client.post("/embeddings", cast_to=bytes, body=body))
+        data = parsed(await self._wire.post(line, "/embeddings", body, texts))
         if error := error_in(data):
             raise self._wire.judged(*error, {}, texts)
         if not isinstance(data.get("data"), list):
