@@ -20,7 +20,7 @@ from graphrag_mcp.ask import Ask
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.evidence import EdgeRow, EntityRow
 from graphrag_mcp.index.report_reply import Cited, Draft, parse_report, replace_references
-from graphrag_mcp.index.report_rows import Claim, Ref, Rows, Table
+from graphrag_mcp.index.report_rows import Claim, Ref, Rows, Table, statements
 from graphrag_mcp.index.reports import Report
 from graphrag_mcp.pack import referenced_ids
 from graphrag_mcp.seams import Message
@@ -126,9 +126,11 @@ def _best(given: ReportInput, rows: Rows, params: PromptParams) -> Prompted:
     price = {id: rows.price(members, params.tokens) for id, members in inside.items()}
     order = sorted(given.children, key=lambda one: (-price[one.id], -len(inside[one.id]), one.title, one.id))
 
+    stated = {child.id: statements(child, _unreferenced) for child in order}
+
     def substituted(count: int) -> Rows:
         taken = order[:count]
-        return rows.without(inside[one.id] for one in taken).with_reports(taken, _unreferenced)
+        return rows.without(inside[one.id] for one in taken).with_reports(taken, lambda child: stated[child.id])
 
     if order and rows.without(inside.values()).fits(params.tokens):  # else no substitution is enough
         for count in range(max(1, sum(one > params.tokens for one in price.values())), len(order) + 1):

@@ -184,19 +184,11 @@ class Rows:
 
         return Rows({name: list(filter(stays, lines)) for name, lines in self.lines.items()})
 
-    def with_reports(self, children: Sequence[Report], plain: Callable[[str], str]) -> Rows:
-        """Reports as rows of their own, one per statement, so that a reference to one leads to what it rests on:
-        first all summaries, best child first, then first findings, second findings ..."""
-        columns: list[list[Line]] = []
-        for child in sorted(children, key=lambda child: (-child.rank, child.title, child.id)):
-            said = [(child.summary, child.summary)]
-            for one in json.loads(child.findings or "[]"):
-                heading, text = str(one.get("summary", "")), str(one.get("explanation", ""))
-                said.append((f"{heading}: {text}", text))
-            columns.append([
-                Line("Reports", (child.title, plain(shown)), _rests_on(text, child)) for shown, text in said
-            ])  # fmt: skip
-        lines = [line for row in zip_longest(*columns) for line in row if line is not None]
+    def with_reports(self, children: Sequence[Report], stated: Callable[[Report], Sequence[Line]]) -> Rows:
+        """Reports as rows of their own, as `stated` gives them (`statements`): first all summaries, best child first,
+        then first findings, second findings ..."""
+        best = sorted(children, key=lambda child: (-child.rank, child.title, child.id))
+        lines = [line for row in zip_longest(*map(stated, best)) for line in row if line is not None]
         return Rows({"Reports": lines, **self.lines})
 
     def shortened(self, most: int) -> Rows:
@@ -233,6 +225,15 @@ class Rows:
             yield edge
         yield from rows.values()
         yield from self.lines.get("Claims", ())
+
+
+def statements(child: Report, plain: Callable[[str], str]) -> list[Line]:
+    """A report as rows, one per statement, so that a reference to one leads to what it rests on."""
+    said = [(child.summary, child.summary)]
+    for one in json.loads(child.findings or "[]"):
+        heading, text = str(one.get("summary", "")), str(one.get("explanation", ""))
+        said.append((f"{heading}: {text}", text))
+    return [Line("Reports", (child.title, plain(shown)), _rests_on(text, child)) for shown, text in said]
 
 
 def _rests_on(text: str, child: Report) -> Ref:
