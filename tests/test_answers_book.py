@@ -189,3 +189,23 @@ def test_forgetting_a_kind_leaves_the_others(tmp_path: Path) -> None:
     book.put([Stored("r", "llm:m", "report", "{}")])
     assert book.clear("extract") == 3 and book.kinds() == {"report": 1, "embedding": 50}
     assert book.clear("embedding") == 50 and book.clear() == 1 and not book.kinds()
+
+
+def test_vectors_take_little_more_than_their_numbers_and_a_book_of_before_is_read_and_written(tmp_path: Path) -> None:
+    new, old = tmp_path / "new", tmp_path / "old"
+    old.mkdir()
+    with sqlite3.connect(old / NAME) as before:
+        before.execute(
+            "CREATE TABLE vectors (key TEXT, model TEXT, vector BLOB, tokens INTEGER, time TEXT, mark TEXT, "
+            "PRIMARY KEY (key, model)) WITHOUT ROWID"
+        )
+    vectors = {key: bytes(range(256)) * 6 for key in KEYS}
+    sizes = []
+    for folder in (new, old):
+        book = AnswerBook(folder)
+        for _ in range(2):
+            book.put_vectors("v", vectors, 300)
+        assert book.vectors(KEYS, "v") == vectors and not book.verify()
+        book.close()
+        sizes.append((folder / NAME).stat().st_size)
+    assert sizes[0] < 1.7 * 1536 * len(KEYS) < sizes[1]

@@ -396,3 +396,8 @@ def test_lines_are_found_for_every_offset() -> None:
     text = "one\ntwo\r\nthree\rfour\n\nsix"
     assert [Lines(text).at(text.index(word)) for word in ("one", "two", "three", "four", "six")] == [1, 2, 3, 4, 6]
     assert (Lines("").at(0), Lines("a\n").at(1), Lines("a\n").at(2)) == (1, 1, 2)
+
+
+@given(st.text("ab Z0129,,..''_-#+\t\n:(", max_size=60))
+def test_terms_of_ascii_are_the_same_beside_a_letter_of_another_script(text: str) -> None:
+    assert terms(f"{text} \u4e2d") == [*terms(text), "\u4e2d"]
