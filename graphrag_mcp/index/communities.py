@@ -9,18 +9,37 @@ a partition that it found itself comes back changed when given as the start. An 
 previous partition of each level and moves single nodes, then whole groups, only where modularity gains. That ends
 where nothing gains any more, so an unchanged subgraph keeps its subtree exactly. A short Leiden run beside it tells
 when greedy moves have fallen behind, and only then is that one community divided by Leiden again.
+
+Where an update knows which entities were touched, it does not even look at the rest: a community of the same members
+with no touched one among them keeps its subtree, and the whole graph is looked at as arrays (adjacency.py). Both give
+what looking at everything would have given.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+import pyarrow as pa
+
+from graphrag_mcp.index import adjacency
+from graphrag_mcp.index.adjacency import Links
+from graphrag_mcp.index.greedy import (
+    Labels,
+    Part,
+    array,
+    connected,
+    labels_of,
+    part_of,
+    polish,
+    quality_of,
+    touch_up,
+    whole,
+)
 from graphrag_mcp.types import content_id
 
-Links = list[list[tuple[int, float]]]  # node number -> (neighbour, weight), in order of neighbour
-Labels = dict[int, int]  # node number -> group, within the one community that is being divided
+VERSION = 1  # another number when the same graph and the same tree before would give another tree
+Edges = pa.Table | Iterable[tuple[str, str, float]]
 
 
 @dataclass(frozen=True)
@@ -35,6 +54,7 @@ class ClusterParams:
     tolerance: float = 0.003  # level 0 is divided anew when Leiden finds this share more modularity
     inner_tolerance: float = 0.05  # the same below: small subgraphs are noisier, and redoing one costs its subtree
     max_depth: int = 32  # a guard against a chain of lopsided splits; 5 levels are usual
+    few: float = 0.1  # share of touched nodes up to which it pays not to look at the others
 
 
 @dataclass(frozen=True)
@@ -60,21 +80,32 @@ class Hierarchy:
 
 
 def cluster(
-    edges: Iterable[tuple[str, str, float]],
+    edges: Edges,
     previous: Mapping[str, Sequence[str]] | None = None,
     params: ClusterParams | None = None,
+    touched: Set[str] | None = None,
+    check: bool = True,
 ) -> Hierarchy:
     """The hierarchy of all nodes that have an edge, in every component.
 
     Edges are undirected and may come in any order; repeated pairs add up, loops and weights not above 0 are dropped.
     `previous` is the `path` of an earlier hierarchy, None or empty for a fresh one. The result depends on nothing
-    else: not on the order of edges, the process or the hash seed.
+    else: not on the order of edges, the process or the hash seed. `touched` only makes it faster: when `previous` came
+    from here, with the same `params`, the ends of all edges that are other than they were then. Without `check` the
+    whole graph is not compared with Leiden, which costs with all of it.
     """
     params = params or ClusterParams()
-    ids, links = _graph(edges)
+    graph = adjacency.of(edges)
+    ids, links = graph.ids, Links(graph)
     past: list[Sequence[str]] = [previous.get(i, ()) for i in ids] if previous else [()] * len(ids)
     same_nodes = bool(previous) and len(previous) == len(ids) and all(past)
-    path: list[tuple[str, ...]] = [()] * len(ids)
+    moved: set[int] | None = None
+    if previous and touched is not None:
+        moved = {v for v, id in enumerate(ids) if id in touched or not past[v]}
+    if moved is None or len(moved) > params.few * len(ids):
+        moved = None
+        links.fill()
+    path: list[Sequence[str]] = [()] * len(ids)
     found: dict[str, tuple[int, str, list[int]]] = {}
     quality = 0.0
     todo = [(list(range(len(ids))), "")] if ids else []
@@ -83,70 +114,85 @@ def cluster(
         level = len(path[members[0]])
         if level:
             _cut(members, links)
-        part = _part(members, links)
-        same = parent in past[members[0]] if level else same_nodes
-        groups = _divide(part, _start(part, past, level, params), same, level, params)
-        if not level:
-            quality = _modularity(part, _labels_of(groups))
-        elif len(groups) == 1:
-            continue  # it cannot be split: a leaf, whatever its size
+            part = part_of(members, links)
+            groups = _divide(part, _start(part, past, level, params), parent in past[members[0]], level, params)
+            if len(groups) == 1:
+                continue  # it cannot be split: a leaf, whatever its size
+        else:
+            part = whole(graph, links)
+            groups = _divide(part, _start(part, past, 0, params), same_nodes, 0, params, moved, check)
+            quality = adjacency.modularity(graph, array(groups, len(ids)))
         for group in groups:
             name = content_id("community", str(level), *(ids[v] for v in group))
             found[name] = (level, parent, group)
+            if moved is not None and name in past[group[0]] and moved.isdisjoint(group):
+                todo += _kept(group, past, level, path, found, params)
+                continue
             for v in group:
                 path[v] = (*path[v], name)
             if len(group) > params.max_cluster_size and level + 1 < params.max_depth:
                 todo.append((group, name))
-    return Hierarchy(_communities(found, ids), dict(zip(ids, path, strict=True)), quality)
+    return Hierarchy(_communities(found, ids), dict(zip(ids, map(tuple, path), strict=True)), quality)
 
 
-def modularity(edges: Iterable[tuple[str, str, float]], group_of: Mapping[str, Hashable]) -> float:
+def modularity(edges: Edges, group_of: Mapping[str, Hashable]) -> float:
     """Newman's modularity of a partition of all nodes that have an edge; 0.0 without edges."""
-    ids, links = _graph(edges)
+    import numpy as np
+
+    graph = adjacency.of(edges)
     number: dict[Hashable, int] = {}
-    labels = {v: number.setdefault(group_of[i], len(number)) for v, i in enumerate(ids)}
-    return _modularity(_part(list(range(len(ids))), links), labels)
+    labels = [number.setdefault(group_of[i], len(number)) for i in graph.ids]
+    return adjacency.modularity(graph, np.array(labels, np.int64))
+
+
+def _kept(
+    group: list[int], past: list[Sequence[str]], level: int, path: list[Sequence[str]],
+    found: dict[str, tuple[int, str, list[int]]], params: ClusterParams,
+) -> list[tuple[list[int], str]]:  # fmt: skip
+    """Nothing in this community is other than it was, so it is divided as it was. Gives the leaves in it that are to
+    be divided: what was made one by merging may come apart without a history."""
+    for v in group:
+        way = path[v] = (*path[v], *past[v][level:])  # what it lies in may be new
+        for below in range(level + 1, len(way)):
+            if way[below] not in found:
+                found[way[below]] = (below, way[below - 1], [])
+            found[way[below]][2].append(v)
+    leaves = [(found[name], name) for name in dict.fromkeys(path[v][-1] for v in group)]
+    return [(members, name) for (at, _, members), name in leaves
+            if len(members) > params.max_cluster_size and at + 1 < params.max_depth]  # fmt: skip
 
 
 # ---- dividing one community ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Nodes to be divided, in rising order, with no link that leaves them."""
-
-    members: list[int]
-    links: Links
-    strength: dict[int, float]  # sum of a node's link weights
-    whole: float
-
-
-def _part(members: list[int], links: Links) -> _Part:
-    strength = {v: sum([weight for _, weight in links[v]]) for v in members}
-    return _Part(members, links, strength, sum(strength.values()))
-
-
-def _divide(part: _Part, start: Labels | None, same: bool, level: int, params: ClusterParams) -> list[list[int]]:
+def _divide(
+    part: Part, start: Labels | None, same: bool, level: int, params: ClusterParams, touched: set[int] | None = None,
+    check: bool = True,
+) -> list[list[int]]:  # fmt: skip
     """Groups of the part's members, each connected, in order of their first member.
 
-    `start` is the previous partition, None without one; `same` says that it divided exactly these members.
+    `start` is the previous partition, None without one; `same` says that it divided exactly these members; `touched`
+    are the only members with other links than they had then, where that is known.
     """
     if start is None:
-        return _polish(part, _fresh(part, level, params), params)[0]
-    groups, moved = _polish(part, start, params)
-    if same and not moved:
+        return polish(part, _fresh(part, level, params), params.inertia)[0]
+    if touched is None:
+        groups, moved = polish(part, start, params.inertia)
+    else:
+        groups, moved = touch_up(part, start, params.inertia, touched)
+    if not check or (same and not moved):
         return groups
-    labels = _labels_of(groups)
-    kept = _modularity(part, labels)
+    labels = labels_of(groups)
+    kept = quality_of(part, labels)
     reachable, found = _leiden(part, part.members, params, params.inner_iterations, labels)
     if reachable - kept <= (params.inner_tolerance if level else params.tolerance) * abs(kept):
         return groups
     if not level:
         _, found = _leiden(part, part.members, params, params.iterations, labels)
-    return _polish(part, found, params)[0]
+    return polish(part, found, params.inertia)[0]
 
 
-def _start(part: _Part, past: list[Sequence[str]], level: int, params: ClusterParams) -> Labels | None:
+def _start(part: Part, past: list[Sequence[str]], level: int, params: ClusterParams) -> Labels | None:
     """The previous partition at this level; a node new to it starts with its strongest neighbour.
 
     None when there is no partition to start from, or more than half of the nodes are new to it.
@@ -170,16 +216,16 @@ def _start(part: _Part, past: list[Sequence[str]], level: int, params: ClusterPa
         labels.update(reached)
         waiting = [v for v in waiting if v not in reached]
     if waiting:  # whole components that are new
-        fresh = _fresh(_part(waiting, part.links), level, params)
+        fresh = _fresh(part_of(waiting, part.links), level, params)
         labels.update((v, len(number) + label) for v, label in fresh.items())
     return labels
 
 
-def _fresh(part: _Part, level: int, params: ClusterParams) -> Labels:
+def _fresh(part: Part, level: int, params: ClusterParams) -> Labels:
     """Leiden without a history. A separate component that is small enough is a group by itself, whatever the rest."""
-    components = _connected(part, dict.fromkeys(part.members, 0))
+    components = connected(part, dict.fromkeys(part.members, 0))
     small = [piece for piece in components if len(piece) <= params.max_cluster_size] if len(components) > 1 else []
-    labels = _labels_of(small)
+    labels = labels_of(small)
     large = [v for v in part.members if v not in labels]
     if large:
         _, found = _leiden(part, large, params, params.inner_iterations if level else params.iterations)
@@ -188,11 +234,13 @@ def _fresh(part: _Part, level: int, params: ClusterParams) -> Labels:
 
 
 def _leiden(
-    part: _Part, members: list[int], params: ClusterParams, iterations: int, start: Labels | None = None
+    part: Part, members: list[int], params: ClusterParams, iterations: int, start: Labels | None = None
 ) -> tuple[float, Labels]:
     """One call of the Rust core: modularity and labels. Members in rising order make the edges canonical."""
     from graspologic_native import leiden
 
+    if part.graph is not None:
+        part.links.fill()
     name = {v: str(v) for v in members}
     edges = [(name[v], name[u], weight) for v in members for u, weight in part.links[v] if v < u]
     starts = {name[v]: label for v, label in start.items()} if start else None
@@ -200,146 +248,11 @@ def _leiden(
     return quality, {v: found[name[v]] for v in members}
 
 
-# ---- moving greedily to where nothing gains -----------------------------------------------------
-
-
-def _polish(part: _Part, labels: Labels, params: ClusterParams) -> tuple[list[list[int]], bool]:
-    """Moves nodes, splits what came apart and merges groups until nothing gains; whether anything changed."""
-    moved = False
-    while True:
-        before = len(set(labels.values()))
-        moves = _move_nodes(part, labels, params.inertia)
-        pieces = _connected(part, labels)
-        groups = _merge(part, pieces, params.inertia)
-        if not moves and len(groups) == len(pieces) == before:
-            return groups, moved
-        moved = True
-        labels = _labels_of(groups)
-
-
-def _move_nodes(part: _Part, labels: Labels, inertia: float) -> int:
-    """Local moving of single nodes, in place, in order of id, then as they are disturbed; the number of moves."""
-    links, strength, whole = part.links, part.strength, part.whole
-    total: dict[int, float] = {}
-    for v in part.members:
-        total[labels[v]] = total.get(labels[v], 0.0) + strength[v]
-    queue, queued, moves = deque(part.members), set(part.members), 0
-    while queue:
-        v = queue.popleft()
-        queued.discard(v)
-        pull: dict[int, float] = {}
-        for u, weight in links[v]:
-            label = labels[u]
-            pull[label] = pull.get(label, 0.0) + weight
-        own, mine = labels[v], strength[v]
-        if len(pull) == 1 and own in pull:
-            continue
-        best = own
-        gain = pull.get(own, 0.0) - mine * (total[own] - mine) / whole + inertia * mine
-        for label, weight in pull.items():
-            if label != own and weight - mine * total[label] / whole > gain:
-                best, gain = label, weight - mine * total[label] / whole
-        if best != own:
-            labels[v] = best
-            total[own] -= mine
-            total[best] += mine
-            moves += 1
-            disturbed = [u for u, _ in links[v] if labels[u] != best and u not in queued]
-            queue.extend(disturbed)
-            queued.update(disturbed)
-    return moves
-
-
-def _merge(part: _Part, groups: list[list[int]], inertia: float) -> list[list[int]]:
-    """Whole groups, lightest first, join the neighbour that gains most; what is left, in order of first member."""
-    labels = _labels_of(groups)
-    total = [sum([part.strength[v] for v in group]) for group in groups]
-    between: list[dict[int, float]] = [{} for _ in groups]
-    for number, group in enumerate(groups):
-        pull = between[number]
-        for v in group:
-            for u, weight in part.links[v]:
-                if labels[u] != number:
-                    pull[labels[u]] = pull.get(labels[u], 0.0) + weight
-    home = list(range(len(groups)))
-    for number in sorted(range(len(groups)), key=lambda n: (total[n], n)):
-        pull = {}
-        for other, weight in between[number].items():
-            other = _root(home, other)
-            if other != number:
-                pull[other] = pull.get(other, 0.0) + weight
-        gains = {other: weight - total[number] * total[other] / part.whole for other, weight in pull.items()}
-        best = max(gains, key=lambda other: (gains[other], -other), default=number)
-        if best != number and gains[best] > inertia * total[number]:
-            home[number] = best
-            total[best] += total[number]
-            for other, weight in between[number].items():
-                between[best][other] = between[best].get(other, 0.0) + weight
-    merged: dict[int, list[int]] = {}
-    for number, group in enumerate(groups):
-        merged.setdefault(_root(home, number), []).extend(group)
-    return sorted(sorted(group) for group in merged.values())
-
-
-def _root(home: list[int], number: int) -> int:
-    while home[number] != number:
-        number = home[number]
-    return number
-
-
-# ---- the graph ----------------------------------------------------------------------------------
-
-
-def _graph(edges: Iterable[tuple[str, str, float]]) -> tuple[list[str], Links]:
-    """Sorted ids and the links of each; weights are summed in canonical order, so sums are the same to the bit."""
-    pairs: dict[tuple[str, str], float] = {}
-    for source, target, weight in sorted((min(a, b), max(a, b), w) for a, b, w in edges if a != b and w > 0):
-        pairs[source, target] = pairs.get((source, target), 0.0) + weight
-    ids = sorted({node for pair in pairs for node in pair})
-    number = {node: v for v, node in enumerate(ids)}
-    links: Links = [[] for _ in ids]
-    for (source, target), weight in pairs.items():  # in order, so that each row comes out in order of neighbour
-        links[number[source]].append((number[target], weight))
-        links[number[target]].append((number[source], weight))
-    return ids, links
-
-
 def _cut(members: list[int], links: Links) -> None:
     """Drops, in place, the links that leave `members`."""
     inside = set(members)
     for v in members:
         links[v] = [link for link in links[v] if link[0] in inside]
-
-
-def _connected(part: _Part, labels: Labels) -> list[list[int]]:
-    """The connected pieces of each group, sorted, in order of first member."""
-    seen: set[int] = set()
-    pieces = []
-    for first in part.members:
-        if first in seen:
-            continue
-        seen.add(first)
-        piece, label = [first], labels[first]
-        for v in piece:
-            for u, _ in part.links[v]:
-                if u not in seen and labels[u] == label:
-                    seen.add(u)
-                    piece.append(u)
-        pieces.append(sorted(piece))
-    return pieces
-
-
-def _labels_of(groups: Iterable[Iterable[int]]) -> Labels:
-    return {v: number for number, group in enumerate(groups) for v in group}
-
-
-def _modularity(part: _Part, labels: Labels) -> float:
-    inside, total = 0.0, dict.fromkeys(labels.values(), 0.0)
-    for v in part.members:
-        label = labels[v]
-        total[label] += part.strength[v]
-        inside += sum([weight for u, weight in part.links[v] if labels[u] == label])
-    return inside / part.whole - sum((t / part.whole) ** 2 for t in total.values()) if part.whole else 0.0
 
 
 def _communities(found: dict[str, tuple[int, str, list[int]]], ids: list[str]) -> dict[str, Community]:

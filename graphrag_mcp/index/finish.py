@@ -42,7 +42,7 @@ def communities(run: Run, recluster: bool) -> None:
     writes = models is not None and models.describe is not None
     started = descriptions.begin(run.snapshot(), waiting, models) if writes else None
     with run.stage("communities"):
-        links, tree, drift = _clustered(run, recluster)
+        links, tree, drift, by = _clustered(run, recluster, complete)
         moved = hierarchy.compare(run.snapshot(), tree, numbers)
     run.progress("reports", 0, len(tree.communities))
     with run.stage("reports"):
@@ -67,7 +67,7 @@ def communities(run: Run, recluster: bool) -> None:
         if run.vectors is not None:
             changes |= _vectors(run, changes)
         parameters = {**run.parameters, **(models.parameters() if models else {})}
-        parameters["clustering"] = drift
+        parameters["clustering"], parameters["clustered"] = drift, by
         parameters["embedding"] = parameters.get("embedding") or manifest.parameters.get("embedding", "")
         _commit(run, changes, numbers, made.counters, parameters)
     with run.stage("compact"):
@@ -81,14 +81,19 @@ def communities(run: Run, recluster: bool) -> None:
     run.progress("reports", len(tree.communities), len(tree.communities))
 
 
-def _clustered(run: Run, recluster: bool) -> tuple[pa.Table, Hierarchy, dict[str, float]]:
-    """The relationships, their hierarchy, and how far that is from a fresh one."""
+def _clustered(run: Run, recluster: bool, complete: bool) -> tuple[pa.Table, Hierarchy, dict[str, float], str]:
+    """The relationships, their hierarchy, how far that is from a fresh one, and what it was made by. `complete`: all
+    that was touched since the last one is known."""
     snapshot, params = run.snapshot(), ClusterParams(run.settings.max_cluster_size, run.settings.seed)
-    links = hierarchy.links_of(snapshot)
-    tree = hierarchy.recluster(snapshot, params, recluster, links)
-    first = recluster or not snapshot.count("memberships")
+    links, by = hierarchy.links_of(snapshot), hierarchy.made_by(snapshot, params)
+    known = complete and by and run.manifest.parameters.get("clustered") == by
     before = run.manifest.parameters.get("clustering", {})
-    return links, tree, hierarchy.drift(snapshot, tree, params, before, len(run.touched), fresh=first)
+    unchecked = before.get("unchecked", 0) + len(run.touched)
+    check = not known or unchecked > hierarchy.UNCHECKED * snapshot.count("memberships")
+    tree = hierarchy.recluster(snapshot, params, recluster, links, run.touched if known else None, check)
+    first = recluster or not snapshot.count("memberships")
+    drift = hierarchy.drift(snapshot, tree, params, before, len(run.touched), fresh=first)
+    return links, tree, {**drift, "unchecked": 0 if check else unchecked}, by
 
 
 def _commit(

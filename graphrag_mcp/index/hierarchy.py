@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from graphrag_mcp.index import imported_tree
-from graphrag_mcp.index.communities import ClusterParams, Hierarchy, cluster
+from graphrag_mcp.index.communities import VERSION, ClusterParams, Hierarchy, cluster
 from graphrag_mcp.index.graph import to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.inside import Columns, lists, some
@@ -41,6 +41,7 @@ from graphrag_mcp.text import terms
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 STATED = 500  # reports read at once by their ids: more would be looked for in the whole table, 8 KB each
+UNCHECKED = 0.01  # share of the entities that were touched, after which a short Leiden run looks whether it finds better
 MOVED = 0.1  # share of the entities that were touched, after which communities are compared with fresh ones
 _REPORT = tuple(field.name for field in fields(Report))
 _UNREAD: Row = {"full_content": "", "rating_explanation": "", "entity_ids": [], "relationship_ids": []}
@@ -51,16 +52,27 @@ def links_of(snapshot: Snapshot) -> pa.Table:
     return snapshot.rows("relationships", columns=["id", "source_id", "target_id", "weight"])
 
 
-def recluster(snapshot: Snapshot, params: ClusterParams, fresh: bool, edges: pa.Table | None = None) -> Hierarchy:
-    """The hierarchy of all relationships, as near to the previous one as the graph allows; `fresh` forgets it."""
+def recluster(
+    snapshot: Snapshot, params: ClusterParams, fresh: bool, edges: pa.Table | None = None,
+    touched: Set[str] | None = None, check: bool = True,
+) -> Hierarchy:  # fmt: skip
+    """The hierarchy of all relationships, as near to the previous one as the graph allows; `fresh` forgets it.
+    `touched`: all entities touched since the previous one, where that is known and `made_by` says the same of both;
+    `check`: compare the top with Leiden."""
     edges = edges if edges is not None else links_of(snapshot)
-    columns = [edges.column(name).to_pylist() for name in ("source_id", "target_id", "weight")]
     previous = _paths(snapshot) if not fresh else None
-    links = list(zip(*columns, strict=True))
     found = _imported(snapshot)
     if found is not None and found.near:
+        columns = [edges.column(name).to_pylist() for name in ("source_id", "target_id", "weight")]
+        links = list(zip(*columns, strict=True))
         return replace(imported_tree.hierarchy(found, links, previous, params), previous=previous)
-    return replace(cluster(links, previous, params), previous=previous)
+    return replace(cluster(edges, previous, params, touched, check), previous=previous)
+
+
+def made_by(snapshot: Snapshot, params: ClusterParams) -> str:
+    """What the tree of `recluster` depends on besides the graph and the tree before; "" where imports have a part."""
+    found = _imported(snapshot)
+    return f"{VERSION} {params.max_cluster_size} {params.seed}" if found is None or not found.near else ""
 
 
 def _paths(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
