@@ -57,7 +57,7 @@ class ClusterParams:
     few: float = 0.1  # share of touched nodes up to which it pays not to look at the others
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Community:
     """`children` divide `members` (entity ids, sorted). A root has parent "", a leaf no children."""
 
@@ -151,12 +151,15 @@ def _kept(
 ) -> list[tuple[list[int], str]]:  # fmt: skip
     """Nothing in this community is other than it was, so it is divided as it was. Gives the leaves in it that are to
     be divided: what was made one by merging may come apart without a history."""
+    above = path[group[0]]  # what it lies in may be new
     for v in group:
-        way = path[v] = (*path[v], *past[v][level:])  # what it lies in may be new
-        for below in range(level + 1, len(way)):
-            if way[below] not in found:
-                found[way[below]] = (below, way[below - 1], [])
-            found[way[below]][2].append(v)
+        path[v] = (*above, *past[v][level:]) if level else past[v]
+        for below, name in enumerate(past[v][level + 1 :], level + 1):
+            known = found.get(name)
+            if known is None:
+                found[name] = (below, past[v][below - 1], [v])
+            else:
+                known[2].append(v)
     leaves = [(found[name], name) for name in dict.fromkeys(path[v][-1] for v in group)]
     return [(members, name) for (at, _, members), name in leaves
             if len(members) > params.max_cluster_size and at + 1 < params.max_depth]  # fmt: skip
@@ -257,12 +260,13 @@ def _cut(members: list[int], links: Links) -> None:
 
 def _communities(found: dict[str, tuple[int, str, list[int]]], ids: list[str]) -> dict[str, Community]:
     """Communities in order of level and id, with their children in the same order."""
-    order = sorted(found, key=lambda name: (found[name][0], name))
+    order = sorted(found)
+    order.sort(key=lambda name: found[name][0])
     children: dict[str, list[str]] = {}
     for name in order:
         children.setdefault(found[name][1], []).append(name)
     return {
-        name: Community(name, level, parent, tuple(children.get(name, ())), tuple(ids[v] for v in group))
+        name: Community(name, level, parent, tuple(children.get(name, ())), tuple(map(ids.__getitem__, group)))
         for name in order
         for level, parent, group in (found[name],)
     }

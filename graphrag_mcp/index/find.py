@@ -105,7 +105,7 @@ def find(
     for file in sorted(files.values(), key=lambda file: (file.uri, file.path)):
         uri = _distinct(file.uri, taken)  # two spellings of one name may be equal after NFC
         taken.add(uri)
-        found.files.append(replace(file, uri=uri))
+        found.files.append(file if uri == file.uri else replace(file, uri=uri))
     found.files.sort(key=lambda file: file.uri)
     found.skipped = dict(sorted(found.skipped.items()))
     return found

@@ -112,7 +112,9 @@ def merge(
 def _read(state: _State, table: str, values: Collection[str], key: str, parse: Callable[[pa.Table], list]) -> list:
     if state.snapshot is None or not values:
         return []
-    return parse(state.snapshot.by_key(table, sorted(values), key, TABLES[table].names))
+    # Of a large table nobody has looked at the files, so each row is compared with its check value.
+    rows = state.snapshot.by_key(table, sorted(values), key, TABLES[table].names)
+    return parse(state.snapshot.verified(table, rows))
 
 
 def _gather(state: _State, keys: set[str]) -> None:
@@ -135,18 +137,12 @@ def _gather(state: _State, keys: set[str]) -> None:
             if key in state.edits.alias:
                 related.add(state.edits.alias[key])
         wanted = {entity_id(key) for key in pending} - state.old_entities.keys()
-        for row in _rows(state.snapshot, "entities", wanted):
+        for row in _read(state, "entities", wanted, "id", pa.Table.to_pylist):
             state.old_entities[row["id"]] = row
             related.update(row["names"])
             for item in row["evidence"]:
                 state.texts[item["text_unit_id"], item["start"]] = item["text"]
         pending = related - state.known
-
-
-def _rows(snapshot: Snapshot | None, table: str, ids: Collection[str]) -> list[Row]:
-    if snapshot is None or not ids:
-        return []
-    return snapshot.by_key(table, sorted(ids), "id", TABLES[table].names).to_pylist()
 
 
 def _reopened(state: _State, entity_of: Mapping[str, str]) -> set[str]:
@@ -184,7 +180,7 @@ def _relationships(
         for row in _read(state, "evidence", by_pair.keys(), "relationship_id", pr.from_table):
             if row.text_unit_id not in replaced:
                 by_pair[row.relationship_id].append(row)
-    previous = {row["id"]: row for row in _rows(state.snapshot, "relationships", by_pair.keys())}
+    previous = {row["id"]: row for row in _read(state, "relationships", by_pair.keys(), "id", pa.Table.to_pylist)}
     for row in previous.values():
         for item in row["evidence"]:
             state.texts[item["text_unit_id"], item["start"]] = item["text"]

@@ -41,10 +41,11 @@ from graphrag_mcp.text import terms
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 STATED = 500  # reports read at once by their ids: more would be looked for in the whole table, 8 KB each
-UNCHECKED = 0.01  # share of the entities that were touched, after which a short Leiden run looks whether it finds better
+UNCHECKED = 0.01  # share of the entities that were touched, after which a short run of Leiden looks for a better top
 MOVED = 0.1  # share of the entities that were touched, after which communities are compared with fresh ones
 _REPORT = tuple(field.name for field in fields(Report))
 _UNREAD: Row = {"full_content": "", "rating_explanation": "", "entity_ids": [], "relationship_ids": []}
+_CITED: Row = {"text_unit_ids": []}  # what only a model is shown of the reports of children
 
 
 def links_of(snapshot: Snapshot) -> pa.Table:
@@ -209,7 +210,8 @@ class _Job:
 def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str], dict[str, str]]:
     """Rows of the reports that changed, which of them replace an older one, and what a model could not write."""
     tree, wanted = job.tree, job.wanted
-    before = _stored(job.snapshot, tree, wanted)
+    shown = job.models is not None and job.models.reports is not None
+    before = _stored(job.snapshot, tree, wanted, _UNREAD if shown else _UNREAD | _CITED)
     done = {id: _written(row) for id, row in before.items() if id not in wanted}
     prints = {id: row["fingerprint"] for id, row in before.items()}
     columns = Columns(job.snapshot, tree, wanted, job.edges)
@@ -332,14 +334,14 @@ def _content(
     return entities, inside
 
 
-def _stored(snapshot: Snapshot, tree: Hierarchy, wanted: set[str]) -> dict[str, Row]:
-    """Reports of these communities and of their children, without what nobody reads of them here."""
+def _stored(snapshot: Snapshot, tree: Hierarchy, wanted: set[str], unread: Row) -> dict[str, Row]:
+    """Reports of these communities and of their children, with what nobody reads of them here as in `unread`."""
     ids = sorted(wanted.union(*(tree.communities[id].children for id in wanted)))
     step = STATED if len(ids) < snapshot.count("reports") // 2 else max(1, len(ids))
-    names = ["fingerprint", *(name for name in _REPORT if name not in _UNREAD)]
+    names = ["fingerprint", *(name for name in _REPORT if name not in unread)]
     parts = (snapshot.by_key("reports", ids[start : start + step], "id", names) for start in range(0, len(ids), step))
-    return {row["id"]: row for part in parts for row in part.to_pylist()}
+    return {row["id"]: unread | row for part in parts for row in part.to_pylist()}
 
 
 def _written(row: Row) -> Written:
-    return stored(Report(**{name: _UNREAD[name] if name in _UNREAD else row[name] for name in _REPORT}))
+    return stored(Report(**{name: row[name] for name in _REPORT}))

@@ -116,8 +116,10 @@ class Columns:
         self.own = self._own(snapshot, wanted)
 
     def _read_entities(self, snapshot: Snapshot) -> None:
-        table = some(snapshot, "entities", self._ids, "id", ["id", "title", "text_unit_ids"]).combine_chunks()
-        table = table.take(pc.index_in(pa.array(self._ids, pa.string()), table["id"])).combine_chunks()
+        ids = pa.array(self._ids, pa.string())
+        table = some(snapshot, "entities", self._ids, "id", ["id", "title", "text_unit_ids"])
+        table = table.filter(pc.is_in(table["id"], ids)).combine_chunks()  # it may hold many others
+        table = table.take(pc.index_in(ids, table["id"])).combine_chunks()
         self._titles = table["title"]
         units = table["text_unit_ids"].combine_chunks()
         self._unit_lists = units = units.chunk(0) if isinstance(units, pa.ChunkedArray) else units
@@ -131,10 +133,14 @@ class Columns:
         """The relationships among these entities, and of each community which are inside it, and inside no child."""
         np, every = self._np, self._tree.communities
         ids = pa.array(self._ids, pa.string())
-        links = links.filter(pc.is_in(links["source_id"], ids))
-        links = self._edges = links.filter(pc.is_in(links["target_id"], ids)).combine_chunks()
-        source, target = (pc.index_in(links[end], ids).to_numpy() for end in ("source_id", "target_id"))
-        self._ends = source, target
+        ends = []
+        for end in ("source_id", "target_id"):
+            found = pc.index_in(links[end], ids)
+            inside = found.is_valid()
+            links = links.filter(inside)
+            ends = [*(one.filter(inside) for one in ends), found.filter(inside)]
+        links = self._edges = links.combine_chunks()
+        source, target = self._ends = tuple(end.to_numpy() for end in ends)
         weights = self._edges["weight"].to_numpy()
         self._parts = np.rint(np.clip(weights, -_MOST, _MOST) * _PARTS).astype(np.int64)
         labels: dict[int, Any] = defaultdict(lambda: np.full(len(self._ids), -1))

@@ -33,10 +33,11 @@ def open_regular(path: str, links: int = ANY, at: int = -1) -> int:
         if os.path.normcase(os.path.realpath(path)) != os.path.normcase(path):
             os.close(descriptor)
             raise OSError(errno.ELOOP, "reached through a link")
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file")
-    if os.fstat(descriptor).st_nlink > links:
+    if status.st_nlink > links:
         os.close(descriptor)
         raise OSError(errno.EMLINK, LINKED)
     return descriptor
