@@ -11,6 +11,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphrag_mcp.index import adjacency, communities
 from graphrag_mcp.index.communities import ClusterParams, Community, cluster, modularity
 from graphrag_mcp.types import content_id
 
@@ -187,3 +188,61 @@ def test_modularity_is_newmans():
     edges = [("a", "b", 1.0), ("b", "c", 1.0), ("c", "d", 1.0)]
     assert modularity(edges, {"a": 1, "b": 1, "c": 2, "d": 2}) == 4 / 6 - 2 * 0.25
     assert modularity(edges, dict.fromkeys("abcd", "all")) == 0.0
+
+
+def test_looking_at_what_was_touched_alone_finds_what_looking_at_everything_finds():
+    changed = 0
+    for seed in range(6):
+        rnd = random.Random(seed)
+        documents = {
+            number: [(a, b, round(w * rnd.choice((1, 0.3, 2.7)), 6)) for a, b, w in pairs]
+            for number, pairs in corpus(rnd.choice((40, 150)), seed).items()
+        }
+        params = ClusterParams(max_cluster_size=rnd.choice((4, 10)), few=1.0)
+        present = {number: documents[number] for number in documents if rnd.random() < 0.8}
+        tree = cluster(edges_of(present), None, params)
+        for step in range(5):
+            before = weights(edges_of(present))
+            for number in rnd.sample(sorted(documents), rnd.choice((1, 3))):
+                if present.pop(number, None) is None:
+                    present[number] = documents[number]
+            if step == 3:
+                present[-1] = [("far", "away", 1.0), ("away", "island", 0.7)]
+            after = weights(edges_of(present))
+            pairs = before.keys() | after.keys()
+            touched = {name for pair in pairs if before.get(pair) != after.get(pair) for name in pair}
+            every = cluster(edges_of(present), tree.path, params)
+            assert cluster(edges_of(present), tree.path, params, touched) == every
+            changed += every.communities.keys() != tree.communities.keys()
+            tree = every
+    assert changed > 20
+
+
+def weights(edges: list[tuple[str, str, float]]) -> dict[tuple[str, str], list[float]]:
+    found: dict[tuple[str, str], list[float]] = {}
+    for a, b, weight in edges:
+        found.setdefault((min(a, b), max(a, b)), []).append(weight)
+    return {pair: sorted(values) for pair, values in found.items()}
+
+
+def test_an_update_looks_at_few_nodes_and_a_leaf_that_can_be_divided_by_now_is():
+    edges = edges_of(corpus(400, 12))
+    tree = cluster(edges)
+    name = edges[0][0]
+    asked: list[int] = []
+
+    class Counted(adjacency.Links):
+        def __missing__(self, v: int) -> list[tuple[int, float]]:
+            asked.append(v)
+            return super().__missing__(v)
+
+    kept, communities.Links = communities.Links, Counted
+    try:
+        again = cluster([*edges, (name, edges[1][1], 0.5)], tree.path, touched={name, edges[1][1]}, check=False)
+    finally:
+        communities.Links = kept
+    assert 0 < len(asked) < len(tree.path) / 2
+    assert len(again.communities.keys() & tree.communities.keys()) > len(tree.communities) / 2
+    whole = {id: (cid,) for cid, one in tree.communities.items() if not one.parent for id in one.members}
+    assert cluster(edges, whole, touched=set()) == cluster(edges, whole)  # as if all had been made one by merging
+    assert max(map(len, cluster(edges, whole, touched=set()).path.values())) > 1

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.index.communities import ClusterParams
+from graphrag_mcp.index.communities import ClusterParams, cluster
 from graphrag_mcp.index.hierarchy import drift, recluster
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
@@ -222,6 +222,26 @@ def test_communities_that_drifted_from_what_they_would_be_afresh_are_told(docs: 
     assert measured["moved"] == 0 and abs(measured["afresh"] - measured["modularity"]) < 0.05
     assert _drifted({"modularity": 0.80, "afresh": 0.81}).startswith("Communities have drifted (modularity 0.800")
     assert _drifted({"modularity": 0.805, "afresh": 0.81}) == "" == _drifted({})
+
+
+def test_an_update_clusters_as_if_it_looked_at_everything_and_other_settings_divide_all_anew(
+    docs: Path, tmp_path: Path
+) -> None:
+    rng = random.Random(3)
+    for number in range(12, 60):
+        names = "\n\n".join(f"Anna Kerr{rng.randrange(40)} met Bela Holt{rng.randrange(40)}." for _ in range(3))
+        (docs / f"note{number}.md").write_text(names, "utf-8")
+    index(tmp_path / "kb", docs)
+    for step, size in enumerate((10, 10, 10, 3, 3)):
+        before = open_snapshot(tmp_path / "kb")
+        (docs / f"note{20 + step}.md").write_text(f"Anna Kerr{step} met Cleo Dunn{step} and Bela Holt7.", "utf-8")
+        index(tmp_path / "kb", docs, settings=Settings(max_cluster_size=size))
+        after = open_snapshot(tmp_path / "kb")
+        assert after.manifest.parameters["clustered"].split()[1] == str(size)
+        previous = {row["entity_id"]: tuple(row["path"]) for row in rows(before, "memberships")}
+        edges = [(row["source_id"], row["target_id"], row["weight"]) for row in rows(after, "relationships")]
+        every = cluster(edges, previous, ClusterParams(max_cluster_size=size), check=step > 2)
+        assert {row["entity_id"]: tuple(row["path"]) for row in rows(after, "memberships")} == every.path
 
 
 def test_what_is_given_in_the_call_in_which_settings_changed_follows_them_too(tmp_path: Path) -> None:
