@@ -152,17 +152,25 @@ def _kept(
     """Nothing in this community is other than it was, so it is divided as it was. Gives the leaves in it that are to
     be divided: what was made one by merging may come apart without a history."""
     above = path[group[0]]  # what it lies in may be new
+    leaves: dict[str, list[int]] = {}
     for v in group:
-        path[v] = (*above, *past[v][level:]) if level else past[v]
-        for below, name in enumerate(past[v][level + 1 :], level + 1):
-            known = found.get(name)
-            if known is None:
-                found[name] = (below, past[v][below - 1], [v])
+        leaves.setdefault(past[v][-1], []).append(v)
+    several: dict[str, None] = {}
+    for members in leaves.values():
+        way = past[members[0]]
+        whole_way = (*above, *way[level:]) if level else way
+        for v in members:
+            path[v] = whole_way
+        for below, name in enumerate(way[level + 1 :], level + 1):
+            if name in found:
+                found[name][2].extend(members)
+                several[name] = None
             else:
-                known[2].append(v)
-    leaves = [(found[name], name) for name in dict.fromkeys(path[v][-1] for v in group)]
-    return [(members, name) for (at, _, members), name in leaves
-            if len(members) > params.max_cluster_size and at + 1 < params.max_depth]  # fmt: skip
+                found[name] = (below, way[below - 1], [*members])
+    for name in several:
+        found[name][2].sort()
+    return [(found[name][2], name) for name in leaves
+            if len(found[name][2]) > params.max_cluster_size and found[name][0] + 1 < params.max_depth]  # fmt: skip
 
 
 # ---- dividing one community ---------------------------------------------------------------------
