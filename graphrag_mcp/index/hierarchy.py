@@ -77,7 +77,7 @@ def made_by(snapshot: Snapshot, params: ClusterParams) -> str:
 
 
 def _paths(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
-    """The path of each entity; those in one leaf have one object in common: a third of the time, 30 MB less."""
+    """The path of each entity; those in one leaf share one object."""
     import numpy as np
 
     rows = snapshot.rows("memberships")
