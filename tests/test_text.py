@@ -11,16 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_mcp.text import (
-    Lines,
-    count_tokens,
-    is_cjk,
-    normalise_name,
-    query_terms,
-    sentences,
-    stop_word,
-    terms,
-)
+from graphrag_mcp.text import Lines, count_tokens, is_cjk, normalise_name, query_terms, sentences, stop_word, terms
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
