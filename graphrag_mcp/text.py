@@ -63,12 +63,13 @@ _NEVER_END, _BEFORE_NUMBER, _MAY_END, _STARTERS = (
     )
 )
 # `3.` is a third in German and its neighbours: before a month, or after such a word where no sentence begins behind it.
-_BEFORE_ORDINAL, _DATED, _STARTERS_DE = (
+_BEFORE_ORDINAL, _DATED, _IN_ENGLISH, _STARTERS_DE = (
     frozenset(words.split())
     for words in (
         "am im vom zum zur beim der die das den dem seit bis ab ende anfang mitte jeder jeden jedem",
         "januar jänner februar märz april mai juni juli august september oktober november dezember jahrhundert "
         "jahrhunderts jahrhunderte jh",
+        "the i he she they we you it is are of to and by for with",  # `I am 12. Peter is 9.` is two sentences
         "der die das den dem er sie es wir ich ihr ein eine einen einem in im am an auf aus bei mit nach von vor zu "
         "zum zur und oder aber doch denn dann danach da dort hier so als wenn nur auch sein seine ihre diese dieser "
         "dieses nicht noch nun später während seit bis durch für gegen ohne um",
@@ -124,10 +125,10 @@ def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
     if key in _NEVER_END or key in _BEFORE_NUMBER:
         return key in _BEFORE_NUMBER and not after[:1].isdigit()
     if word.isdecimal() and len(word) <= 2 and (following := _WORD.match(after)) is not None:
-        before = (text[max(start, at - 24) : at].split() or [""])[:-1][-1:]
+        before = text[max(start, at - 80) : at].casefold().split()[:-1]
         named = following[0].casefold()
-        ordinal = named in _DATED or (before and before[0].casefold() in _BEFORE_ORDINAL and named not in _STARTERS_DE)
-        if ordinal and named not in _STARTERS:
+        ordinal = named in _DATED or (before and before[-1] in _BEFORE_ORDINAL and named not in _STARTERS_DE)
+        if ordinal and named not in _STARTERS and _IN_ENGLISH.isdisjoint(before):
             return False
     if key in _MAY_END or (len(word) == 1 and word.isupper()) or _DOTTED.fullmatch(word):
         following = _WORD.match(after)  # J. R. R. Tolkien and U.S. Army go on; `in the U.S. The army` does not

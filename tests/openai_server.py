@@ -96,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
         body = json.loads(raw) if raw else {}
         with state.lock:
-            headers = {name.lower(): value for name, value in self.headers.items()}
+            headers = {name.lower(): ", ".join(self.headers.get_all(name)) for name in self.headers}
             state.requests.append(Seen(self.path, headers, body, time.monotonic(), id(self.connection)))
             state.now += 1
             state.most = max(state.most, state.now)

@@ -106,6 +106,16 @@ def test_a_damaged_page_costs_its_neighbours_and_no_more(tmp_path: Path) -> None
     assert salvage(tmp_path) > 250
 
 
+def test_of_vectors_that_lost_their_end_those_before_it_are_kept(tmp_path: Path) -> None:
+    book = AnswerBook(tmp_path)
+    for begin in range(0, 2_000, 50):
+        book.put_vectors("e", {f"{number:064x}": os.urandom(1536) for number in range(begin, begin + 50)}, 10)
+    book.close()
+    raw = (tmp_path / NAME).read_bytes()
+    (tmp_path / NAME).write_bytes(raw[: len(raw) * 8 // 10])
+    assert 1_500 < salvage(tmp_path) <= 1_700  # by their keys, which are among them, there would be half
+
+
 def test_a_damaged_book_is_set_aside_once_when_that_is_asked_for(tmp_path: Path) -> None:
     filled(tmp_path).close()
     path = tmp_path / NAME

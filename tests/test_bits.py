@@ -114,37 +114,20 @@ def test_damage_is_not_copied_into_new_files_by_a_compaction(index: Path, caplog
         tables.TAIL_FRAGMENTS = kept
 
 
-def test_of_a_large_table_everything_but_the_rows_is_looked_at_and_a_merge_leaves_damaged_rows_out(
-    index: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    manifest = manifests.read(index)
-    assert manifest is not None
-    limit = sum(path.stat().st_size for path in (index / "tables" / "entities.lance" / "data").iterdir()) - 1
-
-    def wrong(table: str, limit: int) -> list[str]:
-        like_a_new_process(index)
-        return checks.spoiled(index, manifest.files, table, manifest.tables[table], limit)
-
-    data, inner = biggest(index, "entities.lance/data/*"), biggest(index, "entities.lance/_indices/*/*")
-    with flipped(data, 5, 1):
-        assert (len(wrong("entities", limit + 1)), wrong("entities", limit)) == (1, [])
-    with flipped(inner, 5, 1):
-        assert [file.startswith("entities.lance/_indices/") for file in wrong("entities", limit)] == [True]
-    with flipped(biggest(index, "mentions.lance/data/*"), 5, 1):
-        assert len(wrong("mentions", limit)) == 1  # these rows have no check values
-
+def test_an_update_does_not_build_on_rows_that_are_damaged(index: Path) -> None:
     for path in (index / "tables" / "entities.lance" / "data").iterdir():
         path.write_bytes(path.read_bytes().replace(b"Royal", b"Rogal"))
     like_a_new_process(index)
-    snapshot = Snapshot(index, manifest, examine=True)  # does not look at files, as with a table that is too large
-    rows = snapshot.rows("entities", columns=["text_unit_ids", "evidence"]).to_pylist()
-    told = [row for row in rows if "Rogal" in str(row["evidence"]) and len(row["text_unit_ids"]) > 1]
-    assert told
-    with caplog.at_level(logging.WARNING):
-        for row in told:  # what its other text units say is taken from the row
-            made = merge(snapshot, {row["text_unit_ids"][0]}, {}, {"e": 10_000, "r": 10_000})
-            assert "Rogal" not in str([change.rows and change.rows.to_pylist() for change in made.changes.values()])
-    assert "does not match its check value" in caplog.text
+    manifest = manifests.read(index)
+    assert manifest is not None
+    # One does not look at files, as of a table that is too large; the other leaves such rows out when it reads.
+    for snapshot in (Snapshot(index, manifest, examine=True), open_snapshot(index, manifest)):
+        rows = Snapshot(index, manifest, examine=True).rows("entities", columns=["text_unit_ids", "evidence"]).to_pylist()
+        told = [row for row in rows if "Rogal" in str(row["evidence"]) and len(row["text_unit_ids"]) > 1]
+        assert told
+        for row in told:  # left out, it would be written a second time under its id
+            with pytest.raises(Damaged, match="check values"):
+                merge(snapshot, {row["text_unit_ids"][0]}, {}, {"e": 10_000, "r": 10_000})
 
 
 def test_the_answers_of_a_damaged_book_that_are_whole_are_kept(index: Path) -> None:

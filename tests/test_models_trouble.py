@@ -220,6 +220,18 @@ def test_without_a_key_the_providers_own_address_is_not_called_and_a_local_one_i
     assert [seen.headers["authorization"] for seen in server.requests] == ["Bearer none", "Bearer my-key"]
 
 
+def test_a_header_of_the_environment_goes_instead_of_ours_and_a_charset_that_is_none_harms_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "authorization: Bearer other")
+    broken = (400, {"Content-Type": "text/plain; charset=hex"}, "no such model")
+    with openai_server(script=[None, broken]) as server:
+        made = chat(server, environ={"MY_KEY": "my-key"}, api_key_variable="MY_KEY")
+        ask(made)
+        assert "no such model" in str(failure(lambda: ask(made)))
+    assert [seen.headers["authorization"] for seen in server.requests] == ["Bearer other"] * 2
+
+
 def test_no_model_is_made_where_none_is_set() -> None:
     assert chat_from(Settings(), {}) is None and embedder_from(Settings(), {}) is None
 

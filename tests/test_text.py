@@ -216,6 +216,7 @@ def pieces(text: str) -> list[str]:
     "expected",
     [
         ["Am 3. März 1920 kam er.", "Im 19. Jahrhundert war es so.", "Er hat die 5.", "Der Rest fehlt.", "I am 19.", "My age."],
+        ["They were in the top 10.", "April's team won.", "I am 12.", "Peter is 9.", "The index rose by 40.", "August was it."],
         ["Dr. Smith met J. R. R. Tolkien in No. 5, e.g. in Fig. 3.", "It was 3.14 p.m. there.", "Who?", "Yes!"],
         ['He said "Hello there."', "Then he left (quickly.)", "She stayed.[12]", "Nobody knew… why."],
         ["The U.S. Army left the U.S.", "The town was quiet.", "Acme Inc. bought node.js and a.b.c for $5."],

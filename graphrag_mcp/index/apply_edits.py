@@ -178,7 +178,7 @@ def _lost(folder: Path, manifest: Manifest, change: Change) -> dict[str, int]:
 
 def _pending(manifest: Manifest, merged: Merge, given: set[str]) -> Change | None:
     """Nobody is asked any more to describe what is gone or has its description; whoever lost one is asked for."""
-    rows = [pending(kind, id, "", "not yet asked") for id, kind in sorted(merged.long.items())]
+    rows = [pending(kind, id, "", "not yet asked") for id, (kind, _) in sorted(merged.long.items())]
     if "pending" not in manifest.tables:
         return Change((), to_table("pending", rows)) if rows else None
     gone = {row["id"] for row in rows}

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphrag_mcp.index import descriptions
 from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.graph import merge, to_table
 from graphrag_mcp.index.imported import ImportLog
@@ -64,6 +65,7 @@ class Run:
     vectors: Vectors | None = None
     edits: Overlay = field(default_factory=Overlay)  # what was changed by hand, as of this call
     imports: ImportLog | None = None  # where something was ever imported
+    asked: descriptions.Asked = field(default_factory=dict)  # long descriptions that are being made one already
     brought: list[Any] = field(default_factory=list)  # edits of the documents that this call imports
     apart: list[Row] = field(default_factory=list)  # rows for the log of imports that belong to no document
     _snapshot: Snapshot | None = None
@@ -113,10 +115,13 @@ class Batch:
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
 
 
-def documents(run: Run, sources: Mapping[str, Any], batch: Batch, numbers: dict[str, int]) -> None:
+def documents(
+    run: Run, sources: Mapping[str, Any], batch: Batch, numbers: dict[str, int], last: bool = False
+) -> None:
     """Everything of one batch becomes visible at once, or not at all.
 
-    What no model has a part in is written first, while its answers are still on their way.
+    What no model has a part in is written first, while its answers are still on their way; and when the `last` batch is
+    written, long descriptions are asked for.
     """
     snapshot = run.snapshot()
     with run.stage("terms"):
@@ -145,8 +150,10 @@ def documents(run: Run, sources: Mapping[str, Any], batch: Batch, numbers: dict[
             read["claims"] += claims_as_rows(snapshot, batch.claims, gone_units, numbers)
         is_long = run.models.is_long if run.models else None
         merged = merge(snapshot, gone_units, batch.fresh, numbers, is_long, run.edits)
-        for id, kind in sorted(merged.long.items()):
+        for id, (kind, _) in sorted(merged.long.items()):
             read["pending"].append(pending(kind, id, "", "not yet asked"))
+        if last and run.models is not None and run.models.asker.on:
+            run.asked = descriptions.early(run.models, merged.long, merged.changes, snapshot)
         changes = {**merged.changes, **_side_tables(run, gone_units | batch.fresh.keys(), read)}
         if run.vectors is not None:
             changes |= forgotten(changes, versions)

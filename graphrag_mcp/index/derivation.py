@@ -90,6 +90,8 @@ def estimate(folder: Path, request: IndexRequest, settings: Settings, asker: Ask
         rows = tables.open_snapshot(folder, manifest).rows("pending", columns=["kind", "uri"]).to_pylist()
         again = {row["uri"] for row in rows if row["uri"]}
         waiting.update(row["kind"] for row in rows)
+    if again and not waiting:
+        plan.notes.append(f"All {len(again)} documents are derived again: settings, models or the release are others.")
     units, passages, counts = [], [], Counter[str]()
     if chosen.extract is not None or chosen.embedding:
         numbers = dict(Manifest(corpus="").next)

@@ -21,7 +21,10 @@ from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
 
 Row = dict[str, Any]
+ENDS = ("id", "source_id", "target_id")
 OF_TABLE = {"entity": "entities", "relationship": "relationships"}
+Writing = Future[tuple[str, str, str]]
+Asked = dict[str, tuple[list[str], list[str], Writing]]  # row id -> names, fragments, the description being written
 
 
 @dataclass
@@ -29,7 +32,7 @@ class Started:
     """Rows by kind and id, and the description of each that is being written."""
 
     rows: dict[str, dict[str, Row]] = field(default_factory=dict)
-    futures: dict[tuple[str, str], Future[tuple[str, str, str]]] = field(default_factory=dict)
+    futures: dict[tuple[str, str], Writing] = field(default_factory=dict)
 
 
 @dataclass
@@ -42,8 +45,31 @@ class Described:
     failed: list[Row] = field(default_factory=list)
 
 
-def begin(snapshot: Snapshot, waiting: Sequence[Row], models: Models) -> Started:
-    """Ask for every description that is waited for; rows that have gone meanwhile are left out."""
+def early(
+    models: Models, long: Mapping[str, tuple[str, list[str]]], changes: Mapping[str, Change], snapshot: Snapshot | None
+) -> Asked:
+    """Ask for the long descriptions of rows that are yet to be written: a model answers while they are. Whether the
+    question was the right one is seen when they stand there (`begin`), so this only saves time."""
+    if models.describe is None or not long:
+        return {}
+    entities, pairs = changes["entities"].rows, changes["relationships"].rows
+    titles = dict(zip(entities["id"].to_pylist(), entities["title"].to_pylist(), strict=True))
+    ends = {id: ends for id, *ends in zip(*(pairs[name].to_pylist() for name in ENDS), strict=True) if id in long}
+    unknown = sorted({end for pair in ends.values() for end in pair} - titles.keys())
+    if unknown and snapshot is not None:
+        titles |= _titles(snapshot, unknown)
+    asked: Asked = {}
+    for id, (_, fragments) in sorted(long.items()):
+        names = [titles.get(one, "") for one in ends.get(id, [id])]
+        if all(names):
+            work = summarise(models.asker, names, fragments, models.describe)
+            asked[id] = (names, fragments, models.asker.start(work))
+    return asked
+
+
+def begin(snapshot: Snapshot, waiting: Sequence[Row], models: Models, asked: Asked) -> Started:
+    """Ask for every description that is waited for, but for those that were `asked` in the same words; rows that have
+    gone meanwhile are left out."""
     started = Started()
     if models.describe is None:
         return started
@@ -55,7 +81,9 @@ def begin(snapshot: Snapshot, waiting: Sequence[Row], models: Models) -> Started
         started.rows[kind] = {row["id"]: row for row in rows}
         told = _told_of_entities(snapshot, rows) if kind == "entity" else _told_of_pairs(snapshot, rows)
         for id, (names, fragments) in told.items():
-            if models.is_long(fragments):
+            if id in asked and asked[id][:2] == (names, fragments):
+                started.futures[kind, id] = asked[id][2]
+            elif models.is_long(fragments):
                 work = summarise(models.asker, names, fragments, models.describe)
                 started.futures[kind, id] = models.asker.start(work)
     return started
@@ -111,6 +139,9 @@ def _told_of_pairs(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, tuple[l
 
 def titles_of(snapshot: Snapshot, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Titles of both ends of relationships, by entity id."""
-    ends = sorted({row[end] for row in rows for end in ("source_id", "target_id")})
+    return _titles(snapshot, sorted({row[end] for row in rows for end in ENDS[1:]}))
+
+
+def _titles(snapshot: Snapshot, ends: Sequence[str]) -> dict[str, str]:
     found = snapshot.by_key("entities", ends, "id", ["id", "title"])
     return dict(zip(found["id"].to_pylist(), found["title"].to_pylist(), strict=True))

@@ -40,7 +40,7 @@ def communities(run: Run, recluster: bool) -> None:
     # Without a complete list of what earlier calls touched (one was killed), every report is compared.
     complete = manifest.communities_generation == run.first_generation and not anew
     writes = models is not None and models.describe is not None
-    started = descriptions.begin(run.snapshot(), waiting, models) if writes else None
+    started = descriptions.begin(run.snapshot(), waiting, models, run.asked) if writes else None
     with run.stage("communities"):
         links, tree, drift, by = _clustered(run, recluster, complete)
         moved = hierarchy.compare(run.snapshot(), tree, numbers)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index import describe, edited
 from graphrag_mcp.index import mentions as mn
 from graphrag_mcp.index import pairs as pr
@@ -38,7 +39,8 @@ class Merge:
     entities: int = 0  # more or fewer than before
     relationships: int = 0
     touched: set[str] = field(default_factory=set)
-    long: dict[str, str] = field(default_factory=dict)  # ids of rows whose descriptions a model should join -> kind
+    # Ids of rows whose descriptions a model should join -> their kind and these.
+    long: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
     is_long: Callable[[Sequence[str]], bool] | None = None
 
 
@@ -112,9 +114,12 @@ def merge(
 def _read(state: _State, table: str, values: Collection[str], key: str, parse: Callable[[pa.Table], list]) -> list:
     if state.snapshot is None or not values:
         return []
-    # Of a large table nobody has looked at the files, so each row is compared with its check value.
-    rows = state.snapshot.by_key(table, sorted(values), key, TABLES[table].names)
-    return parse(state.snapshot.verified(table, rows))
+    # Of a large table nobody may have looked at the files. A row that was left out would be made a second time.
+    left_out = state.snapshot.left_out
+    rows = state.snapshot.verified(table, state.snapshot.by_key(table, sorted(values), key, TABLES[table].names))
+    if state.snapshot.left_out > left_out:
+        raise Damaged(f"rows of {table} do not match their check values", "Run graphrag-mcp doctor --repair first")
+    return parse(rows)
 
 
 def _gather(state: _State, keys: set[str]) -> None:
@@ -378,7 +383,7 @@ def _described(quotes: Sequence[tuple[Row, str]], id: str, kind: str, told: Sequ
     """What models said, joined, and remembered where that is long; else the evidence sentences, each once."""
     if told:
         if merged.is_long is not None and merged.is_long(told):
-            merged.long[id] = kind
+            merged.long[id] = (kind, list(told))
         # Lines are in no model's description here, only in imported ones, which stay as they came.
         return told[0] if len(told) == 1 and "\n" in told[0] else describe.joined(told)
     return quotes[0][1] if len(quotes) == 1 else " ".join(dict.fromkeys(said for _, said in quotes))

@@ -200,7 +200,7 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
         commits.documents(run, plan.found.sources, batch, numbers)
     run.parameters = {**before, **wanted}  # only now does all that is there follow them
     if queue:
-        commits.documents(run, plan.found.sources, queue[-1], numbers)
+        commits.documents(run, plan.found.sources, queue[-1], numbers, last=True)
     elif run.manifest is not None and (run.manifest.parameters != run.parameters
                                        or plan.found.sources != run.manifest.sources):  # fmt: skip
         commits.swap(run, plan.found.sources, run.manifest.tables, [], numbers, Counter())

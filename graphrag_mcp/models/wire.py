@@ -166,7 +166,7 @@ class Wire:
         url = self._url.rstrip("/") + path
         reply = await line.http.post(url, content=sent, headers=line.headers, timeout=line.openai.timeout)
         if not reply.is_success:
-            said: Any = reply.text
+            said: Any = reply.content.decode("utf-8", "replace")  # whatever charset it names
             with suppress(ValueError, RecursionError):
                 said = json.loads(said)
             raise self.judged(reply.status_code, said, reply.headers, texts)
@@ -229,7 +229,8 @@ class Wire:
 
     def _broken(self, error: Exception) -> Again:
         """What an error of the HTTP library means, bare or in one of openai's."""
-        kind = "Timeout" if isinstance(error, TimeoutError) else type(error.__cause__ or error).__name__
+        within = error.__cause__ if isinstance(error, openai_client().OpenAIError) else None
+        kind = "Timeout" if isinstance(error, TimeoutError) else type(within or error).__name__
         if kind == "ConnectTimeout":
             return Again("no connection within 15 seconds", away=True)
         if kind.endswith("Timeout"):
@@ -248,7 +249,9 @@ class Wire:
                 default_headers=self._headers,
             )  # fmt: skip
             said = {**client.auth_headers, **client.default_headers}
-            self._clients[loop] = Line(client, http, {name: one for name, one in said.items() if isinstance(one, str)})
+            # In one case, so that what the settings say goes instead of ours and not beside it.
+            headers = {name.lower(): one for name, one in said.items() if isinstance(one, str)}
+            self._clients[loop] = Line(client, http, headers)
         return self._clients[loop]
 
     def _check(self) -> None:

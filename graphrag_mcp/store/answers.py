@@ -25,6 +25,8 @@ from graphrag_mcp.errors import Busy, Damaged
 from graphrag_mcp.store.manifest import writer_lock
 
 NAME = "answers.db"
+# Of a damaged book: rows read at once, rows looked for where it does not say how many, rows written at once.
+ROWS_AT_ONCE, MOST_ROWS, TOGETHER = 16, 1 << 18, 256
 WAIT_SECONDS = 30.0  # for another process that is writing
 # Vectors have a rowid: without one each takes a page beside its cell, and 11,000 of 384 numbers took 56 MB and 1.26 s
 # of CPU with 699 answers instead of 28 MB and 0.57. Books of before are read and written as they are.
@@ -262,12 +264,17 @@ def salvage(folder: Path) -> int:
     _lengthen(aside)
     saved = 0
     book = AnswerBook(folder)
-    for table in _COLUMNS:
-        for part in range(256):  # a damaged page ends the reading of one part, not of everything behind it
-            whole = [row[:-1] for row in _readable(aside, table, f"{part:02x}") if _mark(row[:-1]) == row[-1]]
-            if whole:
-                book._write(table, whole)
-                saved += len(whole)
+    with contextlib.closing(sqlite3.connect(aside)) as damaged:
+        damaged.text_factory = _text
+        for table in _COLUMNS:
+            whole: list[Any] = []
+            for part in _parts(damaged, table):  # a damaged page ends the reading of one, not of all behind it
+                whole += [row[:-1] for row in _readable(damaged, table, *part) if _mark(row[:-1]) == row[-1]]
+                if len(whole) > TOGETHER:
+                    book._write(table, whole)
+                    saved, whole = saved + len(whole), []
+            book._write(table, whole)
+            saved += len(whole)
     book.close()
     return saved
 
@@ -282,16 +289,29 @@ def _lengthen(path: Path) -> None:
             file.truncate(wanted)
 
 
-def _readable(path: Path, table: str, begin: str) -> list[Any]:
-    """Rows whose key begins so, as many as can be read."""
+def _parts(damaged: sqlite3.Connection, table: str) -> list[tuple[str, Any, Any]]:
+    """Conditions that divide the table as it is stored, with the ends of each part: by key, or by rowid."""
+    last = None
+    with contextlib.suppress(sqlite3.DatabaseError):
+        (ddl,) = damaged.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone() or ("",)
+        if ddl and "WITHOUT ROWID" not in ddl:
+            last = MOST_ROWS
+            (last,) = damaged.execute(f"SELECT max(rowid) FROM {table}").fetchone()
+    if last is None:
+        return [("WHERE key >= ? AND key < ?", f"{part:02x}", f"{part:02x}g") for part in range(256)]
+    return [
+        ("NOT INDEXED WHERE rowid >= ? AND rowid < ?", at, at + ROWS_AT_ONCE)
+        for at in range(0, last + 1, ROWS_AT_ONCE)
+    ]
+
+
+def _readable(damaged: sqlite3.Connection, table: str, condition: str, begin: Any, end: Any) -> list[Any]:
+    """Rows of this part, as many as can be read."""
     rows: list[Any] = []
     try:
-        with contextlib.closing(sqlite3.connect(path)) as connection:
-            connection.text_factory = _text
-            for row in connection.execute(f"SELECT * FROM {table} WHERE key >= ? AND key < ?", (begin, begin + "g")):
-                rows.append(row)
+        rows.extend(damaged.execute(f"SELECT * FROM {table} {condition}", (begin, end)))
     except sqlite3.DatabaseError as error:
-        log.debug("%s: %s, keys %s: %s", path, table, begin, error)
+        log.debug("%s from %s: %s", table, begin, error)
     return rows
 
 

@@ -14,7 +14,6 @@ import json
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from graphrag_mcp.store.schema import TABLES, VECTORS
 BATCH = 8_192  # rows taken apart at once
 SEEN = 30_000  # files remembered as whole, some 10 MB
 RECORDS = 32  # records that a manifest names; one more, and they are written again as one
-LOOKED = 64 << 20  # bytes of a table that opening it may hash: 64 MB take 50 ms, once a process
+LOOKED = 64 << 20  # bytes of a table's files that opening it may hash: 64 MB take 50 ms, once a process
 WHOLE = 1 << 16  # bytes that are read at once
 HINT = "latest_version_hint.json"  # the one file that Lance does change
 
@@ -152,15 +151,13 @@ def spoiled(
 ) -> list[str]:
     """Files that this version of the table may read and that are not what they were.
 
-    Looks at each once a process; not at the rows themselves where these are more than `limit` bytes and have check
-    values, nor at anything beyond `limit`. A reader asks, so what is not there is no fault: the writer may have removed
-    it.
+    Looks at each once a process, and at none where there are more than `limit` bytes to look at. A reader asks, so what
+    is not there is no fault: the writer may have removed it.
     """
     wrong = []
     root, own = f"{folder}/tables/{table}.lance/", f"_versions/{(1 << 64) - 1 - version}.manifest"
-    rows = "check" not in TABLES[table].names or _rows_size(str(folder), entries, table) <= limit
     for entry in entries:
-        looked = (root, int(rows), entry["sha256"])
+        looked = (root, 0, entry["sha256"])
         try:
             listed = {} if looked in _seen else _record(f"{folder}/files/{entry['file']}", entry["sha256"])
         except (OSError, ValueError):
@@ -169,7 +166,6 @@ def spoiled(
             (path, size, sha256)
             for path, (size, sha256) in listed.get(table, {}).items()
             if (path == own or not path.startswith(("_versions/", "_transactions/")))
-            and (rows or not path.startswith("data/"))
             and (root + path, size, sha256) not in _seen
         ]
         limit -= sum(size for _, size, _ in files)
@@ -183,15 +179,6 @@ def spoiled(
         if not bad:
             _seen.add(looked)
     return wrong
-
-
-def _rows_size(folder: str, entries: Sequence[Entry], table: str) -> int:
-    """Bytes of the files with rows that the records list."""
-    found = 0
-    for entry in entries:
-        with suppress(OSError, ValueError):  # doctor will find it
-            found += _data(f"{folder}/files/{entry['file']}", entry["sha256"]).get(table, 0)
-    return found
 
 
 def verify(folder: Path, entries: Sequence[Entry], tables: Mapping[str, int]) -> Iterator[tuple[str, str]]:
@@ -253,14 +240,6 @@ def _record(path: str, sha256: str) -> dict[str, Any]:
     if hashlib.sha256(raw).hexdigest() != sha256:
         raise ValueError(path)
     return json.loads(raw)
-
-
-@lru_cache(maxsize=RECORDS + 16)
-def _data(path: str, sha256: str) -> dict[str, int]:
-    return {
-        table: sum(size for name, (size, _) in files.items() if name.startswith("data/"))
-        for table, files in _record(path, sha256).items()
-    }
 
 
 def _paths(root: Path, known: Files) -> Iterator[str]:

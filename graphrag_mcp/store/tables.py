@@ -1,12 +1,10 @@
 """The read model: LanceDB tables, read at the versions that a manifest names, written by the lock holder.
 
-Takes a corpus folder, a manifest and `pyarrow.Table`s; gives a `Snapshot` to read one generation, and new
-versions for the next one. The only file that imports lancedb. Knows no retrieval and no graph.
+Takes a corpus folder, a manifest and `pyarrow.Table`s; gives a `Snapshot` of one generation, and versions for the next.
 
 Lance keeps no checksums, so rows carry one, verified on rows that are served (`Snapshot.verified`), and a table's files
-are compared with their records when it is opened (checks.py). A Lance table is crash-safe by itself but not together
-with others: the manifest alone says which versions belong together, and what a crash left behind newer ones is rolled
-back before the next write.
+are compared with their records when it is opened (checks.py). A Lance table is crash-safe by itself, not with others:
+the manifest says which versions belong together; what a crash left behind is rolled back before the next write.
 """
 
 from __future__ import annotations
@@ -68,6 +66,7 @@ class Snapshot:
         self.folder, self.manifest = folder, manifest
         self._examine = examine  # what is damaged is shown as well: for doctor
         self._spoiled: set[str] = set()  # tables with damaged data, of which only rows that match are given
+        self.left_out = 0  # rows that did not match
         self._limits = HELD if hold is None else hold
         self._handles: dict[str, Any] = {}
         self._opening = threading.Lock()
@@ -166,6 +165,7 @@ class Snapshot:
         if pc.all(right).as_py():
             return rows
         for wrong in rows.filter(pc.invert(right))["id"].to_pylist():
+            self.left_out += 1
             log.warning("row %r of %s does not match its check value and is not served", wrong, table)
         return rows.filter(right)
 
@@ -337,7 +337,7 @@ def _index(table: Any, name: str) -> None:
     for column in SCALAR[name]:
         table.create_index(column, config=BTree(), replace=True)
     if name in FULL_TEXT:
-        # Our tokens are separated by spaces already: every filter of Lance would only lose some of them.
+        # Our tokens are separated by spaces already: Lance's filters would lose some.
         config = FTS(
             base_tokenizer="whitespace", stem=False, remove_stop_words=False, ascii_folding=False, lower_case=False,
             max_token_length=None, with_position=False,
