@@ -162,6 +162,19 @@ def age_of_oldest(folder: Path, manifest: Manifest, table: str, versions: Sequen
     return max(datetime.now() - min(written), timedelta(0))
 
 
+def left_behind(folder: Path, table: str) -> int:
+    """How many versions of a table lie there that are older than what the oldest kept generation names. A table that is
+    written anew each time has no tail, so nothing else tells that it leaves files behind."""
+    oldest = min((folder / "generations").glob("*.json"), default=None)
+    try:
+        version = parse(oldest.read_bytes(), str(oldest)).tables.get(table, 0) if oldest else 0
+        names = os.listdir(folder / "tables" / f"{table}.lance" / "_versions")
+    except (OSError, Damaged, NewerFormat):
+        return 0
+    # Lance counts its files down, so that the newest is first.
+    return sum(name[:-9].isdigit() and (1 << 64) - 1 - int(name[:-9]) < version for name in names)
+
+
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[None]:
     """What the system says of a disk that is full, failing or not ours, as an error with a next move."""

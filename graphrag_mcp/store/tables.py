@@ -33,7 +33,7 @@ from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES,
 HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 6_000, "relationships": 25_000}
 FLAT = 60_000  # rows up to which vectors are compared one by one: 5 ms at 60,000 x 384; an index there took 40 s
 KEPT = 4_000  # rows remembered between searches, some 10 MB
-TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS = 256, 0.02, 32  # when `compact` acts
+TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS, LEFT_BEHIND = 256, 0.02, 32, 64  # when `compact` acts; the last in versions
 _REPAIR = "Run graphrag-mcp doctor --repair"
 
 log = logging.getLogger(__name__)
@@ -283,7 +283,7 @@ def compact(folder: Path, manifest: Manifest, margin: float = 60.0) -> dict[str,
     database, versions = _connect(folder), dict(manifest.tables)
     for name, version in sorted(manifest.tables.items()):
         table = database.open_table(name, version=version)
-        if not _worth_compacting(table, name):
+        if not _worth_compacting(table, name) and manifests.left_behind(folder, name) < LEFT_BEHIND:
             continue
         if wrong := spoiled(folder, manifest.files, name, version, 1 << 60):  # else it is copied, and looks sound
             log.warning("%s; table %s is not compacted", wrong[0], name)
