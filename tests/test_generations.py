@@ -229,7 +229,7 @@ def test_a_writer_killed_while_it_compacts_or_goes_back_leaves_a_sound_index(tmp
         texts = " ".join(open_snapshot(folder).rows("documents", columns=["text"])["text"].to_pylist())
         assert f"wool {seen[-1]} " in texts, "what was acknowledged is there"
         assert {found.kind for found in doctor(folder)} <= {"orphan", "manifest"}
-        assert all(found.repaired for found in doctor(folder, repair=True))
+        assert [found for found in doctor(folder, repair=True) if not found.repaired] == []
         assert doctor(folder) == []
 
 
