@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from graphrag_mcp.ask_limits import Budget, Gate, Spent, batches
 from graphrag_mcp.ask_writer import Vectors, Writer
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.seams import ChatModel, EmbeddingModel, Message, Reranker, Usage
+from graphrag_mcp.seams import ChatModel, EmbeddingModel, Message, Reply, Reranker, Usage
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.answers import AnswerBook
@@ -99,6 +99,7 @@ class Asker:
         self._embed_off = "" if embedder else NO_MODEL
         self._flying: dict[str, asyncio.Future[None]] = {}
         self._writer = Writer(book)
+        self._reading: set[asyncio.Task[Any]] = set()  # replies that have come and are not yet in the book
         self._asked: set[str] = set()  # keys asked anew in this run, when refreshing
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
@@ -193,10 +194,9 @@ class Asker:
             self._loop.call_soon_threadsafe(self._cancel_all)
 
     def _cancel_all(self) -> None:
-        """Every task but the one that writes down what has been answered."""
-        for task in asyncio.all_tasks():
-            if task is not self._writer.task:
-                task.cancel()
+        """Every task but those that read and write down what has been answered."""
+        for task in asyncio.all_tasks() - self._reading - {self._writer.task}:
+            task.cancel()
 
     def close(self) -> None:
         """End the loop and close what it holds. The book stays usable for others."""
@@ -212,6 +212,8 @@ class Asker:
             self._book.close()
 
     async def _closing(self) -> None:
+        while self._reading:
+            await asyncio.wait(self._reading)
         if self._writer.task is not None:
             await self._writer.task
         for model in (self._chat, self._embedder, self._reranker):
@@ -251,11 +253,8 @@ class Asker:
         return None
 
     async def _call(self, ask: Ask[T], key: str, on_text: Callable[[str], None] | None) -> Answer[T]:
-        from graphrag_mcp.store.answers import Stored
-
         assert self._chat is not None
         reason = ""
-        usage = Usage()
         for _ in range(2):
             try:
                 async with self._gate.slot(0):  # not while a reply is read and written down: the next call may go out
@@ -268,18 +267,28 @@ class Asker:
                 if error.final:
                     self._off = reason
                 return Answer(ask.without(), reason=reason)
-            usage, text = reply.usage, _whole(reply.text)
-            try:
-                value = await aside(ask.parse, text, where=_READS)
-            except BadReply as error:
-                reason = "the reply was cut off" if reply.finish == "length" else str(error) or "unusable reply"
-                continue
-            by = f"llm:{self.model}"
-            await self._writer.write(Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens))
-            self._asked.add(key)
-            return Answer(value, by, fresh=True, raw=text)
+            reading = asyncio.get_running_loop().create_task(self._take(ask, key, reply))
+            self._reading.add(reading)
+            reading.add_done_callback(self._reading.discard)
+            taken = await asyncio.shield(reading)
+            if not isinstance(taken, BadReply):
+                return taken
+            reason = "the reply was cut off" if reply.finish == "length" else str(taken) or "unusable reply"
         self.broken.append(reason)
         return Answer(ask.without(), reason=reason)
+
+    async def _take(self, ask: Ask[T], key: str, reply: Reply) -> Answer[T] | BadReply:
+        """Read a reply and write it down. A task of its own: no stop keeps what is paid for from the book."""
+        from graphrag_mcp.store.answers import Stored
+
+        usage, text, by = reply.usage, _whole(reply.text), f"llm:{self.model}"
+        try:
+            value = await aside(ask.parse, text, where=_READS)
+        except BadReply as error:
+            return error
+        await self._writer.write(Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens))
+        self._asked.add(key)
+        return Answer(value, by, fresh=True, raw=text)
 
     async def _complete(self, ask: Ask[T], reason: str, on_text: Callable[[str], None] | None) -> Any:
         messages = list(ask.messages)

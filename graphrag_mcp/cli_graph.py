@@ -12,34 +12,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from graphrag_mcp.cli_common import app_of, print_json, show, snapshot_of
-from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.errors import NotFound
 from graphrag_mcp.types import Result
 
 
 def explore(options: argparse.Namespace) -> int:
     """What is around an entity, how two are connected, or where to begin."""
     from graphrag_mcp.query.explore import explore_graph
+    from graphrag_mcp.query.several import ends
 
     given = {} if options.max_tokens is None else {"max_tokens": options.max_tokens}
-    start, goal = _ends(options)
+    options.corpus, start, goal = ends(options.start, options.goal, options.corpus, app_of(options).corpora())
     found = explore_graph(snapshot_of(options), start, goal, hops=options.hops, max_nodes=options.max_nodes, **given)
     return show(options, found)
-
-
-def _ends(options: argparse.Namespace) -> tuple[str, str]:
-    """Where the walk starts and ends; the corpus that `a/e12` names becomes the command's, for a walk stays in one."""
-    from graphrag_mcp.query.several import named_by, qualified
-
-    ends = [one for one in (options.start, options.goal) if one]
-    named, every = named_by(ends, app_of(options).corpora())
-    if not named:
-        return options.start, options.goal
-    if len(named) > 1 or not every and options.corpus.strip() not in ("", *named):
-        said = " and ".join(repr(one[:60]) for one in ends)
-        raise BadInput(f"{said} are of different corpora", "Give two of one corpus, for no path leads out of it")
-    options.corpus = named[0]
-    start, goal = (qualified(one)[1] if qualified(one)[0] in named else one for one in (options.start, options.goal))
-    return start, goal
 
 
 def drift(options: argparse.Namespace) -> int:

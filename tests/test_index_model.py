@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
 from graphrag_mcp.upkeep.doctor import doctor
 from tests.conftest import SAMPLE, clean_environment, run_cli
-from tests.openai_server import Server, error, openai_server
+from tests.openai_server import Seen, Server, error, openai_server
 
 OFF = Settings(**{**EAGER, "embedding_model": ""})
 
@@ -40,6 +41,10 @@ def on(server: Server, **more: Any) -> Settings:
 def index(corpus: Path, docs: Path, given: Settings, **more: Any) -> IndexResult:
     seen = {name: more.pop(name) for name in ("progress", "cancelled") if name in more}
     return index_documents(corpus, IndexRequest(paths=(str(docs),), **more), given, **seen)
+
+
+def told(seen: Seen) -> str:
+    return "\n".join(message["content"] for message in seen.body.get("messages", ()))
 
 
 def rows(corpus: Path, table: str) -> list[dict[str, Any]]:
@@ -72,6 +77,8 @@ def test_a_model_makes_graph_reports_claims_and_vectors_once_and_all_of_it_comes
         related = rows(corpus, "relationships")
         assert all(row["keywords"] for row in related) and {row["weight"] for row in related} != {1.0}
         assert "llm" in {row["method"] for row in rows(corpus, "reports")}
+        asked = Counter(re.findall(r"<descriptions>\nName: (.+)", "\n".join(told(seen) for seen in server.requests)))
+        assert asked and set(asked.values()) == {1}, "what is asked early is not asked again once it is written"
         for table, vectors in VECTORS.items():
             assert {row["id"] for row in rows(corpus, vectors)} == {row["id"] for row in rows(corpus, table)}
         assert not doctor(corpus)

@@ -115,6 +115,21 @@ def test_a_hint_stays_in_the_corpus_that_was_named(call: Caller) -> None:
     assert walk["next_call"].endswith(', corpus="sample")')
 
 
+def test_the_ends_of_a_walk_are_read_alike_by_the_tool_and_the_command(
+    call: Caller, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name may hold a "/"; two corpora are no walk."""
+    start = call.good("get_entity", name="e1", corpus="sample")["title"]
+    said = call.bad("explore_graph", start="sample/e1", goal="AC/DC", corpus="notes")
+    assert "'AC/DC'" in said, "not cut to what follows the sign"
+    told = ran(capsys, home, "explore sample/e1 AC/DC --corpus notes")
+    assert told[0] and "'AC/DC'" in told[2]
+    said = call.bad("explore_graph", start="sample/e1", goal="notes/e1")
+    assert "different corpora" in said
+    assert "different corpora" in ran(capsys, home, "explore sample/e1 notes/e1")[2]
+    assert start in call.good("explore_graph", start="sample/e1", corpus="notes")["text"]
+
+
 @pytest.mark.parametrize("id", ["nope/t4", "nope/T4", "notes/t33.md", "a/b/t4"])
 def test_an_id_of_no_known_corpus_is_not_read_as_one_of_this(call: Caller, id: str) -> None:
     assert "none of these ids is known" in call.bad("get_source", ids=[id], corpus="sample")

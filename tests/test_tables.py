@@ -287,15 +287,15 @@ def test_a_table_that_is_written_anew_each_time_leaves_no_versions_behind(
     manifest = committed(tmp_path, None, {"passages": Change(rows=passages(0, 1))})
     for _ in range(9):
         manifest = committed(tmp_path, manifest, {"passages": Change(gone=keys(0, 1), rows=passages(0, 1))})
-    assert manifests.left_behind(tmp_path, "passages") < 10  # those of its first making
+    assert manifests.left_behind(tmp_path)["passages"] < 10  # those of its first making
     assert compact(tmp_path, manifest, margin=0.1) is None
     for path in sorted((tmp_path / "generations").glob("*.json"))[:-1]:
         path.unlink()
     time.sleep(0.4)
-    assert manifests.left_behind(tmp_path, "passages") >= 18
+    assert manifests.left_behind(tmp_path)["passages"] >= 18
     files = len(list((tmp_path / "tables").rglob("*")))
     compact(tmp_path, manifest, margin=0.0)
-    assert manifests.left_behind(tmp_path, "passages") < 3
+    assert manifests.left_behind(tmp_path)["passages"] < 3
     assert len(list((tmp_path / "tables").rglob("*"))) < files / 2
     assert sorted(numbers(open_snapshot(tmp_path).rows("passages"))) == [0, 1]
 

@@ -379,11 +379,11 @@ def told_of_pair(found: Sequence[Evidence]) -> list[str]:
     return list(dict.fromkeys(row.description for row in said))
 
 
-def _described(quotes: Sequence[tuple[Row, str]], id: str, kind: str, told: Sequence[str], merged: Merge) -> str:
+def _described(quotes: Sequence[tuple[Row, str]], id: str, kind: str, told: list[str], merged: Merge) -> str:
     """What models said, joined, and remembered where that is long; else the evidence sentences, each once."""
     if told:
         if merged.is_long is not None and merged.is_long(told):
-            merged.long[id] = (kind, list(told))
+            merged.long[id] = (kind, told)
         # Lines are in no model's description here, only in imported ones, which stay as they came.
         return told[0] if len(told) == 1 and "\n" in told[0] else describe.joined(told)
     return quotes[0][1] if len(quotes) == 1 else " ".join(dict.fromkeys(said for _, said in quotes))

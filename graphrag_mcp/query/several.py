@@ -55,6 +55,18 @@ def named_by(ids: Sequence[str], known: Sequence[str]) -> tuple[list[str], bool]
     return list(dict.fromkeys(name for name in named if name in known)), all(name in known for name in named)
 
 
+def ends(start: str, goal: str, corpus: str, known: Sequence[str]) -> tuple[str, str, str]:
+    """Corpus, start and goal of a walk, which stays in one corpus: the one that `a/e12` names, else `corpus`. BadInput
+    where two are named."""
+    named, every = named_by([one for one in (start, goal) if one], known)
+    if not named:
+        return corpus, start, goal
+    if len(named) > 1 or not every and corpus.strip() not in ("", *named):
+        said = " and ".join(repr(one[:60]) for one in (start, goal) if one)
+        raise BadInput(f"{said} are of different corpora", "Give two of one corpus, for no path leads out of it")
+    return named[0], *(qualified(one)[1] if qualified(one)[0] in named else one for one in (start, goal))
+
+
 # ---- searches ----------------------------------------------------------------------------------
 
 

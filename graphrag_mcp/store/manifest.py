@@ -162,17 +162,17 @@ def age_of_oldest(folder: Path, manifest: Manifest, table: str, versions: Sequen
     return max(datetime.now() - min(written), timedelta(0))
 
 
-def left_behind(folder: Path, table: str) -> int:
-    """How many versions of a table lie there that are older than what the oldest kept generation names. A table that is
-    written anew each time has no tail, so nothing else tells that it leaves files behind."""
-    oldest = min((folder / "generations").glob("*.json"), default=None)
-    try:
-        version = parse(oldest.read_bytes(), str(oldest)).tables.get(table, 0) if oldest else 0
-        names = os.listdir(folder / "tables" / f"{table}.lance" / "_versions")
-    except (OSError, Damaged, NewerFormat):
-        return 0
-    # Lance counts its files down, so that the newest is first.
-    return sum(name[:-9].isdigit() and (1 << 64) - 1 - int(name[:-9]) < version for name in names)
+def left_behind(folder: Path) -> dict[str, int]:
+    """How many versions of each table lie there that are older than what the oldest kept generation names. A table that
+    is written anew each time has no tail, so nothing else tells that it leaves files behind."""
+    found: dict[str, int] = {}
+    with contextlib.suppress(OSError, Damaged, NewerFormat):
+        oldest = min((folder / "generations").glob("*.json"))
+        for table, version in parse(oldest.read_bytes(), str(oldest)).tables.items():
+            names = os.listdir(folder / "tables" / f"{table}.lance" / "_versions")
+            # Lance counts its files down, so that the newest is first.
+            found[table] = sum(name[:-9].isdigit() and (1 << 64) - 1 - int(name[:-9]) < version for name in names)
+    return found
 
 
 @contextlib.contextmanager

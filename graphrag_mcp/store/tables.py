@@ -280,10 +280,10 @@ def compact(folder: Path, manifest: Manifest, margin: float = 60.0) -> dict[str,
     Only for the holder of the writer's lock. Also frees the versions that are older, by `margin` seconds, than
     every version that a kept generation names: so what `manifest` names stays, whether or not a commit follows.
     """
-    database, versions = _connect(folder), dict(manifest.tables)
+    database, versions, left = _connect(folder), dict(manifest.tables), manifests.left_behind(folder)
     for name, version in sorted(manifest.tables.items()):
         table = database.open_table(name, version=version)
-        if not _worth_compacting(table, name) and manifests.left_behind(folder, name) < LEFT_BEHIND:
+        if not _worth_compacting(table, name) and left.get(name, 0) < LEFT_BEHIND:
             continue
         if wrong := spoiled(folder, manifest.files, name, version, 1 << 60):  # else it is copied, and looks sound
             log.warning("%s; table %s is not compacted", wrong[0], name)

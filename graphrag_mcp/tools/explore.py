@@ -12,7 +12,7 @@ from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field
 
 from graphrag_mcp.tools.arguments import Budget4000, Corpus, Text, as_int, names
-from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, read, too_long
+from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, read, telling, too_long
 from graphrag_mcp.types import ExploreResult, Result
 
 if TYPE_CHECKING:
@@ -43,11 +43,10 @@ async def explore_graph(
     inner, whole = budgets(max_tokens, 4000, corpus)
 
     if "/" in start + goal:  # sample/e1: an id of that corpus
-        from graphrag_mcp.query.several import named_by, qualified
+        from graphrag_mcp.query.several import ends
 
-        named, _ = named_by([start, goal], ctx.request_context.lifespan_context.app.corpora())
-        if len(named) == 1:
-            corpus, start, goal = named[0], qualified(start)[1], qualified(goal)[1]
+        with telling("explore_graph"):
+            corpus, start, goal = ends(start, goal, corpus, ctx.request_context.lifespan_context.app.corpora())
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.explore import explore_graph as explore

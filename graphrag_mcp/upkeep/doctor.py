@@ -69,8 +69,9 @@ def doctor(
         before = _examined(folder, cut)
         _repair_files(folder, before)
         left = _examined(folder, cut)
-        if hints := [finding for finding in left if (finding.kind, finding.repair) == ("file", REMOVE)]:
-            _repair_files(folder, hints)  # they name versions that were in the way and have just been removed
+        if any(finding.repair == REMOVE for finding in left):
+            # A newer whole generation took the place of a torn manifest, and Lance's hint is behind its versions.
+            _repair_files(folder, left)
             left = _examined(folder, cut)
         derivable = [finding for finding in left if finding.repair == DERIVE]
         whole = not any(finding.kind == "truth" and finding.repair != DERIVE for finding in left)
