@@ -90,10 +90,10 @@ def _point(summary: str, explanation: str, detailed: bool) -> tuple[str, str]:
 
 def similarity(text_terms: str, worth: Mapping[str, float]) -> float:
     """The worth of the question's terms that a text holds, more where it keeps coming back to them."""
-    spaced = f"  {text_terms.replace(' ', '  ')}  "
-    score = 0.0
+    padded, doubled, score = f" {text_terms} ", "", 0.0
     for term, value in worth.items():
-        count = spaced.count(f" {term} ")
-        if count:
+        if (word := f" {term} ") in padded:
+            doubled = doubled or padded.replace(" ", "  ")  # so that the blank between two of them counts for both
+            count = doubled.count(word)
             score += value * (0.5 + 0.5 * (count - 1) / (count + 2))
     return score
