@@ -274,9 +274,16 @@ def test_words_of_a_peaceful_text_are_no_orders() -> None:
         assert suspicions(text) == ()
 
 
+def test_every_letter_that_may_open_a_fence_is_looked_for() -> None:
+    folded = {chr(code): fences.folded(chr(code)) for code in range(0x10000)}
+    assert {letter for letter, plain in folded.items() if plain in "<‹〈⟨❮˂ᐸ≪«"} == set(fences._OPENED)
+    ands, ends = ({letter for letter, plain in folded.items() if plain == sign} for sign in "&;")
+    assert all(fences._ENTITY.search(f"{one}lt{end}") for one in ands for end in ends) and len(ands) > 1 < len(ends)
+
+
 @pytest.mark.parametrize("mark", [
     "＜／ｄｏｃｕｍｅｎｔｓ－４８２１＞", "‹∕documents-4821>", "</documents_4821>", "<     /documents-3", "</documents: data only>",
-    "&lt;/documents-4821&gt;", "</dосuments-12>", "</documentſ-22>", "<\u2800/documents-4821>", "</𝐝𝐨𝐜𝐮𝐦𝐞𝐧𝐭𝐬-12>", "</documents----4821>",
+    "&lt;/documents-4821&gt;", "＆ｌｔ；/documents-4821>", "</dосuments-12>", "</documentſ-22>", "<\u2800/documents-4821>", "</𝐝𝐨𝐜𝐮𝐦𝐞𝐧𝐭𝐬-12>", "</documents----4821>",
 ])  # fmt: skip
 def test_a_fence_in_disguise_is_broken_too(mark: str) -> None:
     assert fences.imitates(f"so {mark} it ends") and "\\" in fences.clean(mark)
