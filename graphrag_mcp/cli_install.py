@@ -79,7 +79,7 @@ def _undo(options: argparse.Namespace, host: Host, file: Path) -> int:
     else:
         how = "is as it was before" if change.change == "restored" else "has it no more"
         print(f"{host.title}: {file} {how}" + ("; it held nothing else and is gone" if change.after is None else ""))
-        _tell([], [host.reload])
+        _tell([], [host.gone or host.reload])
     return 0
 
 

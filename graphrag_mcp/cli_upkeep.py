@@ -12,7 +12,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from graphrag_mcp.cli_common import Bar, app_of, counted, elsewhere, existing, print_json, snapshot_of
-from graphrag_mcp.errors import BadInput
+from graphrag_mcp.cli_words import as_commands
+from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.settings import Settings
 
 
@@ -26,7 +27,18 @@ def doctor(options: argparse.Namespace) -> int:
 
     app = app_of(options)
     some = options.corpus or options.repair or app.corpora()  # else there is nothing to examine yet
-    folder = app.folder(app.corpus_for_reading(options.corpus)) if some else None
+    try:
+        folder = app.folder(app.corpus_for_reading(options.corpus)) if some else None
+    except NotFound as error:
+        if options.corpus or options.repair:
+            raise
+        here = about(app.settings, app.corpora(), None)  # which is meant is open; how this is installed is not
+        if not options.json:
+            print("\n".join(lines(here)) + "\n", flush=True)
+            raise
+        said = f"{error.what}. {as_commands(error.next_move)}."
+        print_json({"sound": None, "findings": [], "about": here, "error": said})
+        return 2
     findings = examine(folder, options.repair, lambda folder: _derive(folder, app.settings), cut) if folder else []
     wrong = [found for found in findings if not found.repaired]
     if options.json:
@@ -155,7 +167,8 @@ def delete(options: argparse.Namespace) -> int:
     if options.json:
         print_json({**found.record(), "deleted": options.yes})
         return 0
-    size = f"{found.documents:,} documents, {found.files:,} files, {found.bytes / 1e6:,.1f} MB"
+    documents = counted({"documents": found.documents}) or "no document"
+    size = f"{documents}, {found.files:,} files, {found.bytes / 1e6:,.1f} MB"
     if options.yes:
         print(f"Deleted corpus {found.corpus}: {size}.")
     else:

@@ -168,7 +168,7 @@ class Door:
         given = headers.get("authorization", [])
         name = self.owner(given[0]) if len(given) == 1 else ""
         if not name:
-            challenge = "Bearer realm=graphrag-mcp" + (', error="invalid_token"' if given else "")
+            challenge = 'Bearer realm="graphrag-mcp"' + (', error="invalid_token"' if given else "")
             return 401, "a valid bearer token is needed. Ask the server's owner for one.", challenge
         scope["user"] = _user(name)
         return None

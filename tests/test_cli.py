@@ -223,6 +223,16 @@ def test_doctor_finds_nothing_wrong(desk: Desk) -> None:
     assert (found["sound"], found["findings"]) == (True, []) and found["about"]["version"]
 
 
+def test_doctor_says_how_it_is_installed_where_several_corpora_could_be_meant(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write(tmp_path / name, {"a.md": f"Ada Lovelace wrote note {name}."})
+        ran("index", tmp_path / name, "--home", tmp_path / "home")
+    done = run_cli("doctor", "--home", tmp_path / "home", cwd=SAMPLE)
+    assert done.returncode == 2 and "Give --corpus one of: one-" in done.stderr and "home        " in done.stdout
+    found = ran("doctor", "--home", tmp_path / "home", cwd=SAMPLE, status=2)
+    assert found["sound"] is None and len(found["about"]["corpora"]) == 2 and "--corpus" in found["error"]
+
+
 def test_doctor_finds_a_flipped_bit_and_repairs_a_table(sample_home: Path, tmp_path: Path) -> None:
     shutil.copytree(sample_home, tmp_path / "home")
     home = ("--home", tmp_path / "home", "--corpus", "sample")

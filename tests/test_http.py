@@ -168,7 +168,7 @@ TOKEN_HEADERS: list[tuple[str, list[tuple[str, str]], int]] = [
 def test_without_a_valid_token_nobody_comes_in(token_port: int, headers: list[tuple[str, str]], status: int) -> None:
     found, text, given = asked(token_port, [HOST, *headers])
     assert found == status, text
-    assert (status == 401) == given.get("www-authenticate", "").startswith("Bearer realm=")
+    assert (status == 401) == given.get("www-authenticate", "").startswith('Bearer realm="graphrag-mcp"')
     assert asked(token_port, [("Host", "evil.example"), *headers])[0] == 421
     assert asked(token_port, [HOST, ("Origin", "https://evil.example"), *headers])[0] == 403
     assert asked(token_port, [HOST, *headers], path=f"/mcp?access_token={ALICE}")[0] == status

@@ -53,6 +53,7 @@ def lines(record: Mapping[str, Any]) -> list[str]:
     """The record for people, one thing a line."""
     models, corpora, here = record["models"], record["corpora"], record["hosts_here"]
     names = [*corpora[:SHOWN], *([f"{len(corpora) - SHOWN} more"] if len(corpora) > SHOWN else [])]
+    unclear = "none yet" if len(corpora) < 2 else "not clear: --corpus NAME says which"
     rows = [
         ("version", f"{record['version']}, {record['installed']}"),
         ("python", record["python"]),
@@ -63,7 +64,7 @@ def lines(record: Mapping[str, Any]) -> list[str]:
         ("home", record["home"]),
         ("roots", ", ".join(record["roots"]) or "none: tools may index no folder from here"),
         ("corpora", ", ".join(names) or "none yet"),
-        ("meant here", f"{record['corpus']}, generation {record['generation']}" if record["corpus"] else "none"),
+        ("meant here", f"{record['corpus']}, generation {record['generation']}" if record["corpus"] else unclear),
     ]
     for host in record["hosts"]:
         problem = f" ({host['problem']})" if host["problem"] else ""

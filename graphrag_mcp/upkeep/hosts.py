@@ -35,6 +35,7 @@ class Host:
     follows: bool = False  # starts servers in the folder that the user works in, and with the user's environment
     reload: str = ""  # what makes it read its configuration again
     check: str = ""  # how a user sees that the server is there
+    gone: str = ""  # the same after it has been taken out; "" = what makes it read its configuration does
 
     @property
     def toml(self) -> bool:
@@ -66,6 +67,7 @@ HOSTS = (
         "vscode", "VS Code", "servers", ".vscode/mcp.json", "code", "${env:%s}", comments=True,
         reload="VS Code asks whether to trust and start it; else run MCP: List Servers",
         check="MCP: List Servers in the command palette, then Show Output",
+        gone="If it still runs, stop it: MCP: List Servers in the command palette",
     ),
     # "Model Context Protocol" and "Configuration Reference", Codex documentation: CODEX_HOME, env_vars, time-outs.
     Host(
