@@ -151,7 +151,11 @@ class Door:
             await _refuse(send, *refused)
         elif self.stopping:
             await _refuse(send, 503, _STOPPING)
-        elif scope["method"] == "GET" or headers.get("mcp-method") == ["subscriptions/listen"]:
+        elif scope["method"] == "GET":
+            # No event of ours has an id, so there is nothing to resume; the SDK has no answer to who asks for it.
+            kept = [(name, value) for name, value in scope["headers"] if name.lower() != b"last-event-id"]
+            await self._stream({**scope, "headers": kept}, receive, send)
+        elif headers.get("mcp-method") == ["subscriptions/listen"]:
             await self._stream(scope, receive, send)
         else:
             await self._call(scope, receive, send, headers)

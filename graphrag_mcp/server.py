@@ -166,8 +166,12 @@ async def _serve(server: MCPServer[Any], wire: tuple[Any, Any]) -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
+    from graphrag_mcp.stdio import Incoming
+
     lowlevel = server._lowlevel_server  # run_stdio_async would take fd 1 as it finds it, which is stderr by now
-    async with stdio_server(anyio.wrap_file(wire[0]), anyio.wrap_file(wire[1])) as (read, write):
+    incoming: Any = Incoming(anyio.wrap_file(wire[0]))
+    async with stdio_server(incoming, anyio.wrap_file(wire[1])) as (read, write):
+        incoming.answer = write.send
         await lowlevel.run(read, write, lowlevel.create_initialization_options())
 
 

@@ -229,10 +229,49 @@ def test_requests_that_are_cancelled_or_sent_twice_do_no_harm(project: Path, tmp
         assert "John Smeaton" in wire.answer(2)["result"]["content"][0]["text"]
         wire.send("ping", None, 3)
         assert wire.answer(3)["result"] == {}
-        wire.process.stdin.write(b"this is no JSON\n")
-        wire.process.stdin.flush()
         wire.call(4, "graph_status")
         assert wire.answer(4)["result"]["structuredContent"]["counts"]["documents"] == 2
+
+
+LINES = (  # what is sent, the id of the answer, its error; "" = none at all
+    (b"this is no JSON", None, -32700),
+    (b'{"jsonrpc": "2.0", "id": 10, "method": "ping"', None, -32700),
+    (b"[" * 100_000 + b"]" * 100_000, None, -32700),
+    (b'[{"jsonrpc": "2.0", "id": 11, "method": "ping"}]', None, -32600),
+    (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', None, -32600),
+    (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', None, -32600),
+    (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', None, -32600),
+    (b'{"id": 12, "method": "ping"}', 12, -32600),
+    (b'{"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": ["graph_status"]}', "x", -32600),
+    (b'{"jsonrpc": "2.0", "method": "tools/call", "params": ["graph_status"]}', "", 0),
+    (b'{"jsonrpc": "2.0", "id": 13, "error": {"code": "x"}}', "", 0),
+    (b"", "", 0),
+    (b'\xef\xbb\xbf{"jsonrpc": "2.0", "id": 14, "method": "ping"}', 14, 0),
+    (b'{"jsonrpc": "2.0", "id": 15, "method": "ping"}\r', 15, 0),
+)
+
+
+def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(project: Path, tmp_path: Path) -> None:
+    """Whoever gets no answer waits for a minute. Only what wants none gets none."""
+    with by_hand(tmp_path / "home", project) as wire:
+        wire.hello("2025-06-18")
+        for line, name, error in LINES:
+            wire.process.stdin.write(line + b"\n")
+            wire.send("ping", None, 99)
+            if name != "":
+                answer = wire.answer(name)
+                assert answer.get("error", {}).get("code", 0) == error, (line[:80], answer)
+            assert wire.answer(99)["result"] == {}, line[:80]
+        assert len(wire.seen) == 1 + len(LINES) + sum(name != "" for _, name, _ in LINES)
+
+
+def test_half_an_emoji_in_an_argument_is_a_character_like_others(project: Path, tmp_path: Path) -> None:
+    with by_hand(tmp_path / "home", project) as wire:
+        wire.hello("2025-06-18")
+        wire.call(1, "index_documents", texts=[{"id": "a", "text": "John Smeaton built it \ud83d again."}], corpus="c")
+        assert wire.answer(1)["result"]["structuredContent"]["counts"]["added"] == 1
+        wire.call(2, "local_search", query="Who built \udc00it, 😀?", corpus="c")
+        assert "John Smeaton" in wire.answer(2)["result"]["content"][0]["text"]
 
 
 def test_the_same_call_twice_changes_nothing_more(project: Path, tmp_path: Path) -> None:

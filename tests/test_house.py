@@ -47,7 +47,7 @@ PART_OF = {
     "lexicon_east": "extract", "lexicon_foreign": "extract", "lexicon_kinds": "extract", "lexicon_uncased": "extract",
     "east": "extract", "foreign": "extract", "kinds": "extract", "letters": "extract", "uncased": "extract",
     "stems": "text", "tokens": "text", "lexicon_tokens": "text",
-    "ask_limits": "ask", "ask_writer": "ask", "ask_open": "ask", "pack_ids": "pack", "pack_wire": "pack", "http": "server", "cli_arguments": "cli", "cli_common": "cli",
+    "ask_limits": "ask", "ask_writer": "ask", "ask_open": "ask", "pack_ids": "pack", "pack_wire": "pack", "http": "server", "stdio": "server", "cli_arguments": "cli", "cli_common": "cli",
     "jobs_record": "jobs", "jobs_documents": "jobs", "jobs_run": "jobs", "jobs_process": "jobs",
     "jobs_delete": "jobs",
     "cli_read": "cli", "cli_write": "cli", "cli_upkeep": "cli", "cli_eval": "cli", "cli_edit": "cli", "cli_graph": "cli",
