@@ -157,6 +157,26 @@ def test_wrong_calls_are_taught(caller: Caller) -> None:
     assert "nothing to submit" in caller.bad("submit_work", results=[])
 
 
+def test_a_record_that_is_left_out_of_an_accepted_item_is_told(caller: Caller) -> None:
+    work = caller.good("claim_work", corpus="kb", max_items=1)
+    bare = {"entities": [*MIRA["entities"], {"name": "Jonas Okafor"}], "relationships": MIRA["relationships"]}
+    done = caller.good("submit_work", corpus="kb", results=[{"work_id": work["items"][0]["work_id"], **bare}])
+    assert len(done["accepted"]) == 1 and "left out: 1 x no description" in done["text"]
+    again = caller.good("submit_work", corpus="kb", results=[{"work_id": "none", "entities": []}])
+    assert "merged" not in again["text"]
+
+
+def test_an_id_whose_text_has_changed_is_not_said_to_be_known(folder: Path, caller: Caller) -> None:
+    indexed(folder, a="Mira Okafor built a windmill.")
+    rows = open_snapshot(folder).rows("text_units").to_pylist()
+    gone = next(f"t{n}" for n in range(1, 9) if n not in {row["n"] for row in rows})
+    assert "is gone; search again" in caller.bad("get_source", ids=[gone], corpus="kb")
+    left = {row["n"] for row in open_snapshot(folder).rows("reports").to_pylist()}
+    gone = next(n for n in range(1, 99) if n not in left)
+    assert "any more" in caller.bad("get_community_report", community_id=f"c{gone}", corpus="kb")
+    assert "gone" not in caller.bad("get_source", ids=["t99"], corpus="kb")
+
+
 def test_a_reply_has_a_wall_where_nobody_names_a_budget(caller: Caller) -> None:
     strange = [{"work_id": f"w{n:012d}", "text": "x"} for n in range(3_000)]
     result = caller.good("submit_work", results=strange)

@@ -58,11 +58,12 @@ class Claimed:
 
 @dataclass
 class Submitted:
-    """`rejected` as {work_id, reason}; a rejected item stays claimed and may be submitted again. `pending`: rows that
-    are open until the next merge."""
+    """`rejected` as {work_id, reason}; a rejected item stays claimed and may be submitted again. `left_out` the same
+    for records that an accepted item lost. `pending`: rows that are open until the next merge."""
 
     accepted: list[str] = field(default_factory=list)
     rejected: list[dict[str, str]] = field(default_factory=list)
+    left_out: list[dict[str, str]] = field(default_factory=list)
     pending: int = 0
 
 
@@ -152,12 +153,15 @@ def submit(
             done.rejected.append(_refused(id, why))
             continue
         try:
-            ask.parse(text)
+            value = ask.parse(text)
         except BadReply as error:
             done.rejected.append(_refused(id, f"{error}; correct it and submit it again"))
             continue
         answers.append(Stored(lease.key, f"agent:{who}", ask.kind, text))
         done.accepted.append(id)
+        lost = {why: count for why, count in getattr(value, "dropped", {}).items() if why != "duplicate"}
+        if lost:
+            done.left_out.append(_refused(id, ", ".join(f"{count} x {why}" for why, count in sorted(lost.items()))))
     if answers:
         before()
     book.put(answers)

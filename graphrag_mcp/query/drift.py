@@ -270,11 +270,10 @@ class Drift:
         """The state alone: nothing was opened."""
         result = self.state(walk, DriftResult(session_id=self.id), shown=8)
         result.done = self.over(walk)
-        finishing = f'drift_finish(session_id="{self.id}")'
         if result.done:
             why = "The frontier is empty" if not walk.frontier() else "The budget is spent"
-            result.text = f"{why}; answered: {counted(result.answered, 'questions')}. Call {finishing}."
-            result.next_call = finishing
+            result.text = f"{why}; answered: {counted(result.answered, 'questions')}."
+            result.next_call = f'drift_finish(session_id="{self.id}")'
         else:
             ids = walk.frontier() or walk.with_status("open")
             result.text = f"Recorded. {result.answered} answered, {len(walk.frontier())} to open:\n{walk.to_markdown()}"

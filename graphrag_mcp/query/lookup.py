@@ -26,7 +26,7 @@ from graphrag_mcp.pack import (
 from graphrag_mcp.query import context, edit_log
 from graphrag_mcp.query.candidates import line, of_entity
 from graphrag_mcp.query.names import resolve
-from graphrag_mcp.query.sources import get_source, id_range
+from graphrag_mcp.query.sources import get_source, id_range, was_given
 from graphrag_mcp.query.words import search_text
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import counted, normalise_name
@@ -100,7 +100,7 @@ def _candidates(snapshot: Snapshot, asked: str, found: Sequence[Row], budget: in
     intro = f"There is no entity named {one_line(asked, 100)!r}." + (" Did you mean one of these?" if items else "")
     advice = "Call get_entity with an id from the list, or search_text for the words." if items else "Use search_text."
     if by := edit_log.hidden(snapshot, normalise_name(asked[:300])):
-        undo = f'edit_graph(op="undo", ids=["{by}"]) brings it back'
+        undo = f'edit_graph(op="undo", ids=["{by}"], dry_run=false) brings it back'
         advice = f"{one_line(asked, 100)!r} was deleted by hand: {undo}. {advice}"
     result.hint = " ".join(filter(None, [note, advice]))
     sections, into = [Section("Candidates", items, 1.0)], {"Candidates": "candidates"}
@@ -180,7 +180,8 @@ def get_community_report(
         found = context.rows(snapshot, "reports", [asked])
     if not found:
         known = f"{id_range(snapshot, 'c')}; global_search finds them"
-        raise NotFound(f"there is no community {asked[:60]!r}", known)
+        gone = " any more" if match and was_given(snapshot, f"c{match[1]}") else ""
+        raise NotFound(f"there is no community {asked[:60]!r}{gone}", known)
     row = found[0]
     family = snapshot.by_key("communities", [row["id"]], "id", ["parent", "children", "size"]).to_pylist()
     parent, children = (family[0]["parent"], family[0]["children"]) if family else ("", [])

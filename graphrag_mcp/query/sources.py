@@ -108,7 +108,9 @@ def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list
             found.setdefault(row["id"], row)
     if not found:
         named_ids = ", ".join(one[:40] for one in unknown[:5])
-        raise NotFound(f"none of these ids is known: {named_ids}", id_range(snapshot, *"tderck"))
+        gone = any(was_given(snapshot, one) for one in unknown)
+        why = ". What they named has changed or is gone; search again" if gone else ""
+        raise NotFound(f"none of these ids is known: {named_ids}{why}", id_range(snapshot, *"tderck"))
     if unknown:
         notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
     documents = context.document_aliases(snapshot, [row["document_id"] for row in found.values()])
@@ -214,8 +216,14 @@ def _with_neighbours(snapshot: Snapshot, rows: list[Row], around: int) -> list[R
     return _ordered(snapshot.verified("passages", snapshot.rows("passages", wanted)).to_pylist())
 
 
+def was_given(snapshot: Snapshot, id: str) -> bool:
+    """Did an id once name something here? Ids are never given twice."""
+    match = re.fullmatch(r"([a-z])(\d{1,12})(?:\.\d{1,9})?\+?", id)
+    return match is not None and 0 < int(match[2]) < snapshot.manifest.next.get(match[1], 1)
+
+
 def id_range(snapshot: Snapshot, *letters: str) -> str:
-    """Which ids there are: `text units t1 to t40, ...`."""
+    """Which ids were ever given: `text units t1 to t40, ...`."""
     following = snapshot.manifest.next
     known = [f"{KIND[one]} {one}1 to {one}{following[one] - 1}" for one in letters if following.get(one, 1) > 1]
     return "Known are " + ", ".join(known) if known else "The corpus has none yet"

@@ -262,8 +262,8 @@ def remove(app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wa
         _take_away(app, name, result, wait)
         lines += [] if result.status == "done" else [f"Their rows go with {result.job_id or 'the next indexing'}."]
         result.hint = (  # our own words: among those of documents they would be flagged as a call of a tool
-            "They stay out when their folder is indexed again. To have one back, index it by its own name, or undo "
-            f'with edit_graph(op="undo", ids=["{result.undo_id}"]) and index the folder; texts have to be given again.'
+            "They stay out when their folder is indexed again. To have one back, index it by its own name, or "
+            f'edit_graph(op="undo", ids=["{result.undo_id}"], dry_run=false) and index the folder; texts are given again.'
         )
     result.text = "\n".join(lines)
     return result

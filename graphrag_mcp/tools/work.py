@@ -104,7 +104,9 @@ async def submit_work(ctx: Ctx, results: Results, corpus: Corpus = "") -> Annota
         if done.accepted:
             jobs.merge_later(app.settings, name, len(done.accepted), done.pending)
         result = WorkResult(corpus=name, accepted=done.accepted, rejected=done.rejected[:50])
-        lines = [f"Accepted {len(done.accepted)}, rejected {len(done.rejected)}. Accepted work is merged in a moment."]
+        merged = " Accepted work is merged in a moment." if done.accepted else ""
+        lines = [f"Accepted {len(done.accepted)}, rejected {len(done.rejected)}.{merged}"]
+        lines += [f"- {one['work_id']}: accepted, but left out: {one['reason']}" for one in done.left_out[:50]]
         lines += [f"- {one['work_id']}: {one['reason']}" for one in done.rejected[:50]]
         lines += [f"- and {len(done.rejected) - 50} more"] if len(done.rejected) > 50 else []
         result.text, result.next_call = "\n".join(lines), f'claim_work(corpus="{name}")'
