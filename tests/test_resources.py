@@ -181,6 +181,7 @@ def test_every_tool_that_a_prompt_names_is_one(call: Caller) -> None:
 
 @pytest.mark.parametrize(("name", "arguments", "said"), [
     ("ask_corpus", {}, "ask_corpus needs 'question'"), ("ask_corpus", {"question": "  "}, "needs 'question'"),
+    ("index_folder", {"folder": "x"}, "has no argument 'folder'. Its arguments are: path"),
     ("ask", {}, "There is no prompt 'ask'. There are: ask_corpus"), ("tune_prompts", {"corpus": "nope"}, "no corpus 'nope'"),
 ])  # fmt: skip
 def test_a_wrong_request_for_a_prompt_is_told_what_is_wrong(call: Caller, name: str, arguments: dict[str, str], said: str) -> None:

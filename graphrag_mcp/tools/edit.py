@@ -261,9 +261,10 @@ def remove(app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wa
         result.undo_id = removal.write_down(folder, chosen, by)
         _take_away(app, name, result, wait)
         lines += [] if result.status == "done" else [f"Their rows go with {result.job_id or 'the next indexing'}."]
+        undo = f'edit_graph(op="undo", ids=["{result.undo_id}"], dry_run=false)'
         result.hint = (  # our own words: among those of documents they would be flagged as a call of a tool
             "They stay out when their folder is indexed again. To have one back, index it by its own name, or "
-            f'edit_graph(op="undo", ids=["{result.undo_id}"], dry_run=false) and index the folder; texts are given again.'
+            f"{undo} and index the folder; texts have to be given again."
         )
     result.text = "\n".join(lines)
     return result

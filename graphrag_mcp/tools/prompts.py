@@ -92,9 +92,11 @@ def check(server: MCPServer[Any], params: Mapping[str, Any] | None) -> None:
         raise MCPError(INVALID_PARAMS, f"There is no prompt {name[:60]!r}. There are: {', '.join(known)}.")
     arguments = known[name].arguments or []
     missing = [one.name for one in arguments if one.required and not str(given.get(one.name, "")).strip()]
-    if missing:
-        wanted = ", ".join(one.name if one.required else f"{one.name} (optional)" for one in arguments)
-        raise MCPError(INVALID_PARAMS, f"{name} needs {missing[0]!r}. Its arguments are: {wanted}.")
+    strange = [str(one)[:60] for one in given if one not in {known.name for known in arguments}]
+    if missing or strange:
+        wanted = ", ".join(one.name if one.required else f"{one.name} (optional)" for one in arguments) or "none"
+        wrong = f"needs {missing[0]!r}" if missing else f"has no argument {strange[0]!r}"
+        raise MCPError(INVALID_PARAMS, f"{name} {wrong}. Its arguments are: {wanted}.")
 
 
 def _filled(name: str, **values: str) -> str:
