@@ -160,7 +160,7 @@ class App:
         if not any(resolved.is_relative_to(root) for root in roots):
             raise outside
         try:
-            real = wanted.resolve(strict=True)
+            real = (wanted if os.path.lexists(wanted) else _respelled(resolved, roots)).resolve(strict=True)
             if not any(real.is_relative_to(root) for root in roots):
                 raise outside  # a link has been put there meanwhile
             return real
@@ -236,16 +236,33 @@ def _plain_path(text: str) -> Path:
         raise BadInput(f"{_short(text)} names an unknown user's folder", "Give an absolute path") from error
 
 
+def _respelled(path: Path, roots: list[Path]) -> Path:
+    """The path as the disk spells it, where only the form of its accents differs: names from a Mac are decomposed,
+    and what models write is not. Looks only below the roots."""
+    spelled = next(root for root in roots if path.is_relative_to(root))
+    for part in path.relative_to(spelled).parts:
+        if not part.isascii() and not os.path.lexists(spelled / part):
+            form = unicodedata.normalize("NFC", part)
+            same = [name for name in _names_in(spelled) if unicodedata.normalize("NFC", name) == form]
+            part = same[0] if len(same) == 1 else part
+        spelled /= part
+    return spelled
+
+
 def _siblings(path: Path) -> list[str]:
     """Entries beside a missing path whose names are near; [] when its folder is missing too, or a link by now."""
+    names = [name for name in _names_in(path.parent) if not name.startswith(".")]
+    return difflib.get_close_matches(path.name, sorted(names), n=3, cutoff=0.4)
+
+
+def _names_in(folder: Path) -> list[str]:
     from graphrag_mcp.index.opening import entries
 
     try:
-        with entries(str(path.parent)) as (listed, _):
-            names = [entry.name for entry in listed if not entry.name.startswith(".")]
+        with entries(str(folder)) as (listed, _):
+            return [entry.name for entry in listed]
     except (OSError, ValueError):
         return []
-    return difflib.get_close_matches(path.name, sorted(names), n=3, cutoff=0.4)
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

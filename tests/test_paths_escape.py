@@ -129,6 +129,18 @@ def test_what_lies_inside_is_read(root: Path, path: str) -> None:
     assert ("inside" in said or "a second root" in said) and SECRET not in said
 
 
+def test_a_name_is_found_in_whichever_form_its_accents_are_written(root: Path) -> None:
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    (root / decomposed).mkdir()
+    (root / decomposed / f"{decomposed}.md").write_text("inside", "utf-8")
+    assert "inside" in reach(app_of(root), f"{composed}/{composed}.md")
+    (root / "link to").symlink_to(root.parent / "outside")
+    (root.parent / "outside" / decomposed).write_text(SECRET, "utf-8")
+    for path in (f"link to/{composed}", f"../outside/{composed}", f"{composed}/../../outside/{composed}"):
+        with pytest.raises(OutsideRoots):
+            app_of(root).allowed(path)
+
+
 def test_walking_the_folder_follows_no_link_hard_or_soft(root: Path) -> None:
     found = find([str(root)], {}, Settings(home=root))
     assert [file.uri for file in found.files] == ["root/a.md", "root/sub/b.md", "root/sub/deep/c.md"]
