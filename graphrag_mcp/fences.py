@@ -43,9 +43,13 @@ _HAN = ((0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
 _FLAGS = re.compile("\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|"
                     "\U000e0077\U000e006c\U000e0073)\U000e007f")  # fmt: skip
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e0fff]")
-_FENCE = re.compile(r"(?:[<‹〈⟨❮˂ᐸ≪«]|&lt;)(?=[\s/∕⁄\u2800_]{0,16}documents[\W_]{0,8}(?:\d|data only))")
-_OPENED = "<«\u02c2\u1438‹≪\u2329❮⟨〈\ufe3f\ufe64＜"  # what folds to its first character, but for an entity's
-_ENTITY = re.compile("[&﹠＆]..[;；﹔\ufe14\u037e]")
+_FENCE = re.compile(  # what decodes to an angle or a slash is read as one
+    r"(?:[<‹〈⟨❮˂ᐸ≪«]|&lt;|&#0{0,6}60;|&#x0{0,6}3c;|\\u003c|\\x3c|%3c)"
+    r"(?=(?:[\s/∕⁄\u2800_]|&sol;|&#0{0,6}47;|&#x0{0,6}2f;|\\u002f|\\x2f|%2f){0,16}documents[\W_]{0,8}(?:\d|data only))"
+)
+_OPENED = "<«\u02c2\u1438‹≪\u2329❮⟨〈\ufe3f\ufe64＜"  # what folds to its first character
+# ... and beginnings of what stands for it in several characters.
+_WRITTEN = re.compile(r"[&﹠＆](?:..[;；﹔\ufe14\u037e]|[#﹟＃])|[\\﹨＼]\w|[%﹪％]\w")
 _OPENING = r"\[【〔〖⟦⁅❲〚"  # brackets that pass for ours
 _BEGUN = re.compile(rf"[{_OPENING}［﹝|｜#＃]")
 _ALIKE = str.maketrans("аеіоѕсԁумтԍок", "aeioscdumtgok")  # Cyrillic letters that look like Latin ones
@@ -99,7 +103,7 @@ def imitates(text: str) -> bool:
 @lru_cache(maxsize=64)
 def _imitations(text: str) -> tuple[int, ...]:
     """Where the marks end that look like the opening of a fence, in whatever letters: `<`, `＜`, `&lt;`."""
-    if not any(sign in text for sign in _OPENED) and _ENTITY.search(text) is None:
+    if not any(sign in text for sign in _OPENED) and _WRITTEN.search(text) is None:
         return ()  # folding takes twenty times as long as looking for these
     if "documents" not in (plain := folded(text)):
         return ()
