@@ -77,6 +77,14 @@ def test_pages_of_several_corpora_show_every_item_once(home: Path) -> None:
     assert {one.id for one in whole.citations} <= set(shown)
 
 
+def test_a_status_that_cannot_say_which_is_meant_says_what_to_do_outside_of_the_fence(home: Path) -> None:
+    for corpus, advice in (("", "Give corpus="), ("later", 'index_documents(paths=["."])')):
+        with connected(build_server(App(Settings(home=home), corpus))) as call:
+            status = call.good("graph_status")
+        assert advice in status["hint"] and advice not in status["text"].partition("</documents-")[0]
+        assert "suspicious" not in status and len(status["corpora"]) == 3
+
+
 def test_an_entity_is_looked_for_in_all_of_them(call: Caller) -> None:
     assert call.good("get_entity", name="Marta Olsen", corpus="sample,notes")["id"].startswith("notes/e")
     near = call.good("get_entity", name="Marta Olson", corpus="sample,notes")["candidates"]

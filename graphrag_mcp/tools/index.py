@@ -299,7 +299,8 @@ def status(app: App, corpus: str) -> StatusResult:
         if corpus:
             raise
         listed = "\n".join(f"- {one}: {counted(_documents(app, one), 'documents')}" for one in known)
-        return StatusResult(text=f"{error}\n{listed}", corpora=known)
+        # What to do stands outside of the fence: inside it our own advice would be flagged as somebody's order.
+        return StatusResult(text=f"{error.what}.\n{listed}", corpora=known, hint=f"{error.next_move}.")
     return _corpus_status(app, name, known)
 
 

@@ -267,7 +267,7 @@ def _named_once(host: Host, text: str, file: Path, name: str) -> None:
     lines = [] if host.toml else config_json.places(text, host.key, name)
     if len(lines) > 1:
         raise BadInput(
-            f"{file} has {len(lines)} servers under the name {name!r}, in lines {', '.join(map(str, lines))}",
+            f"{file} names {host.key!r} or the server {name!r} more than once, in lines {', '.join(map(str, lines))}",
             "Nothing was written; remove all but one, then run this again",
         )
 
