@@ -104,6 +104,7 @@ class Asker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
         self._has: dict[str, bool] = {}
+        self._has_embedded = False  # some vector came in this run
         self.broken: list[str] = []  # reasons for which calls gave no answer
         self.note = ""  # what a caller should be told of the book
 
@@ -343,6 +344,24 @@ class Asker:
             return None
 
     async def _embed(self, batch: Mapping[str, str]) -> dict[str, bytes]:
+        """Vectors of one call, and of a batch that is refused those of its parts: one text that is too long, or a
+        server that takes fewer at once, must not cost the others theirs. Where no vector has ever come, one text goes
+        ahead: a server that refuses everything is not asked a hundred times."""
+        made = await self._vectors_of(batch)
+        if made is not None:
+            return made
+        rest, made = dict(batch), {}
+        if not self._has_embedded:
+            shortest = min(rest, key=lambda key: len(rest[key]))
+            made = await self._vectors_of({shortest: rest.pop(shortest)}) or {}
+            if not made:
+                return {}
+        for part in await asyncio.gather(*(self._embed(part) for part in batches(rest, (len(rest) + 1) // 2, 10**9))):
+            made.update(part)
+        return made
+
+    async def _vectors_of(self, batch: Mapping[str, str]) -> dict[str, bytes] | None:
+        """Vectors of one call; None when in smaller parts these texts might be welcome."""
         assert self._embedder is not None
         async with self._gate.slot(LATER):
             if self._embed_off or self.exhausted:
@@ -353,10 +372,13 @@ class Asker:
             try:
                 made = await self._embedder.embed(list(batch.values()))
             except ModelError as error:
+                if error.divisible and len(batch) > 1:
+                    return None
                 self.broken.append(error.what)
                 if error.final:
                     self._embed_off = str(error)
                 return {}
+        self._has_embedded = True
         self._count(counts, made.usage, self._budget.price_embedding)
         vectors = dict(zip(batch, made.vectors, strict=True))
         await self._writer.write(Vectors(self._space, vectors, made.usage.prompt_tokens))

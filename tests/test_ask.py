@@ -212,6 +212,31 @@ def test_vectors_come_from_the_book_and_only_missing_ones_are_made(tmp_path: Pat
     asker.close()
 
 
+def test_one_text_that_no_model_takes_does_not_cost_the_others_of_its_batch_their_vectors(tmp_path: Path) -> None:
+    def fail(_: int, texts: Sequence[str]) -> ModelError | None:
+        refused = any("endless" in text for text in texts) or len(texts) > 16
+        return ModelError("too long", "Use another", divisible=True) if refused else None
+
+    texts = [f"text {number}" for number in range(40)] + ["endless"] + [f"more {number}" for number in range(23)]
+    model = ScriptedEmbedder(8, fail=fail)
+    asker = Asker(AnswerBook(tmp_path), None, model)
+    found = dict(zip(texts, asker.wait(asker.embed(texts)), strict=True))
+    assert [text for text, vector in found.items() if vector is None] == ["endless"]
+    assert asker.broken == ["too long"] and asker.spent().calls == len(model.calls) < 20
+    model.calls.clear()
+    asker.wait(asker.embed(texts))
+    assert model.calls == [("endless",)]
+    asker.close()
+
+
+def test_a_server_that_refuses_every_text_is_not_asked_for_each_of_them(tmp_path: Path) -> None:
+    model = ScriptedEmbedder(8, fail=lambda _, texts: ModelError("no such field", "Correct it", divisible=True))
+    asker = Asker(AnswerBook(tmp_path), None, model)
+    assert not any(asker.wait(asker.embed([f"text {number}" for number in range(64)])))
+    assert len(model.calls) == 2 and asker.broken == ["no such field"]
+    asker.close()
+
+
 def test_vectors_of_another_length_are_other_vectors(tmp_path: Path) -> None:
     for length in (4, 8, 0):
         settings = Settings(embedding_model="v", embedding_dimensions=length, base_url="http://127.0.0.1:9/v1")
