@@ -42,7 +42,9 @@ def limits(clock: Clock | None = None, concurrency: int = 25) -> Limits:
     return Limits(concurrency, clock=lambda: clock.now, sleep=clock.sleep)
 
 
-def chat(server: Server, clock: Clock | None = None, environ: dict[str, str] | None = None, **settings: Any) -> OpenAIChat:
+def chat(
+    server: Server, clock: Clock | None = None, environ: dict[str, str] | None = None, **settings: Any
+) -> OpenAIChat:
     made = Settings(**{"chat_model": "m", "base_url": server.url, "timeout_seconds": 5.0, **settings})
     model = chat_from(made, environ or {}, limits=limits(clock))
     assert model is not None
@@ -84,7 +86,9 @@ def failure(work: Callable[[], Any]) -> ModelError:
     return caught.value
 
 
-def reply(message: dict[str, Any] | None = None, finish: str | None = "stop", **more: Any) -> tuple[int, dict[str, str], str]:
+def reply(
+    message: dict[str, Any] | None = None, finish: str | None = "stop", **more: Any
+) -> tuple[int, dict[str, str], str]:
     choices = [] if message is None else [{"message": message, "finish_reason": finish}]
     return 200, {}, json.dumps({"choices": choices, **more})
 
@@ -213,7 +217,12 @@ def test_parameters_that_a_server_refuses_are_left_out_from_then_on() -> None:
         model = chat(server, environ={"OPENAI_API_KEY": "right-key"}, chat_options={"temperature": 0})
         ask(model, times=2, max_output=20)
     extra = [sorted(set(seen.body) - {"model", "messages"}) for seen in server.requests]
-    assert extra == [["max_tokens", "temperature"], ["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]]
+    assert extra == [
+        ["max_tokens", "temperature"],
+        ["max_tokens"],
+        ["max_completion_tokens"],
+        ["max_completion_tokens"],
+    ]
 
 
 def test_an_output_limit_that_is_too_large_is_left_out_of_that_call_only() -> None:
@@ -226,12 +235,24 @@ def test_an_output_limit_that_is_too_large_is_left_out_of_that_call_only() -> No
 
 
 def test_a_server_without_stream_options_streams_without_them() -> None:
-    detail = {"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted", "input": "messages"}]}
+    detail = {
+        "detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted", "input": "messages"}]
+    }
     pieces: list[str] = []
     with openai_server(script=[(422, {}, json.dumps(detail))]) as server:
         ask(chat(server), on_text=pieces.append)
-    assert [("stream" in seen.body, "stream_options" in seen.body) for seen in server.requests] == [(True, True), (True, False)]
+    assert [("stream" in seen.body, "stream_options" in seen.body) for seen in server.requests] == [
+        (True, True),
+        (True, False),
+    ]
     assert len(pieces) > 3
+
+
+def test_parts_of_a_reply_that_think_are_no_answer() -> None:
+    parts = [{"type": "reasoning", "text": "Let me see"}, {"type": "thinking", "thinking": "hm"},
+             {"type": "text", "text": "Par"}, {"type": "output_text", "text": "is"}]  # fmt: skip
+    with openai_server(script=[reply({"content": parts})]) as server:
+        assert ask(chat(server)).text == "Paris"
 
 
 # ---- vectors ----------------------------------------------------------------------------------------
@@ -256,6 +277,19 @@ def test_a_server_that_refuses_base64_is_asked_for_numbers_from_then_on() -> Non
         model = embedder(server)
         assert [embed(model, "a").vectors, embed(model, "a").vectors] == [(packed("a"),)] * 2
     assert ["encoding_format" in seen.body for seen in server.requests] == [True, False, False]
+
+
+def test_base64_is_the_first_suspect_when_a_server_refuses_without_a_reason_until_it_has_worked() -> None:
+    with openai_server(script=[(400, {}, '{"detail": "Bad Request"}')]) as server:
+        model = embedder(server)
+        assert [embed(model, "a").vectors, embed(model, "a").vectors] == [(packed("a"),)] * 2
+    assert ["encoding_format" in seen.body for seen in server.requests] == [True, False, False]
+    with openai_server(script=[None, (400, {}, '{"detail": "Bad Request"}'), None]) as server:
+        model = embedder(server)
+        embed(model, "a")
+        assert failure(lambda: embed(model, "a")).divisible
+        embed(model, "a")
+    assert ["encoding_format" in seen.body for seen in server.requests] == [True] * 3
 
 
 def test_a_wanted_dimension_is_sent_and_a_server_that_ignores_it_is_found_out() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 import traceback
@@ -16,7 +17,7 @@ from graphrag_mcp.models.openai_api import OpenAIChat, chat_from, embedder_from
 from graphrag_mcp.seams import Message
 from graphrag_mcp.settings import Settings
 from tests.openai_server import PAGE, Server, error, openai_server
-from tests.test_models import ASKED, SCHEMA, Clock, ask, chat, failure
+from tests.test_models import ASKED, SCHEMA, Clock, ask, chat, embed, embedder, failure
 
 # ---- trying again -----------------------------------------------------------------------------------
 
@@ -43,6 +44,82 @@ def test_an_error_inside_a_stream_is_an_error() -> None:
         model = chat(server)
         assert ask(model, on_text=pieces.append).text == "".join(pieces)
         assert failure(lambda: ask(model, on_text=pieces.append)).final
+
+
+HALF = {"message": {"content": "half an ans"}, "delta": {"content": "half an ans"}}
+HALVES = [
+    {**HALF, "finish_reason": "error", "error": {"code": 502, "message": "the provider died"}},
+    {**HALF, "finish_reason": "error"},
+    {**HALF, "finish_reason": "abort"},
+]
+
+
+@pytest.mark.parametrize("half", HALVES, ids=str)
+def test_half_a_reply_beside_the_error_that_ended_it_is_no_answer(half: dict[str, Any]) -> None:
+    said = json.dumps({"choices": [half]})
+    stream = (200, {"Content-Type": "text/event-stream"}, f"data: {said}\n\ndata: [DONE]\n\n")
+    with openai_server(lambda messages, body: "Paris", script=[(200, {}, said), None, stream, None]) as server:
+        model = chat(server)
+        assert ask(model).text == "Paris"
+        assert ask(model, on_text=lambda piece: None).text == "Paris"
+
+
+EVENTS = 'data: {"choices": [{"delta": {"content": "Pa"}}]}\n\n' + (
+    'data: {"choices": [{"delta": {"content": "ris"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "events"),
+    [("text/plain", EVENTS), ("", EVENTS), ("Text/Event-Stream", EVENTS), ("text/plain", f": wait\n\n{EVENTS}"),
+     ("text/event-stream", f"data:\n\ndata: \n\n{EVENTS}"), ("text/event-stream", f"\ufeff{EVENTS}")],
+)  # fmt: skip
+def test_a_stream_is_known_by_its_lines_and_read_whole(kind: str, events: str) -> None:
+    with openai_server(script=[(200, {"Content-Type": kind}, events)]) as server:
+        assert ask(chat(server), on_text=lambda piece: None).text == "Paris"
+    assert server.stats["calls"] == 1
+
+
+def test_a_server_that_refuses_a_stream_without_a_reason_is_asked_without_until_it_answers() -> None:
+    mute = (400, {}, '{"detail": "Bad Request"}')
+    for refused, ways in ((1, [(1, 1), (1, 0), (1, 0)]), (2, [(1, 1), (1, 0), (0, 0), (0, 0)])):
+        with openai_server(script=[mute] * refused) as server:
+            model = chat(server)
+            for _ in range(2):
+                assert ask(model, on_text=lambda piece: None).text
+        assert [("stream" in s.body, "stream_options" in s.body) for s in server.requests] == [
+            (bool(a), bool(b)) for a, b in ways
+        ]
+    with openai_server(script=[None, mute]) as server:
+        model = chat(server)
+        ask(model, on_text=lambda piece: None)
+        assert not failure(lambda: ask(model, on_text=lambda piece: None)).final, "a stream has worked: it is the text"
+    assert server.stats["calls"] == 2
+
+
+def test_a_firewalls_page_about_one_text_does_not_end_the_run_and_a_key_called_wrong_does() -> None:
+    page = (403, {"Content-Type": "text/html"}, PAGE)
+    with openai_server(script=[None, page, None]) as server:
+        model = chat(server, environ={"OPENAI_API_KEY": "canary-key"})
+        ask(model)
+        assert not failure(lambda: ask(model)).final
+        assert ask(model).text
+    wrong = json.dumps([{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}])
+    for body in (page, (400, {}, wrong)):
+        with openai_server(script=[body]) as server:
+            assert failure(lambda: ask(chat(server, environ={"OPENAI_API_KEY": "canary-key"}))).final
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(500, "input (800 tokens) is too large to process"), (500, "json: unsupported value: NaN"),
+     (501, "This server does not support embeddings"), (413, "`inputs` must have less than 512 tokens")],
+)  # fmt: skip
+def test_what_no_second_try_can_mend_is_not_tried_again(status: int, said: str) -> None:
+    with openai_server(script=[(status, {}, error(said))] * 2) as server:
+        failed = failure(lambda: embed(embedder(server, json_mode="none"), "a"))
+    assert said in failed.what and server.stats["calls"] == (2 if status == 501 else 1)
+    assert failed.divisible == (status != 501)
 
 
 @pytest.mark.parametrize("trouble", ["hang", "drip"])
@@ -171,7 +248,9 @@ def test_what_no_further_try_can_mend_ends_at_once_and_for_good(kind: str) -> No
     assert failed.final and said in str(failed) and server.stats["calls"] == 1
 
 
-@pytest.mark.parametrize("said", ["This model's maximum context length is 8192 tokens", "The prompt was flagged by content policy"])
+@pytest.mark.parametrize(
+    "said", ["This model's maximum context length is 8192 tokens", "The prompt was flagged by content policy"]
+)
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_what_concerns_one_text_alone_ends_that_call_only(status: int, said: str) -> None:
     with openai_server(script=[(status, {}, error(said, code="context_length_exceeded"))]) as server:
@@ -212,7 +291,9 @@ def test_an_address_that_is_none_is_told_before_anything_is_sent(url: str) -> No
 
 
 def test_without_a_key_the_providers_own_address_is_not_called_and_a_local_one_is() -> None:
-    failed = failure(lambda: ask(chat_from(Settings(chat_model="m", api_key_variable="MY_KEY"), {"OPENAI_API_KEY": "k"})))
+    failed = failure(
+        lambda: ask(chat_from(Settings(chat_model="m", api_key_variable="MY_KEY"), {"OPENAI_API_KEY": "k"}))
+    )
     assert failed.final and "MY_KEY" in failed.next_move
     with openai_server() as server:
         ask(chat(server))

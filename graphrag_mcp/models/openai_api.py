@@ -14,12 +14,12 @@ import logging
 import math
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.models.bodies import error_in, parsed
+from graphrag_mcp.models.bodies import EVENT, content, error_in, events, in_one, parsed
 from graphrag_mcp.models.limits import Limits, Turn
 from graphrag_mcp.models.thinking import Screen, without_thinking
 from graphrag_mcp.models.wire import Again, Line, Refusal, Wire
@@ -29,6 +29,7 @@ from graphrag_mcp.text import count_tokens
 
 log = logging.getLogger(__name__)
 AFTER = {"schema": "object", "object": "none"}  # what is tried when a way of asking for JSON is refused
+STREAMING = ("stream_options", "stream")
 LENGTHS = ("max_tokens", "max_completion_tokens")  # one thing under two names; few servers know both
 FINISH = {"max_tokens": "length", "eos": "stop", "end_turn": "stop", "stop_sequence": "stop"}
 ENDLESS = 400_000  # characters after which a streamed reply is a model going round in circles
@@ -63,6 +64,7 @@ class OpenAIChat:
         self._forced = settings.json_mode != "auto"
         self._json = settings.json_mode if self._forced else "schema"
         self._proven = False  # a reply came in the way of asking for JSON that is used now
+        self._streams = False  # a reply came where one in pieces was wanted
         self._length = LENGTHS[0] if settings.base_url else LENGTHS[1]  # the provider's own models want the new name
         self._refused: set[str] = set()
         self._limits = limits
@@ -86,14 +88,18 @@ class OpenAIChat:
         while True:
             body = self._body(messages, schema, max_output, mode, left_out)
             try:
-                reply = await self._wire.call(partial(self._attempt, body, screen, texts), tokens, texts)
+                attempt = partial(self._attempt, body, screen, texts, self._refused | left_out)
+                reply = await self._wire.call(attempt, tokens, texts)
             except Refusal as error:
                 refusal = error
             else:
                 if schema is not None and not self._forced and not self._proven:
                     self._json, self._proven = mode, True
+                if screen is not None:
+                    self._refused |= left_out & set(STREAMING)
+                    self._streams = True
                 return reply
-            mode = self._other_way(refusal, body, mode, left_out)
+            mode = self._other_way(refusal, body, mode, left_out, screen is not None and not self._streams)
             if not mode:
                 raise self._wire.refused(refusal)
 
@@ -114,7 +120,9 @@ class OpenAIChat:
             body[self._length] = max_output
         return {name: value for name, value in body.items() if name not in self._refused and name not in left_out}
 
-    def _other_way(self, refusal: Refusal, body: Mapping[str, Any], mode: str, left_out: set[str]) -> str:
+    def _other_way(
+        self, refusal: Refusal, body: Mapping[str, Any], mode: str, left_out: set[str], first_stream: bool
+    ) -> str:
         """The way of asking for JSON in which to ask again, other things put right too; "" when there is no other."""
         form = body.get("response_format")
         ours = form is not None and form is not self._options.get("response_format")
@@ -124,7 +132,7 @@ class OpenAIChat:
                     self._json, self._proven = AFTER[mode], False
                     log.warning("%s does not take JSON by %s; asking by %s", self.name, mode, self._json)
                 return AFTER[mode]
-        names = [*body, *(() if "stream" in self._refused else ("stream_options", "stream"))]
+        names = [*body, *(() if "stream" in self._refused else STREAMING)]
         for name in (name for name in names if name not in ("model", "messages") and _is_named(name, refusal)):
             if name == "response_format" and ours:
                 continue
@@ -138,18 +146,25 @@ class OpenAIChat:
                 log.warning("%s does not take %r; it is no longer sent", self.name, name)
             return mode
         # Refused without a reason: the way of asking for JSON is the likeliest, as long as it has never worked.
-        unsaid = refusal.status in (400, 422, 501) and not refusal.of_the_text and not self._proven
-        return AFTER[mode] if ours and unsaid and not self._forced and mode in AFTER else ""
+        unsaid = refusal.status in (400, 415, 422, 501) and not refusal.of_the_text
+        if ours and unsaid and not self._proven and not self._forced and mode in AFTER:
+            return AFTER[mode]
+        # Then that it comes in pieces.
+        left = next((name for name in STREAMING if name not in self._refused | left_out), "")
+        if first_stream and unsaid and left:
+            left_out.add(left)
+            return mode
+        return ""
 
     async def _attempt(
-        self, body: dict[str, Any], screen: Screen | None, texts: Sequence[str], line: Line, alarm: asyncio.Timeout,
-        turn: Turn,
+        self, body: dict[str, Any], screen: Screen | None, texts: Sequence[str], refused: set[str], line: Line,
+        alarm: asyncio.Timeout, turn: Turn,
     ) -> Reply:  # fmt: skip
         # What has been shown cannot be taken back: after a stream that broke off, the reply comes in one piece.
         if screen is not None and not screen.shown:
             screen.clear()
-        if screen is not None and not screen.shown and "stream" not in self._refused:
-            reply = await self._streamed(body, screen, texts, line, alarm)
+        if screen is not None and not screen.shown and "stream" not in refused:
+            reply = await self._streamed(body, screen, texts, "stream_options" not in refused, line, alarm)
         else:
             data = parsed(await self._wire.post(line, "/chat/completions", body, texts))
             reply = self._reply(data, texts)
@@ -164,31 +179,45 @@ class OpenAIChat:
             raise self._wire.judged(*error, {}, texts)
         if "choices" not in data:
             raise Again("a reply without choices")
-        choice = _first(data["choices"])
+        choice = self._choice(data["choices"], texts)
         message = choice.get("message")
         message = message if isinstance(message, dict) else {}
-        raw = self._wire.hidden(_content(message.get("content") or choice.get("text")))
+        raw = self._wire.hidden(content(message.get("content") or choice.get("text")))
         text, cut_off = without_thinking(raw)
-        thought = _content(message.get("reasoning_content") or message.get("reasoning"))
+        thought = content(message.get("reasoning_content") or message.get("reasoning"))
         finish = "refusal" if message.get("refusal") and not text else _finish(choice, cut_off)
         return Reply(text, _usage(data.get("usage"), texts, raw + thought), finish)
 
+    def _choice(self, choices: Any, texts: Sequence[str]) -> dict[str, Any]:
+        """The first choice. A gateway whose provider fails halfway says so in it, beside the half that came."""
+        choice = _first(choices)
+        if error := error_in(choice):
+            raise self._wire.judged(*error, {}, texts)
+        if choice.get("finish_reason") in ("error", "abort"):
+            raise Again("the reply broke off")
+        return choice
+
     async def _streamed(
-        self, body: dict[str, Any], screen: Screen, texts: Sequence[str], line: Line, alarm: asyncio.Timeout
-    ) -> Reply:
+        self, body: dict[str, Any], screen: Screen, texts: Sequence[str], counted: bool, line: Line,
+        alarm: asyncio.Timeout,
+    ) -> Reply:  # fmt: skip
         rest = {name: value for name, value in body.items() if name not in ("model", "messages")}
-        if "stream_options" not in self._refused:
+        if counted:
             rest["stream_options"] = {"include_usage": True}
         create = line.openai.chat.completions.with_streaming_response.create
         loop, usage, choice, ended, thought = asyncio.get_running_loop(), None, {}, False, ""
         seconds = (alarm.when() or loop.time()) - loop.time()
         async with create(model=self.name, messages=body["messages"], stream=True, extra_body=rest) as response:
-            if "event-stream" not in response.headers.get("content-type", ""):  # it ignores "stream"
-                reply = self._reply(parsed(await response.read()), texts)
-                screen.feed(reply.text)
-                screen.finish()
-                return reply
-            async for event in _events(response):
+            pieces = response.iter_bytes()
+            if "event-stream" not in response.headers.get("content-type", "").lower():
+                whole = await response.read()
+                if not EVENT.match(whole):  # it ignores "stream"
+                    reply = self._reply(parsed(whole), texts)
+                    screen.feed(reply.text)
+                    screen.finish()
+                    return reply
+                pieces = in_one(whole)
+            async for event in events(pieces):
                 if event == b"[DONE]":
                     ended = True
                     break
@@ -197,11 +226,11 @@ class OpenAIChat:
                     raise self._wire.judged(*error, {}, texts)
                 alarm.reschedule(loop.time() + seconds)  # the time-out is for silence, not for a long answer
                 usage = data.get("usage") or usage
-                now = _first(data.get("choices"))
+                now = self._choice(data.get("choices"), texts)
                 choice = now if now.get("finish_reason") else choice
                 delta = now.get("delta") if isinstance(now.get("delta"), dict) else {}
-                thought += _content(delta.get("reasoning_content") or delta.get("reasoning"))
-                if piece := _content(delta.get("content")):
+                thought += content(delta.get("reasoning_content") or delta.get("reasoning"))
+                if piece := content(delta.get("content")):
                     screen.feed(piece)
                 if screen.length > ENDLESS:
                     choice, ended = {"finish_reason": "length"}, True
@@ -221,6 +250,7 @@ class OpenAIEmbedder:
         self.name = settings.embedding_model
         self._wanted = self._dimension = settings.embedding_dimensions
         self._plain = False  # the server does not take `encoding_format`
+        self._proven = False  # vectors came in the way of asking that is used now
         self._limits = limits
         self._wire = Wire(
             f"the embedding model {self.name!r}", "embedding_model", settings.embedding_base_url or settings.base_url,
@@ -240,15 +270,21 @@ class OpenAIEmbedder:
         body: dict[str, Any] = {"model": self.name, "input": [text or " " for text in texts]}  # "" is refused by many
         if self._wanted:
             body["dimensions"] = self._wanted
+        plain = self._plain
         while True:
-            sent = body if self._plain else {**body, "encoding_format": "base64"}
+            sent = body if plain else {**body, "encoding_format": "base64"}
             try:
-                return await self._wire.call(partial(self._attempt, sent, texts), tokens, texts)
+                made = await self._wire.call(partial(self._attempt, sent, texts), tokens, texts)
             except Refusal as error:
                 refusal = error
-            if "encoding_format" not in sent or not _is_named("encoding_format", refusal):
+            else:
+                self._plain, self._proven = plain, True
+                return made
+            # Refused without naming it: it is the likeliest to be disliked, as long as it has never worked.
+            unsaid = refusal.status in (400, 415, 422, 501) and not refusal.of_the_text and not self._proven
+            if plain or not (unsaid or _is_named("encoding_format", refusal)):
                 raise self._wire.refused(refusal)
-            self._plain = True
+            plain = True
 
     async def _attempt(
         self, body: dict[str, Any], texts: Sequence[str], line: Line, alarm: asyncio.Timeout, turn: Turn
@@ -278,7 +314,8 @@ class OpenAIEmbedder:
         if len(dimensions) > 1 or 0 in dimensions:
             sizes = " and ".join(map(str, sorted(dimensions)))
             move = f"Set embedding_dimensions to {min(map(len, vectors)) // 4} or 0" if self._wanted else ""
-            raise self._useless(f"vectors of {sizes} numbers where one size is needed", move, final=bool(self._wanted))
+            what = f"vectors of {sizes} numbers where one size is needed"
+            raise self._useless(what, move, final=bool(self._wanted), divisible=False)
         return vectors
 
     def _vector(self, said: Any) -> bytes:
@@ -296,21 +333,9 @@ class OpenAIEmbedder:
             raise self._useless("numbers that are not finite")
         return vector
 
-    def _useless(self, what: str, move: str = "", *, final: bool = False) -> ModelError:
+    def _useless(self, what: str, move: str = "", *, final: bool = False, divisible: bool = True) -> ModelError:
         move = move or "Use another embedding model or server; what needs no vectors works without them"
-        return ModelError(f"the embedding model {self.name!r} gave {what}", move, final=final)
-
-
-async def _events(response: Any) -> AsyncIterator[bytes]:
-    """The data of server-sent events. Lines end at line feeds alone: JSON may hold what else ends lines in Unicode."""
-    rest = b""
-    async for chunk in response.iter_bytes():
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            if line.startswith(b"data:"):
-                yield line[5:].strip()
-    if rest.startswith(b"data:"):
-        yield rest[5:].strip()
+        return ModelError(f"the embedding model {self.name!r} gave {what}", move, final=final, divisible=divisible)
 
 
 def _about(texts: Sequence[str]) -> int:
@@ -331,16 +356,6 @@ def _is_named(name: str, refusal: Refusal) -> bool:
 
 def _first(choices: Any) -> dict[str, Any]:
     return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-
-
-def _content(said: Any) -> str:
-    """Text as a string or as a list of parts, of which the thinking ones are left out."""
-    if isinstance(said, str):
-        return said
-    if not isinstance(said, list):
-        return ""
-    parts = (part if isinstance(part, str) else part.get("text") for part in said if isinstance(part, str | dict))
-    return "".join(part for part in parts if isinstance(part, str))
 
 
 def _finish(choice: Mapping[str, Any], cut_off: bool) -> str:

@@ -37,10 +37,14 @@ SHOWN, READ = 300, 2000  # characters of a provider's message that are shown, an
 log = logging.getLogger(__name__)
 _SECRET = re.compile(r"(?i:bearer) \S+|\bsk-[\w-]{6,}")
 _NO_CREDIT = re.compile(r"insufficient[_ ](quota|balance|credit)|billing_(hard_limit|not_active)|account_deactivated")
+_WRONG_KEY = re.compile(r"\bapi key (is )?(not valid|invalid|expired)|\binvalid api key|API_KEY_INVALID", re.IGNORECASE)
 _MODERATED = re.compile(r"moderation|flagged|content.{0,3}(policy|filter|management)", re.IGNORECASE)
 _TOO_LONG = re.compile(
-    r"context.{0,3}(length|window|size)|maximum context|reduce the length|too (long|many tokens)", re.IGNORECASE
+    r"context.{0,3}(length|window|size)|maximum context|reduce the length|too (long|many tokens)|too large to process"
+    r"|less than \d+ tokens",
+    re.IGNORECASE,
 )
+_TOO_LARGE = re.compile(r"too large to process|unsupported value: NaN|exceed_context_size", re.IGNORECASE)
 _NAMES_FORMAT = re.compile(
     r"response.?format|json.?(schema|object|mode)|structured.?output|grammar|guided.?(json|decoding)", re.IGNORECASE
 )
@@ -175,12 +179,13 @@ class Wire:
     def refused(self, refusal: Refusal) -> ModelError:
         """The error for a request that cannot be put in another way."""
         said = f" ({refusal.status}): {refusal.said[:SHOWN]}" if refusal.said else f" ({refusal.status})"
-        if refusal.status in (404, 405) or 300 <= refusal.status < 400:
+        if refusal.status in (404, 405, 501) or 300 <= refusal.status < 400:
             return ModelError(f"{self._what} is not there{said}", self._advice_on_address(), final=True)
         if _TOO_LONG.search(refusal.said):
-            return ModelError(f"the prompt is too long for {self._what}{said}", "Use a model with a larger context")
+            move = "Use a model with a larger context"
+            return ModelError(f"the prompt is too long for {self._what}{said}", move, divisible=True)
         move = "Nothing need be done for a single text; if all are refused, correct the settings by those words"
-        return ModelError(f"{self._what} refused the request{said}", move)
+        return ModelError(f"{self._what} refused the request{said}", move, divisible=True)
 
     async def close(self) -> None:
         """Ends the connections of the running loop."""
@@ -195,12 +200,16 @@ class Wire:
         if status == 402 or _NO_CREDIT.search(said.lower()):
             what = f"the account for {self._what} has no credit {where}"
             return ModelError(what, "Add credit, then run it again; what is done is kept", final=True)
-        if status in (401, 403) and not _MODERATED.search(said):
+        # A firewall's page about one text says nothing about the key that has served all others.
+        walled = status == 403 and said == "a web page" and self._answered
+        if (status in (401, 403) and not walled and not _MODERATED.search(said)) or _WRONG_KEY.search(said):
             held = f"Set {self._variable} to a key that may use this model, in the environment of this server"
             if not self._key:
                 return ModelError(f"{self._what} wants a key and {self._variable} is not set {where}", held, final=True)
             return ModelError(f"{self._what} refuses the key in {self._variable} {where}", held, final=True)
-        if status in (408, 409, 429) or (status >= 500 and not _NAMES_FORMAT.search(said)):
+        # Some say 500 to what no second try can mend.
+        meant = status == 501 or _NAMES_FORMAT.search(said) or _TOO_LARGE.search(said)
+        if status in (408, 409, 425, 429) or (status >= 500 and not meant):
             after = _asked_pause(headers)
             reason = f"status {status}{': ' if said else ''}{said[:SHOWN]}"
             return Again(reason, after=after, crowded=status == 429 or (status == 503 and after is not None))
@@ -344,6 +353,8 @@ def _complaint(body: Any) -> tuple[str, str]:
     if isinstance(body, str):
         text = body.strip()
         return ("" if not text else "a web page" if text.startswith("<") else text), ""
+    if isinstance(body, list) and body and isinstance(body[0], dict) and "error" in body[0]:
+        body = body[0]  # some gateways put it into a list
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, str):
         return error, ""
