@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from graphrag_mcp.ask_limits import Budget, Gate, Spent, batches
-from graphrag_mcp.ask_writer import Vectors, Writer
+from graphrag_mcp.ask_writer import Vectors, Writer, storable
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.seams import ChatModel, EmbeddingModel, Message, Reply, Reranker, Usage
 
@@ -36,6 +36,7 @@ R = TypeVar("R")
 EMBED_CHARACTERS = 24_000  # of the texts of one embedding call together: some 6,000 tokens, which every server takes
 LATER = 10  # the priority of embeddings: they fill the pauses of the chat
 NO_MODEL, BUDGET, STOPPED, FOR_AGENTS = "no model", "budget", "stopped", "waits for an agent (claim_work)"
+CUT_OFF = "the reply was cut off"
 
 log = logging.getLogger(__name__)
 # Replies have a thread of their own: one that waits behind the prompts of two hundred reports is not in the book yet.
@@ -54,7 +55,8 @@ class BadReply(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ask(Generic[T]):
-    """One question. `parse` is pure and raises BadReply; `without` is the result when nobody answers."""
+    """One question. `parse` is pure and raises BadReply; `without` is the result when nobody answers. `whole`: of a
+    reply that the server says it cut off nothing is taken, since what is missing would never be asked for again."""
 
     kind: str
     messages: tuple[Message, ...]
@@ -62,6 +64,7 @@ class Ask(Generic[T]):
     without: Callable[[], T]
     schema: Mapping[str, Any] | None = None
     max_output: int = 0
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +277,7 @@ class Asker:
             taken = await asyncio.shield(reading)
             if not isinstance(taken, BadReply):
                 return taken
-            reason = "the reply was cut off" if reply.finish == "length" else str(taken) or "unusable reply"
+            reason = CUT_OFF if reply.finish == "length" else str(taken) or "unusable reply"
         self.broken.append(reason)
         return Answer(ask.without(), reason=reason)
 
@@ -282,7 +285,9 @@ class Asker:
         """Read a reply and write it down. A task of its own: no stop keeps what is paid for from the book."""
         from graphrag_mcp.store.answers import Stored
 
-        usage, text, by = reply.usage, _whole(reply.text), f"llm:{self.model}"
+        if ask.whole and reply.finish in ("length", "content_filter"):
+            return BadReply(CUT_OFF)
+        usage, text, by = reply.usage, storable(reply.text), f"llm:{self.model}"
         try:
             value = await aside(ask.parse, text, where=_READS)
         except BadReply as error:
@@ -344,9 +349,8 @@ class Asker:
             return None
 
     async def _embed(self, batch: Mapping[str, str]) -> dict[str, bytes]:
-        """Vectors of one call, and of a batch that is refused those of its parts: one text that is too long, or a
-        server that takes fewer at once, must not cost the others theirs. Where no vector has ever come, one text goes
-        ahead: a server that refuses everything is not asked a hundred times."""
+        """Vectors of one call, or of the parts of a batch that is refused: one text that is too long must not cost the
+        others theirs. Where no vector ever came one text goes ahead, since a server may refuse everything."""
         made = await self._vectors_of(batch)
         if made is not None:
             return made
@@ -356,8 +360,9 @@ class Asker:
             made = await self._vectors_of({shortest: rest.pop(shortest)}) or {}
             if not made:
                 return {}
-        for part in await asyncio.gather(*(self._embed(part) for part in batches(rest, (len(rest) + 1) // 2, 10**9))):
-            made.update(part)
+        halves = batches(rest, (len(rest) + 1) // 2, 10**9)
+        for found in await asyncio.gather(*map(self._embed, halves)):
+            made.update(found)
         return made
 
     async def _vectors_of(self, batch: Mapping[str, str]) -> dict[str, bytes] | None:
@@ -386,12 +391,7 @@ class Asker:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """The life of a loop, with an orderly end: one that is only stopped keeps its sockets and threads."""
+    """With an orderly end: a loop that is only stopped keeps its sockets and threads."""
     loop.run_forever()
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
-
-
-def _whole(text: str) -> str:
-    """Halves of characters replaced, as a reply cut inside one has them: nothing can store them."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

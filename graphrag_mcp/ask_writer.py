@@ -65,3 +65,8 @@ class Writer:
         for entry in entries:
             if isinstance(entry, Vectors):
                 self._book.put_vectors(entry.model, entry.vectors, entry.tokens)
+
+
+def storable(text: str) -> str:
+    """Halves of characters replaced, as a reply cut inside one has them: nothing can store them."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -9,12 +9,13 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphrag_mcp.ask import Answer, Ask, Asker, BadReply, aside
+from graphrag_mcp.ask import Answer, Ask, Asker, BadReply, aside, key_of
 from graphrag_mcp.ask_limits import Budget, batches
 from graphrag_mcp.ask_open import open_asker
 from graphrag_mcp.errors import Damaged, GraphRAGError, ModelError
@@ -79,6 +80,23 @@ def test_a_reply_that_cannot_be_used_is_asked_for_once_more_with_the_reason_and_
     assert (answer.value, answer.by, answer.reason) == ("NOBODY", "", "it is not good")
     assert book.kinds() == {"extract": 1}
     assert asked(asker, question("b"))[0].value == "GOOD", "it is asked again the next time"
+    asker.close()
+
+
+@pytest.mark.parametrize("finish", ["length", "content_filter"])
+def test_of_a_reply_that_must_be_whole_nothing_is_taken_when_it_was_cut_off(tmp_path: Path, finish: str) -> None:
+    class Cut(ScriptedChat):
+        async def complete(self, messages: Sequence[Message], **wishes: Any) -> Reply:
+            said = await super().complete(messages, **wishes)
+            return Reply(said.text, said.usage, finish)
+
+    chat = Cut([("", "good beginning of")])
+    asker = Asker(AnswerBook(tmp_path), chat, None)
+    part, whole = asked(asker, question("part"), replace(question("whole"), whole=True))
+    assert part.value == "GOOD BEGINNING OF", "what reads a part and asks for the rest gets the part"
+    assert (whole.value, whole.by, whole.reason) == ("NOBODY", "", "the reply was cut off")
+    assert len(chat.calls) == 3 and asker.answered(key_of(question("part").messages, None))
+    assert not asker.answered(key_of(question("whole").messages, None))
     asker.close()
 
 

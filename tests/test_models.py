@@ -248,6 +248,13 @@ def test_a_server_without_stream_options_streams_without_them() -> None:
     assert len(pieces) > 3
 
 
+def test_usage_that_no_call_can_have_is_not_believed() -> None:
+    used = {"prompt_tokens": 10**25, "completion_tokens": 10**25}
+    with openai_server(script=[reply({"content": "Paris"}, usage=used)]) as server:
+        got = ask(chat(server)).usage
+    assert got.estimated and got.prompt_tokens < 100 and got.output_tokens < 10
+
+
 def test_parts_of_a_reply_that_think_are_no_answer() -> None:
     parts = [{"type": "reasoning", "text": "Let me see"}, {"type": "thinking", "thinking": "hm"},
              {"type": "text", "text": "Par"}, {"type": "output_text", "text": "is"}]  # fmt: skip

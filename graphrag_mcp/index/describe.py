@@ -117,7 +117,8 @@ def _ask(names: Sequence[str], fragments: Sequence[str], params: DescribeParams)
     listed = "\n".join(f"{number}. {_inside(one)}" for number, one in enumerate(fragments, 1))
     named = " – ".join(_inside(name)[:200] for name in names)
     text = params.template.substitute(names=named, descriptions=listed, language=params.language or OWN_LANGUAGE)
-    return Ask("describe", (Message("user", text),), parse_description, partial(joined, fragments, params.joined))
+    without = partial(joined, fragments, params.joined)
+    return Ask("describe", (Message("user", text),), parse_description, without, whole=True)
 
 
 def _inside(text: str) -> str:

@@ -32,6 +32,7 @@ AFTER = {"schema": "object", "object": "none"}  # what is tried when a way of as
 STREAMING = ("stream_options", "stream")
 LENGTHS = ("max_tokens", "max_completion_tokens")  # one thing under two names; few servers know both
 FINISH = {"max_tokens": "length", "eos": "stop", "end_turn": "stop", "stop_sequence": "stop"}
+MOST_USED = 10**9  # tokens of one call; more is no figure, and no table could hold the sum
 ENDLESS = 400_000  # characters after which a streamed reply is a model going round in circles
 _TOO_MUCH = re.compile(r"too (large|big|high)|at most|exceed|maximum context|less than or equal", re.IGNORECASE)
 
@@ -370,6 +371,7 @@ def _usage(said: Any, prompts: Sequence[str], output: str) -> Usage:
     """The provider's figures; ours, marked as estimated, where it gives none that can be right."""
     figures = said if isinstance(said, dict) else {}
     prompt, spoken = figures.get("prompt_tokens"), figures.get("completion_tokens", 0 if not output else None)
-    if type(prompt) is int and type(spoken) is int and prompt > 0 and (spoken > 0 or not output):
+    given = type(prompt) is int and type(spoken) is int
+    if given and 0 < prompt < MOST_USED and 0 <= spoken < MOST_USED and (spoken or not output):
         return Usage(prompt, spoken)
     return Usage(sum(map(count_tokens, prompts)), count_tokens(output) if output else 0, estimated=True)
