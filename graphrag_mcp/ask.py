@@ -19,11 +19,12 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from graphrag_mcp.ask_limits import Budget, Gate, Spent, batches
+from graphrag_mcp.ask_threads import READS, aside, run_loop
 from graphrag_mcp.ask_writer import Vectors, Writer, storable
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.seams import ChatModel, EmbeddingModel, Message, Reply, Reranker, Usage
@@ -39,14 +40,6 @@ NO_MODEL, BUDGET, STOPPED, FOR_AGENTS = "no model", "budget", "stopped", "waits 
 CUT_OFF = "the reply was cut off"
 
 log = logging.getLogger(__name__)
-# Replies have a thread of their own: one that waits behind the prompts of two hundred reports is not in the book yet.
-_READS, _ASIDE = ThreadPoolExecutor(1, "asker-reads"), ThreadPoolExecutor(1, "asker-writes")
-
-
-async def aside(work: Callable[..., R], *given: Any, where: ThreadPoolExecutor = _ASIDE) -> R:
-    """The result of a computation of milliseconds, made beside the loop: in it, every call under way would wait for it
-    before its reply is taken and the next question goes out (a quarter of the wall time on a busy machine)."""
-    return await asyncio.get_running_loop().run_in_executor(where, work, *given)
 
 
 class BadReply(Exception):
@@ -108,6 +101,7 @@ class Asker:
         self._starting = threading.Lock()
         self._has: dict[str, bool] = {}
         self._has_embedded = False  # some vector came in this run
+        self.length = 0  # bytes of a vector of this index, as soon as there is one
         self.broken: list[str] = []  # reasons for which calls gave no answer
         self.note = ""  # what a caller should be told of the book
 
@@ -183,7 +177,7 @@ class Asker:
                 # The loop gets its turn beside a thread that computes: at Python's 5 ms a call lost its place for 20.
                 # Indexing 120 documents at 300 ms a call took 18.9 s instead of 20.2.
                 sys.setswitchinterval(min(sys.getswitchinterval(), 0.0005))
-                threading.Thread(target=_run, args=(self._loop,), name="asker", daemon=True).start()
+                threading.Thread(target=run_loop, args=(self._loop,), name="asker", daemon=True).start()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def wait(self, work: Coroutine[Any, Any, R]) -> R:
@@ -289,7 +283,7 @@ class Asker:
             return BadReply(CUT_OFF)
         usage, text, by = reply.usage, storable(reply.text), f"llm:{self.model}"
         try:
-            value = await aside(ask.parse, text, where=_READS)
+            value = await aside(ask.parse, text, where=READS)
         except BadReply as error:
             return error
         await self._writer.write(Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens))
@@ -330,7 +324,11 @@ class Asker:
         keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in texts]
         if self._embedder is None:
             return [None] * len(texts)
-        found = self._book.vectors(list(dict.fromkeys(keys)), self._space) if self._book else {}
+        found: dict[str, bytes] = {}
+        if self._book:
+            self.length = self.length or self._book.length(self._space)
+            known = self._book.vectors(list(dict.fromkeys(keys)), self._space)
+            found = {key: vector for key, vector in known.items() if len(vector) == self.length}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         parts = batches(missing, self._batch, EMBED_CHARACTERS)
         for made in await asyncio.gather(*(self._embed(part) for part in parts)):
@@ -383,15 +381,19 @@ class Asker:
                 if error.final:
                     self._embed_off = str(error)
                 return {}
-        self._has_embedded = True
         self._count(counts, made.usage, self._budget.price_embedding)
+        self._has_embedded, self.length = True, self.length or 4 * made.dimension
+        if 4 * made.dimension != self.length:
+            self._embed_off = _other_length(self._space, made.dimension, self.length // 4)
+            self.broken.append(self._embed_off)
+            return {}
         vectors = dict(zip(batch, made.vectors, strict=True))
         await self._writer.write(Vectors(self._space, vectors, made.usage.prompt_tokens))
         return vectors
 
 
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """With an orderly end: a loop that is only stopped keeps its sockets and threads."""
-    loop.run_forever()
-    loop.run_until_complete(loop.shutdown_default_executor())
-    loop.close()
+def _other_length(model: str, now: int, before: int) -> str:
+    return (
+        f"the embedding model {model!r} gave vectors of {now} numbers, and those of this index have {before}. "
+        f"Use the model that made them, or set embedding_dimensions to {now} to make all of them anew."
+    )

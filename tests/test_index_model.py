@@ -367,6 +367,25 @@ def test_embedding_models_alone_serve_a_keyless_graph_and_failures_are_made_good
             assert {row["id"] for row in rows(corpus, vectors)} == {row["id"] for row in rows(corpus, table)}
 
 
+def test_a_server_whose_vectors_have_got_another_length_takes_nothing_away_and_is_named(
+    docs: Path, tmp_path: Path
+) -> None:
+    corpus = tmp_path / "c"
+    with openai_server(demo) as server:
+        index(corpus, docs, on(server))
+        (docs / "more.md").write_text("# Turin\n\nLuigi Menabrea wrote to Ada Lovelace in Turin.", "utf-8")
+        server.dimension = 12
+        for _ in range(2):
+            result = index(corpus, docs, on(server))
+            assert result.status == "done" and result.pending.keys() == {"embedding"}
+            assert "vectors of 12 numbers, and those of this index have 8" in result.degraded[0]["reason"]
+            assert not doctor(corpus)
+        server.dimension = 8
+        assert not index(corpus, docs, on(server)).pending and not doctor(corpus)
+        server.dimension = 12
+        assert not index(corpus, docs, on(server, embedding_dimensions=12)).pending and not doctor(corpus)
+
+
 def test_two_processes_with_one_book_disturb_nobody(docs: Path, tmp_path: Path) -> None:
     with openai_server(demo, latency=0.01) as server:
         environment = clean_environment(OPENAI_BASE_URL=server.url, GRAPHRAG_MCP_CHAT_MODEL="m")

@@ -48,7 +48,6 @@ Bring = Callable[[Run, Plan], None]  # puts the edits of an import into the run,
 M_TRIM_THRESHOLD, M_ARENA_MAX = -1, -8  # <malloc.h>
 
 
-
 def _nothing(*_: object) -> None:
     return None
 
@@ -94,6 +93,7 @@ def _index(
         run.manifest = manifest = _without_other_vectors(manifest, run.models.embedding)
         if run.models.embedding or (manifest and VECTORS.values() & manifest.tables.keys()):
             run.vectors = Vectors(asker if request.method != "fast" else Asker(None, None, None))
+            asker.length = _length(run)
         progress("reading", 0, 0)
         with run.stage("read"):
             by_hand = run.manifest is not None and any(one["kind"] == EDITS for one in run.manifest.segments)
@@ -181,6 +181,14 @@ def _without_other_vectors(manifest: Manifest | None, embedding: str) -> Manifes
     return replace(manifest, tables=kept)
 
 
+def _length(run: Run) -> int:
+    """The bytes of a vector that the tables hold, 0 without any: another length does not fit into them."""
+    for name in sorted(VECTORS.values() & run.manifest.tables.keys()) if run.manifest else ():
+        if row := run.snapshot().rows(name, columns=["vector"], limit=1).to_pylist():
+            return 4 * len(row[0]["vector"])
+    return 0
+
+
 def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     wanted = derivation.parameters(run.settings, run.models)
     before = run.manifest.parameters if run.manifest else {}
@@ -207,9 +215,7 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     run.parameters = {name: value for name, value in run.parameters.items() if name != apply_edits.TOUCHED}
 
 
-def _batches(
-    run: Run, plan: Plan, request: IndexRequest, numbers: dict[str, int], rederive: bool
-) -> Iterator[Batch]:
+def _batches(run: Run, plan: Plan, request: IndexRequest, numbers: dict[str, int], rederive: bool) -> Iterator[Batch]:
     """The edits of the call in batches; questions about a batch's texts are asked while it is being read."""
     again = set(plan.live) if rederive else _open_units(run)
     again -= {edit.uri for edit in run.brought}

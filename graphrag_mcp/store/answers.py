@@ -110,8 +110,10 @@ class AnswerBook:
     def listing(self, kind: str = "") -> Iterator[dict[str, Any]]:
         """Key, kind, answerer, tokens and time of each answer, without its text."""
         wanted = "SELECT key, kind, answerer, prompt_tokens, output_tokens, time FROM answers"
-        rows = self._read(f"{wanted} WHERE kind = ? ORDER BY time, key", (kind,)) if kind else self._read(
-            f"{wanted} ORDER BY time, key"
+        rows = (
+            self._read(f"{wanted} WHERE kind = ? ORDER BY time, key", (kind,))
+            if kind
+            else self._read(f"{wanted} ORDER BY time, key")
         )
         names = ("key", "kind", "answerer", "prompt_tokens", "output_tokens", "time")
         yield from (dict(zip(names, row, strict=True)) for row in rows)
@@ -136,6 +138,12 @@ class AnswerBook:
             rows = self._read(f"SELECT * FROM vectors WHERE model = ? AND key IN ({marks})", (model, *part))
             found.update({row[0]: row[2] for row in rows if self._whole("vectors", row)})
         return found
+
+    def length(self, model: str) -> int:
+        """The bytes of a vector of this model, as the first that was kept has them; 0 when none is there."""
+        return next(
+            (row[0] for row in self._read("SELECT LENGTH(vector) FROM vectors WHERE model = ? LIMIT 1", (model,))), 0
+        )
 
     def put_vectors(self, model: str, vectors: Mapping[str, bytes], tokens: int) -> None:
         """Write the vectors of one call, which cost `tokens` together."""
@@ -300,8 +308,7 @@ def _parts(damaged: sqlite3.Connection, table: str) -> list[tuple[str, Any, Any]
     if last is None:
         return [("WHERE key >= ? AND key < ?", f"{part:02x}", f"{part:02x}g") for part in range(256)]
     return [
-        ("NOT INDEXED WHERE rowid >= ? AND rowid < ?", at, at + ROWS_AT_ONCE)
-        for at in range(0, last + 1, ROWS_AT_ONCE)
+        ("NOT INDEXED WHERE rowid >= ? AND rowid < ?", at, at + ROWS_AT_ONCE) for at in range(0, last + 1, ROWS_AT_ONCE)
     ]
 
 
