@@ -148,7 +148,9 @@ def test_a_reply_that_says_properly_that_there_is_nothing_is_believed(reply: str
     assert (found.entities, found.relations, found.complete) == ((), (), True)
 
 
-@pytest.mark.parametrize("whole", [SAME["as asked for"], SAME["JSON"], SAME["one record a line"], SAME["JSON in fences"]])
+@pytest.mark.parametrize(
+    "whole", [SAME["as asked for"], SAME["JSON"], SAME["one record a line"], SAME["JSON in fences"]]
+)
 def test_a_reply_cut_off_anywhere_gives_whole_records_and_is_incomplete(whole: str) -> None:
     for end in range(len(whole)):
         try:
@@ -175,6 +177,32 @@ def test_one_field_too_few_is_repaired_where_that_is_unambiguous() -> None:
     assert found.dropped == {"no description": 2}
 
 
+def test_a_strength_alone_is_no_description() -> None:
+    found = parse('("relationship"<|>Ada<|>Babbage<|>8)##("entity"<|>Ada<|>person<|>A mathematician.)<|COMPLETE|>')
+    assert not found.relations and found.dropped == {"no description": 1}
+
+
+def test_keywords_of_lightrag_stand_first_however_short_the_description_is() -> None:
+    for words, said in (("letters, friendship, mathematics", "She wrote to him."), ("a, b, c, d, e", "wrote to")):
+        for end in ("<|COMPLETE|>", "\nentity<|#|>Ada<|#|>person<|#|>A mathematician."):
+            (found,) = parse(f"relation<|#|>Ada<|#|>Babbage<|#|>{words}<|#|>{said}\n{end}").relations
+            assert (found.description, ", ".join(found.keywords)) == (said, words)
+
+
+def test_line_ends_that_a_model_escaped_and_tokens_of_its_template_end_records() -> None:
+    records = (
+        '("entity"<|>Ada<|>person<|>A mathematician.)',
+        '("relationship"<|>Ada<|>Babbage<|>She wrote.<|>letters<|>8)',
+    )
+    wanted = parse("\n##\n".join(records))
+    for reply in (r"\n##\n".join(records), r"\r\n##\r\n".join(records) + r"\n<|COMPLETE|>",
+                  "<|channel|>final<|message|>" + "\n##\n".join(records) + "<|return|>"):  # fmt: skip
+        found = parse(reply)
+        assert (found.entities, found.relations, found.dropped) == (wanted.entities, wanted.relations, {})
+    (path,) = parse(r'("entity"<|>C:\\new<|>data<|>A folder named C:\\new.)').entities
+    assert path.name == r"C:\\new"
+
+
 def test_one_field_too_many_is_joined_to_the_description() -> None:
     reply = '("entity"<|>Ada<|>person<|>She wrote<|>a program.)##("entity"<|>Bob<|>person<|>A man.<|>7)##'
     found = parse(reply + '("relationship"<|>Ada<|>Bob<|>They met<|>in town.<|>meeting<|>9)<|COMPLETE|>', TYPES)
@@ -199,8 +227,28 @@ def test_a_missing_strength_is_1_and_brackets_in_a_description_end_no_record() -
 
 
 def test_types_are_folded_into_the_list_and_anything_else_is_other() -> None:
-    said = ["PERSON", "persons", "Organisation", "natural_object", "Natural-Objects", "**location**", "animal", "", "person/location"]
-    meant = ["person", "person", "organization", "natural object", "natural object", "location", "other", "other", "person"]
+    said = [
+        "PERSON",
+        "persons",
+        "Organisation",
+        "natural_object",
+        "Natural-Objects",
+        "**location**",
+        "animal",
+        "",
+        "person/location",
+    ]
+    meant = [
+        "person",
+        "person",
+        "organization",
+        "natural object",
+        "natural object",
+        "location",
+        "other",
+        "other",
+        "person",
+    ]
     assert [type_of(one, TYPES) for one in said] == meant
     assert [type_of(one, ()) for one in ("Rock Band", "", "***", "x" * 90)] == ["rock band", "other", "other", "x" * 40]
 
@@ -223,7 +271,9 @@ def test_names_lose_wrappings_and_what_cannot_be_seen_and_keep_what_belongs_to_t
 
 
 def test_what_only_the_prompt_says_is_dropped_unless_the_text_says_it_too() -> None:
-    reply = f'{E}##("entity"<|>Port Velling<|>location<|>A port.)##("entity"<|>Source<|>concept<|>A spring.)<|COMPLETE|>'
+    reply = (
+        f'{E}##("entity"<|>Port Velling<|>location<|>A port.)##("entity"<|>Source<|>concept<|>A spring.)<|COMPLETE|>'
+    )
     assert dict(parse(reply, TYPES, "Ada Lovelace lived.").dropped) == {"prompt echo": 2}
     assert len(parse(reply, TYPES, "Ada saw the source of the river at PORT\n VELLING.").entities) == 3
 
@@ -253,7 +303,9 @@ def test_two_megabytes_are_read_in_two_seconds_and_give_a_bounded_list() -> None
     begun = time.process_time()
     found = parse(relations + entities, TYPES)
     assert time.process_time() - begun < 2
-    assert (len(found.entities), len(found.relations)) == (MOST_ENTITIES, MOST_RELATIONS) and found.dropped["too many"] > 9000
+    assert (len(found.entities), len(found.relations)) == (MOST_ENTITIES, MOST_RELATIONS) and found.dropped[
+        "too many"
+    ] > 9000
 
 
 PUMPS = [
@@ -279,7 +331,19 @@ def test_no_repeated_pattern_takes_more_than_linear_time(pump: str) -> None:
     assert seconds(200_000) <= 30 * max(seconds(20_000), 0.005)
 
 
-ALPHABET = st.sampled_from([*"(){}[]\"'<>|#:,\n\t AaB1.é中\ud800\x00", "<|>", "##", '"entity"', '("relationship"<|>', "<|COMPLETE|>", '{"name":', "</think>", "&lt;"])
+ALPHABET = st.sampled_from(
+    [
+        *"(){}[]\"'<>|#:,\n\t AaB1.é中\ud800\x00",
+        "<|>",
+        "##",
+        '"entity"',
+        '("relationship"<|>',
+        "<|COMPLETE|>",
+        '{"name":',
+        "</think>",
+        "&lt;",
+    ]
+)
 
 
 @settings(max_examples=300, deadline=None)
@@ -299,7 +363,9 @@ def test_any_reply_gives_sound_records_or_a_refusal(reply: str) -> None:
 def test_the_order_of_the_records_is_kept() -> None:
     records = [f'("entity"<|>{name}<|>person<|>{name} is here.)' for name in ("Cem", "Ada", "Bob")]
     for order in permutations(records):
-        assert [entity.name for entity in parse("##".join(order) + "<|COMPLETE|>", TYPES).entities] == [one[12:15] for one in order]
+        assert [entity.name for entity in parse("##".join(order) + "<|COMPLETE|>", TYPES).entities] == [
+            one[12:15] for one in order
+        ]
 
 
 @pytest.mark.parametrize(

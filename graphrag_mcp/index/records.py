@@ -123,7 +123,7 @@ def _read_tuples(found: _Found, plain: str, complete: bool) -> None:
             found.seen += 1
             found.dropped["cut off"] += 1
         else:
-            found.add_fields(kind, fields)
+            found.add_fields(kind, fields, "<|#|>" in segment)
     if len(starts) > MOST_SEEN:
         found.dropped["too many"] += len(starts) - MOST_SEEN
 
@@ -238,8 +238,8 @@ class _Found:
                 if (marks := len(re.findall(FULL, piece))) > 1:
                     self.dropped["claim" if marks > 4 else "unknown record"] += 1
 
-    def add_fields(self, kind: str, fields: list[str]) -> None:
-        """A tuple's fields after its tag."""
+    def add_fields(self, kind: str, fields: list[str], lightrag: bool = False) -> None:
+        """A tuple's fields after its tag. `lightrag`: its delimiters are LightRAG's, which has keywords first."""
         self.seen += 1
         if kind == "e":
             if len(fields) > 3 and strength_of(fields[-1]) is not None:
@@ -250,16 +250,17 @@ class _Found:
             self.add_entity(name, kind_of, " ".join(rest))
             return
         source, target, *rest = [*fields, "", ""][: max(2, len(fields))]
-        strength = strength_of(rest[-1]) if len(rest) > 1 else None
+        strength = strength_of(rest[-1]) if rest else None
         if strength is not None:
             rest = rest[:-1]
         keywords = ""
-        if len(rest) == 2 and strength is None:
-            keywords, rest = min(rest, key=len), [max(rest, key=len)]  # LightRAG has keywords first
-        elif len(rest) > 1 and len(rest[-1]) < 200:
-            ends = [part.rstrip(" \"'").endswith((".", "。")) for part in rest]
-            first = len(rest) == 2 and ends == [False, True]
-            keywords, rest = (rest[0], rest[1:]) if first else (rest[-1], rest[:-1])
+        ends = [part.rstrip(" \"'").endswith((".", "。")) for part in rest]
+        if len(rest) == 2 and strength is None and ends[0] == ends[1] and not lightrag:
+            keywords, rest = min(rest, key=len), [max(rest, key=len)]
+        elif len(rest) > 1:
+            first = len(rest) == 2 and (ends == [False, True] or (lightrag and ends != [True, False]))
+            if len(rest[0 if first else -1]) < 200:
+                keywords, rest = (rest[0], rest[1:]) if first else (rest[-1], rest[:-1])
         self.add_relation(source, target, " ".join(rest), keywords, strength)
 
     def add_item(self, key: str, item: dict[str, Any] | list[Any]) -> None:

@@ -25,15 +25,19 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 _SPECIAL = re.compile(
-    r"<[|｜](?:im_(?:start|end)|endoftext|eot_id|end_of_turn|end|eos)[|｜]>|<end_of_turn>|</s>", re.IGNORECASE
+    r"<[|｜](?:im_(?:start|end)|endoftext|eot_id|end_of_turn|end|eos|return|start|channel|message)[|｜]>|<end_of_turn>|</s>",
+    re.IGNORECASE,
 )
 _FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[ \t]{0,8}\w{0,20}[ \t]{0,8}$", re.MULTILINE)
+_LITERAL = re.compile(r"(?<!\\)(?:\\r)?\\n")
 _ESCAPE = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-f]{1,5});", re.IGNORECASE)
 
 
 def plain_reply(reply: str) -> tuple[str, bool]:
     """The reply without thoughts, fences, special tokens and end marks; and whether it had an end mark."""
     text = without_thoughts(reply[:LONGEST_REPLY].lstrip("\ufeff"))
+    if "\\n" in text and "\n" not in text.strip() and text.lstrip()[:1] not in ("{", "["):
+        text = _LITERAL.sub("\n", text)  # the reply of a model that escapes what nobody unescapes
     if "&lt;" in text and text.lstrip()[:1] not in ("{", "["):
         text = unescaped(text)
     # Patterns that may begin anywhere are tried at every letter: they are only shown what may hold what they look for.
@@ -176,7 +180,7 @@ def clean(value: str, longest: int) -> str:
 def clean_name(value: str) -> str:
     """A name as it is stored; "" for one without a letter, digit or sign of a language (`C++`, `😀` stay)."""
     name = clean(value, 1000).lstrip("#").strip()
-    for sign in "\"“”«»*`":
+    for sign in '"“”«»*`':
         if name.count(sign) == 1 and sign in (name[:1], name[-1:]):
             name = name.replace(sign, "").strip()  # its partner was lost
     name = name.rstrip(";,").strip()

@@ -315,7 +315,6 @@ class _Check:
         return sorted(held, key=lambda unit: (-held[unit], -shared.get(unit, 0), unit))[: PER_GROUP + 1]
 
 
-
 def _stands_alone(name: str, text: str) -> bool:
     """Does the name stand in the text, and not inside a longer word?"""
     at = text.find(name)
