@@ -68,6 +68,8 @@ SAME = {
     "quotes in capitals": f"({FINE})##({BRIBE})<|COMPLETE|>".replace("is suspected of bribery.)", "IS SUSPECTED OF\n  BRIBERY)"),
     "no object": f"({FINE})##({BRIBE})<|COMPLETE|>".replace("<|>NONE<|>BRIBERY", "<|>BRIBERY"),
     "no dates": f"({FINE})##({BRIBE})<|COMPLETE|>".replace("SUSPECTED<|>NONE<|>NONE", "SUSPECTED"),
+    "a table": "| Subject | Object | Type | Status | Start | End | Description | Quotes |\n|" + "---|" * 8 + "".join(
+        f"\n| {one.replace('<|>', ' | ')} |" for one in (FINE, BRIBE)) + "\n<|COMPLETE|>",
     "JSON": json.dumps({"claims": ITEMS}), "JSON, a list": json.dumps(ITEMS), "JSON in fences": f"```json\n{json.dumps(ITEMS)}\n```",
 }  # fmt: skip
 

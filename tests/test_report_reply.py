@@ -60,6 +60,12 @@ def test_quotes_and_line_breaks_inside_a_text_do_not_end_it():
     assert parse_report(said).summary == 'The "guild", said\nMara, watched the port. [Data: Entities (1, 2)]'
 
 
+def test_findings_that_are_json_in_a_string_are_read_as_what_they_are():
+    assert parse_report(json.dumps({**GOOD, "findings": json.dumps(GOOD["findings"])})) == DRAFT
+    said = "[Data: Entities (1)] is what the guild is known by."
+    assert parse_report(json.dumps({**GOOD, "findings": [said]})).findings[0][1] == said
+
+
 def test_of_a_reply_that_was_cut_off_only_what_is_complete_is_kept():
     assert parse_report(TEXT[: TEXT.index("Forty") + 3]).findings == DRAFT.findings[:1]
     assert parse_report(TEXT[: TEXT.index('"findings"')]).findings == ()

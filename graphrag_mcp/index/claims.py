@@ -134,6 +134,10 @@ def _identity(claim: Claim) -> tuple[object, ...]:
 
 _BETWEEN = re.compile(r"[)）\]]?[ \t]{0,8}##|[)）\]][ \t,]{0,8}\n\s{0,9}(?=[(（\[])")
 _LINES = re.compile(r"\n\s{0,9}(?=[^\n]{1,300}?" + FULL + ")")
+_RULE = re.compile(r"\|[ \t]{0,3}:?-{3,}:?[ \t]{0,3}\|")  # under the names of a table's columns
+_ROW = re.compile(
+    r"^[ \t]{0,9}\|(?=[^|\n]{0,400}\w)((?:[^|\n]{0,4000}\|){6,12})[ \t]{0,9}$", re.MULTILINE
+)  # of a table
 _DELIMITER = re.compile(FULL)
 _NO_CLAIMS = re.compile(r"\[\s{0,9}\]|\{\s{0,99}\"claims?\"\s{0,9}:\s{0,9}\[\s{0,9}\]", re.IGNORECASE)
 _QUOTE_ENDS = re.compile(r"[\"”]\s{0,9}[,;]?\s{0,9}[\"“]|\n| \| ")
@@ -189,6 +193,9 @@ def _reject(plain: str, complete: bool, lost: Counter[str]) -> None:
 
 def _pieces(plain: str) -> list[str]:
     """The records' texts without their outer brackets."""
+    rule = _RULE.search(plain)
+    if not _DELIMITER.search(plain) and (rows := _ROW.findall(plain, rule.end() if rule else 0)):
+        return rows[:MOST_PIECES]
     found: list[str] = []
     for piece in _BETWEEN.split(plain, MOST_PIECES):
         if not (whole := piece.strip()):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,7 +175,11 @@ def _of(found: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 def _findings(value: Any) -> list[tuple[str, str]]:
-    """From a list of objects or of texts, or an object whose keys are the headings."""
+    """From a list of objects or of texts, or an object whose keys are the headings; also where JSON was put into a
+    string, as models do that were taught to call tools."""
+    if isinstance(value, str) and re.match(r"\s*[\[{]\s*[\"'{\[]", value):
+        with suppress(ValueError):
+            value = loose_json.read(value)
     if isinstance(value, str):
         return _listed(value)
     if isinstance(value, Mapping):
