@@ -48,8 +48,8 @@ class BadReply(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ask(Generic[T]):
-    """One question. `parse` is pure and raises BadReply; `without` is the result when nobody answers. `whole`: of a
-    reply that the server says it cut off nothing is taken, since what is missing would never be asked for again."""
+    """One question. `parse` is pure and raises BadReply; `without` is the result when nobody answers. `if_cut`: a reply
+    that the server says it cut off is "kept", as what asks for the rest can, "refused", or "shown" and not kept."""
 
     kind: str
     messages: tuple[Message, ...]
@@ -57,7 +57,7 @@ class Ask(Generic[T]):
     without: Callable[[], T]
     schema: Mapping[str, Any] | None = None
     max_output: int = 0
-    whole: bool = False
+    if_cut: str = "kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,7 @@ class Answer(Generic[T]):
     reason: str = ""
     fresh: bool = False  # a call was made for it now
     raw: str = ""  # the reply as it stands in the book
+    cut: bool = False
 
 
 def key_of(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> str:
@@ -279,16 +280,17 @@ class Asker:
         """Read a reply and write it down. A task of its own: no stop keeps what is paid for from the book."""
         from graphrag_mcp.store.answers import Stored
 
-        if ask.whole and reply.finish in ("length", "content_filter"):
+        if (cut := reply.finish in ("length", "content_filter")) and ask.if_cut == "refused":
             return BadReply(CUT_OFF)
         usage, text, by = reply.usage, storable(reply.text), f"llm:{self.model}"
         try:
             value = await aside(ask.parse, text, where=READS)
         except BadReply as error:
             return error
-        await self._writer.write(Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens))
+        if not (cut and ask.if_cut == "shown"):
+            await self._writer.write(Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens))
         self._asked.add(key)
-        return Answer(value, by, fresh=True, raw=text)
+        return Answer(value, by, fresh=True, raw=text, cut=cut)
 
     async def _complete(self, ask: Ask[T], reason: str, on_text: Callable[[str], None] | None) -> Any:
         messages = list(ask.messages)
@@ -393,7 +395,5 @@ class Asker:
 
 
 def _other_length(model: str, now: int, before: int) -> str:
-    return (
-        f"the embedding model {model!r} gave vectors of {now} numbers, and those of this index have {before}. "
-        f"Use the model that made them, or set embedding_dimensions to {now} to make all of them anew."
-    )
+    what = f"the embedding model {model!r} gave vectors of {now} numbers, and those of this index have {before}. "
+    return f"{what}Use the model that made them, or set embedding_dimensions to {now} to make all of them anew."

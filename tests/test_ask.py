@@ -92,10 +92,13 @@ def test_of_a_reply_that_must_be_whole_nothing_is_taken_when_it_was_cut_off(tmp_
 
     chat = Cut([("", "good beginning of")])
     asker = Asker(AnswerBook(tmp_path), chat, None)
-    part, whole = asked(asker, question("part"), replace(question("whole"), whole=True))
+    part, whole = asked(asker, question("part"), replace(question("whole"), if_cut="refused"))
     assert part.value == "GOOD BEGINNING OF", "what reads a part and asks for the rest gets the part"
     assert (whole.value, whole.by, whole.reason) == ("NOBODY", "", "the reply was cut off")
-    assert len(chat.calls) == 3 and asker.answered(key_of(question("part").messages, None))
+    (shown,) = asked(asker, replace(question("shown"), if_cut="shown"))
+    assert shown.value == "GOOD BEGINNING OF" and shown.cut and part.cut
+    assert not asker.answered(key_of(question("shown").messages, None))
+    assert len(chat.calls) == 4 and asker.answered(key_of(question("part").messages, None))
     assert not asker.answered(key_of(question("whole").messages, None))
     asker.close()
 

@@ -118,7 +118,7 @@ def _ask(names: Sequence[str], fragments: Sequence[str], params: DescribeParams)
     named = " – ".join(_inside(name)[:200] for name in names)
     text = params.template.substitute(names=named, descriptions=listed, language=params.language or OWN_LANGUAGE)
     without = partial(joined, fragments, params.joined)
-    return Ask("describe", (Message("user", text),), parse_description, without, whole=True)
+    return Ask("describe", (Message("user", text),), parse_description, without, if_cut="refused")
 
 
 def _inside(text: str) -> str:

@@ -175,7 +175,7 @@ def report_ask(
         role=role.strip(), language=language or OWN_LANGUAGE, rating_criteria=rating_criteria or CRITERIA,
         context=prompted.text,
     ).strip()  # fmt: skip
-    return Ask("report", (Message("user", text),), parse_report, lambda: None, SCHEMA, whole=True)
+    return Ask("report", (Message("user", text),), parse_report, lambda: None, SCHEMA, if_cut="refused")
 
 
 # ---- what becomes of the draft ------------------------------------------------------------------

@@ -41,6 +41,7 @@ NO_MODEL = (
     "No model is configured, so this is context without an answer: answer from it yourself, or set "
     "GRAPHRAG_MCP_CHAT_MODEL and ask again."
 )
+CUT = "The model's answer was cut off where its length limit is; the same call again asks anew."
 ONLY_CONTEXT = "Add nothing from general knowledge, even where you are sure of it."
 MAY_ADD = (
     "Where the context does not reach, you may add general knowledge: end each such sentence with "
@@ -82,6 +83,7 @@ class Answered:
     checked: Checked
     by: str = ""
     reason: str = ""
+    cut: bool = False
 
     @property
     def text(self) -> str:
@@ -116,11 +118,11 @@ async def answer(
         context=data("\n\n".join(filter(None, [wish.history, rows]))), question=data(query), form=wish.form(),
         knowledge=wish.knowledge(), words=words,
     )
-    ask = Ask(kind, (Message("user", text),), read_answer, lambda: "")
+    ask = Ask(kind, (Message("user", text),), read_answer, lambda: "", if_cut="shown")
     reply = await asked(asker, ask, streamed(names, wish.on_text) if wish.on_text else None)
     if not reply.by:
         return Answered(Checked("", (), ()), reason=reply.reason)
-    return Answered(_without_doubt(restored(reply.value, names)), reply.by)
+    return Answered(_without_doubt(restored(reply.value, names)), reply.by, cut=reply.cut)
 
 
 async def asked(asker: Asker, ask: Ask[R], on_text: Callable[[str], None] | None = None) -> Given[R]:
@@ -190,7 +192,9 @@ def answered(
     """The result with a given answer: it, its references, then what fits of the sections."""
     places = cited_places(snapshot, given.checked.cited, shown)
     titles = _titles(snapshot, given.checked.cited, places)
-    result.state, result.method = "answered", given.by
+    result.state, result.method = "partial" if given.cut else "answered", given.by
+    if given.cut:
+        note(result, CUT)
     block = "### References\n" + "\n".join(f"* [{n}] {title}" for n, title in enumerate(titles, 1)) if titles else ""
     result.answer = "\n\n".join(filter(None, [given.text, block]))
     if given.checked.unknown:
