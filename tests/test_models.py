@@ -255,6 +255,16 @@ def test_usage_that_no_call_can_have_is_not_believed() -> None:
     assert got.estimated and got.prompt_tokens < 100 and got.output_tokens < 10
 
 
+def test_half_a_character_in_a_question_is_sent_as_a_question_mark() -> None:
+    half = [Message("user", "Was Ada \ud800 né \udcff?")]
+    with openai_server() as server:
+        for wishes in ({}, {"on_text": lambda piece: None}):
+            assert ask(chat(server), half, **wishes).text
+        embed(embedder(server), "né \ud800")
+    assert server.requests[1].body["messages"][0]["content"] == "Was Ada ? né ??"
+    assert server.requests[2].body["input"] == ["né ?"]
+
+
 def test_parts_of_a_reply_that_think_are_no_answer() -> None:
     parts = [{"type": "reasoning", "text": "Let me see"}, {"type": "thinking", "thinking": "hm"},
              {"type": "text", "text": "Par"}, {"type": "output_text", "text": "is"}]  # fmt: skip

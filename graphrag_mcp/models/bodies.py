@@ -17,6 +17,11 @@ EVENT = re.compile(rb"\s*(?:data|event|id|retry)?:")  # the first line of a stre
 _ALOUD = re.compile(r"reason|think|redacted")  # types of parts that are no answer
 
 
+def sendable(text: str) -> str:
+    """A text as it can be sent: without halves of characters, which a question typed in another encoding may hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def parsed(body: bytes) -> dict[str, Any]:
     """The JSON object that a body is; raises Again for anything else."""
     if not body.strip():

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.models.bodies import EVENT, content, error_in, events, in_one, parsed
+from graphrag_mcp.models.bodies import EVENT, content, error_in, events, in_one, parsed, sendable
 from graphrag_mcp.models.limits import Limits, Turn
 from graphrag_mcp.models.thinking import Screen, without_thinking
 from graphrag_mcp.models.wire import Again, Line, Refusal, Wire
@@ -110,7 +110,7 @@ class OpenAIChat:
     ) -> dict[str, Any]:  # fmt: skip
         body = dict(self._options)
         body["model"] = self.name
-        body["messages"] = [{"role": message.role, "content": message.content} for message in messages]
+        body["messages"] = [{"role": message.role, "content": sendable(message.content)} for message in messages]
         if schema is not None and mode == "schema":
             title = re.sub(r"\W", "_", str(schema.get("title", "reply")), flags=re.ASCII)[:64] or "reply"
             form = {"name": title, "schema": dict(schema), "strict": False}
@@ -268,7 +268,10 @@ class OpenAIEmbedder:
         if not texts:
             return Embedded((), self._dimension, Usage())
         tokens = _about(texts) if self._limits.counts_tokens else 0
-        body: dict[str, Any] = {"model": self.name, "input": [text or " " for text in texts]}  # "" is refused by many
+        body: dict[str, Any] = {
+            "model": self.name,
+            "input": [sendable(text) or " " for text in texts],
+        }  # "" is refused by many
         if self._wanted:
             body["dimensions"] = self._wanted
         plain = self._plain
