@@ -244,7 +244,7 @@ def _start(session: Drift, walk: Walk, asker: Asker, id: str) -> Asked | None:
 
 
 def _asking(kind: str, text: str, schema: dict[str, object]) -> Ask[Node | None]:
-    return Ask(kind, (Message("user", text),), read_node, lambda: None, schema)
+    return Ask(kind, (Message("user", text),), read_node, lambda: None, schema, if_cut="shown")
 
 
 def _collected(

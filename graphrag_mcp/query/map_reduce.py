@@ -331,7 +331,7 @@ async def _map(
     ]
     rows = "\n\n".join(filter(None, [before, "\n".join(lines)]))
     text = prompts.load("map", snapshot.folder).substitute(reports=data(rows), question=data(query))
-    ask = Ask("map", (Message("user", text),), read_points, lambda: (), POINTS_SCHEMA)
+    ask = Ask("map", (Message("user", text),), read_points, lambda: (), POINTS_SCHEMA, if_cut="shown")
     given = await asked(asker, ask)
     if not given.by:
         return [], given.reason or "no reply"

@@ -156,7 +156,7 @@ def _question(texts: Sequence[str], room: int, known: str) -> str:
 
 def _profile(asker: Asker, prompt: str, given: Profile, wanted: Sequence[str], degraded: list[str]) -> Profile:
     """What was found, and what was given in its place; whatever of `wanted` is missing is noted."""
-    ask = Ask(KIND, (Message("user", prompt),), read_profile, Profile, PROFILE_SCHEMA)
+    ask = Ask(KIND, (Message("user", prompt),), read_profile, Profile, PROFILE_SCHEMA, if_cut="shown")
     answer: Answer[Profile] = asker.wait(asker.ask(ask))
     profile = replace(
         answer.value, domain=given.domain or answer.value.domain, language=given.language or answer.value.language
