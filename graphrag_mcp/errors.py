@@ -49,11 +49,9 @@ class Busy(GraphRAGError):
 
 
 class ModelError(GraphRAGError):
-    """A model gave no reply. `final`: asking again in this run is useless (wrong key, unknown model, no credit).
+    """A model gave no reply. `final`: asking again in this run is useless (wrong key, unknown model, no credit)."""
 
-    `divisible`: it is about what was sent; of several texts in one call, others may be welcome.
-    """
-
+    # `divisible`: it is about what was sent; of several texts in one call, others may be welcome.
     def __init__(self, what: str, next_move: str, *, final: bool = False, divisible: bool = False) -> None:
         super().__init__(what, next_move)
         self.final, self.divisible = final, divisible
