@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.app import App
+from graphrag_mcp.index.edit_checks import Target
+from graphrag_mcp.index.edits import Wish, edit
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.work import Claimed, claim, submit
 from graphrag_mcp.server import build_server
@@ -183,20 +185,41 @@ def test_a_reply_has_a_wall_where_nobody_names_a_budget(caller: Caller) -> None:
     assert result["tokens"] <= 20_000 and result["rejected"] and "and 2950 more" in result["text"]
 
 
-def test_reports_are_handed_in_as_text_and_keep_their_references(tmp_path: Path) -> None:
+def keepers(tmp_path: Path) -> Path:
     names = [f"Keeper {chr(65 + n)}{chr(97 + n)}vik" for n in range(6)]
     texts = {
         str(n): f"{names[n]} met {names[(n + 1) % 6]} and {names[(n + 2) % 6]} at the Sable Point mill." for n in range(6)
     }
     folder = tmp_path / "corpora" / "kb"
     assert indexed(folder, **texts).pending["report"] >= 1
+    return folder
+
+
+def test_what_is_handed_in_after_an_edit_took_a_name_away_is_checked_all_the_same(tmp_path: Path) -> None:
+    folder = keepers(tmp_path)
+    report = claim(folder, settings(folder), "ada", kind="report").items[0].work_id
+    text = claim(folder, settings(folder), "ada", kind="extract").items[0].work_id
+    gone = entities(folder)["Keeper Aavik"]
+    edit(folder, settings(folder), Wish("delete", [Target((gone["key"],), (gone["title"],))], {}, "ada"), dry_run=False)
+    done = submit(folder, settings(folder), "ada", [{"work_id": report, "text": BODY}, {"work_id": text, **MIRA}])
+    assert done.accepted == [text] and [one["work_id"] for one in done.rejected] == [report]
+    assert "changed" in done.rejected[0]["reason"]
+    assert claim(folder, settings(folder), "bob", kind="report").items == []
+    index_documents(folder, IndexRequest(method="agent"), settings(folder))
+    assert claim(folder, settings(folder), "bob", kind="report").items
+
+
+BODY = (
+    '{"title": "Keepers", "summary": "The keepers met. [Data: Entities (1, 2)]", "rating": 6, "rating_explanation":'
+    ' "Few.", "findings": [{"summary": "Meetings", "explanation": "They met at the mill. [Data: Relationships (1)]"}]}'
+)
+
+
+def test_reports_are_handed_in_as_text_and_keep_their_references(tmp_path: Path) -> None:
+    folder = keepers(tmp_path)
     claimed = claim(folder, settings(folder), "ada", kind="report")
-    body = (
-        '{"title": "Keepers", "summary": "The keepers met. [Data: Entities (1, 2)]", "rating": 6, "rating_explanation":'
-        ' "Few.", "findings": [{"summary": "Meetings", "explanation": "They met at the mill. [Data: Relationships (1)]"}]}'
-    )
     work = claimed.items[0].work_id
-    assert submit(folder, settings(folder), "ada", [{"work_id": work, "text": body}]).accepted == [work]
+    assert submit(folder, settings(folder), "ada", [{"work_id": work, "text": BODY}]).accepted == [work]
     index_documents(folder, IndexRequest(method="agent"), settings(folder))
     reports = [row for row in open_snapshot(folder).rows("reports").to_pylist() if row["title"] == "Keepers"]
     assert len(reports) == 1 and reports[0]["rank"] == 6.0 and "Sources (" in reports[0]["findings"]

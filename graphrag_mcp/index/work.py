@@ -9,7 +9,7 @@ an asker that only listens, so there is no second list of what to ask. Knows no 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -149,7 +149,7 @@ def submit(
             continue
         ask = asks.get(lease.key)
         if ask is None:
-            why = "it has been answered already" if stored else "its text has changed since; claim again"
+            why = "it has been answered already" if stored else "what it was about has changed since; claim again"
             done.rejected.append(_refused(id, why))
             continue
         try:
@@ -215,6 +215,7 @@ def _questions(
     try:
         if any(row["kind"] == "report" for row in rows):
             tree = _tree(snapshot)
+            gone = _gone(snapshot, tree)
         for row in rows:
             listener.open = {}
             if row["kind"] in KINDS["extract"]:
@@ -223,7 +224,7 @@ def _questions(
                 started = descriptions.begin(snapshot, [row], models)
                 for future in started.futures.values():
                     future.result()
-            elif row["subject"] in tree.communities:
+            elif row["subject"] in tree.communities and gone.isdisjoint(tree.communities[row["subject"]].members):
                 numbers = dict(snapshot.manifest.next)
                 hierarchy.report(snapshot, tree, set(), numbers, models=models, retry={row["subject"]})
             yield row, dict(listener.open)
@@ -254,6 +255,14 @@ def _tree(snapshot: Snapshot) -> Hierarchy:
     }
     paths = snapshot.rows("memberships").to_pylist()
     return Hierarchy(communities, {row["entity_id"]: tuple(row["path"]) for row in paths}, 0.0)
+
+
+def _gone(snapshot: Snapshot, tree: Hierarchy) -> Set[str]:
+    """Members of communities that are no entities any more: an edit, or a run that others wait for, has taken them out,
+    and the communities follow. A report on what is left is another question, asked then."""
+    if not snapshot.manifest.stale:
+        return frozenset()
+    return tree.path.keys() - set(snapshot.rows("entities", columns=["id"])["id"].to_pylist())
 
 
 def waits(folder: Path) -> int:
