@@ -94,15 +94,23 @@ def spoil(folder: Path, table: str, change: dict[str, Any], column: str = "") ->
 LIES: list[tuple[str, dict[str, Any], str, str]] = [
     ("documents", {"uri": "kb/elsewhere.md"}, "", "truth"),
     ("documents", {"text": lambda row: row["text"] + "!"}, "", "content"),
+    ("documents", {"metadata": "{}x"}, "", "content"),
     ("documents", {"n": 2**40}, "", "number"),
+    ("text_units", {"line_start": 99}, "", "span"),
     ("text_units", {"char_start": lambda row: row["char_start"] + 1}, "", "span"),
     ("text_units", {"document_id": "0" * 32}, "", "dangling"),
     ("passages", {"text": "another text"}, "", "span"),
     ("passages", {"part": 7}, "", "passages"),
+    ("passages", {"id": "0" * 32}, "", "id"),
+    ("passages", {"n": lambda row: row["n"] + 1}, "", "passages"),
+    ("passages", {"uri": "kb/elsewhere.md"}, "", "passages"),
+    ("passages", {"entity_ids": ["0" * 32]}, "", "mentions"),
     ("passages", {"terms": "other terms"}, "", "terms"),
     ("mentions", {"text_unit_id": "0" * 32}, "", "dangling"),
     ("evidence", {"source_id": "0" * 32}, "", "dangling"),
     ("evidence", {"weight": 77.0}, "", "weight"),
+    ("evidence", {"target_id": lambda row: row["source_id"]}, "", "evidence"),
+    ("entities", {"key": "another name"}, "", "id"),
     ("entities", {"frequency": 99}, "", "frequency"),
     ("entities", {"degree": 99}, "", "degree"),
     ("entities", {"text_unit_ids": []}, "", "mentions"),
@@ -116,6 +124,8 @@ LIES: list[tuple[str, dict[str, Any], str, str]] = [
     ("memberships", {"path": []}, "", "membership"),
     ("reports", {"id": "0" * 32}, "", "report"),
     ("reports", {"entity_ids": ["0" * 32]}, "", "dangling"),
+    ("reports", {"level": 9}, "", "report"),
+    ("reports", {"n": lambda row: row["n"] + 1}, "", "report"),
     ("terms", {"passages": 99}, "", "terms"),
 ]
 
@@ -128,6 +138,19 @@ def test_every_broken_promise_is_found(
     found = doctor(index)
     assert kind in {finding.kind for finding in found}, found
     assert {finding.repair for finding in found} == {DERIVE}
+
+
+@pytest.mark.parametrize("table", ["mentions", "memberships", "reports", "terms", "passages"])
+def test_a_row_that_stands_twice_is_found(index: Path, table: str) -> None:
+    manifest = manifests.read(index)
+    assert manifest is not None
+    once = open_snapshot(index).rows(table).slice(1, 1)
+    tables = apply(index, manifest, {table: Change((), once)})
+    counters = {name: count + (name == table) for name, count in manifest.counters.items()}
+    new = replace(manifest, generation=manifest.generation + 1, tables={**manifest.tables, **tables}, counters=counters)
+    manifests.commit(index, new)
+    found = doctor(index)
+    assert table in {finding.where for finding in found} and {finding.repair for finding in found} == {DERIVE}
 
 
 def test_a_lost_row_is_found_by_what_names_it_and_by_the_counters(index: Path) -> None:

@@ -19,8 +19,9 @@ from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.store import edits, truth
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, TABLES, VECTORS
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import normalise_name
+from graphrag_mcp.text import Lines, normalise_name
 from graphrag_mcp.types import Document, content_id
+from graphrag_mcp.upkeep.agreement import disagreements
 from graphrag_mcp.upkeep.edited import broken, pairs_by_hand
 
 Row = dict[str, Any]
@@ -58,6 +59,7 @@ def inconsistencies(snapshot: Snapshot) -> Iterator[Broken]:
     yield from _pending(snapshot, ids)
     yield from _vectors(snapshot)
     yield from _terms(snapshot)
+    yield from disagreements(snapshot)
     yield from _indexes(snapshot)
 
 
@@ -103,20 +105,29 @@ def _spans(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
             yield "dangling", "passages", f"{len(parts)} passages of text unit {unit}, which is not there"
         elif not parts or parts != [(part, len(parts)) for part in range(1, len(parts) + 1)]:
             yield "passages", "passages", f"text unit {unit} has the parts {parts}"
-    named = {"id", "document_id", "char_start", "char_end", "text"}
+    named = {"id", "document_id", "char_start", "char_end", "line_start", "line_end", "text"}
     for chunk in _chunks(sorted(ids.documents)):
         documents = {row["id"]: row for row in snapshot.by_key("documents", chunk).to_pylist()}
         for row in documents.values():
-            if _document(row).id != row["id"]:
+            if _document_id(row) != row["id"]:
                 yield "content", "documents", f"{row['uri']}: its text is not the one that its id was made of"
+        line = {id: Lines(row["text"]).at for id, row in documents.items()}
         for table in ("text_units", "passages"):
             for row in snapshot.by_key(table, chunk, "document_id", sorted(named)).to_pylist():
-                if documents[row["document_id"]]["text"][row["char_start"] : row["char_end"]] != row["text"]:
+                start, end, home = row["char_start"], row["char_end"], row["document_id"]
+                if documents[home]["text"][start:end] != row["text"]:
                     yield "span", table, f"{row['id']}: the text at its span is another"
+                elif (row["line_start"], row["line_end"]) != (line[home](start), line[home](max(start, end - 1))):
+                    yield "span", table, f"{row['id']}: its lines are not those of its span"
 
 
-def _document(row: Row) -> Document:
-    return Document(row["uri"], row["title"], row["text"], json.loads(row["metadata"] or "{}"))
+def _document_id(row: Row) -> str:
+    """What its content makes it; nothing where its metadata is no JSON."""
+    try:
+        metadata = json.loads(row["metadata"] or "{}")
+    except ValueError:
+        return ""
+    return Document(row["uri"], row["title"], row["text"], metadata).id
 
 
 def _entities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
