@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.errors import BadInput, Damaged, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store.lance import lancedb
 from graphrag_mcp.store.schema import KEY, TABLES, VECTORS
 from graphrag_mcp.store.tables import Change, apply, open_snapshot
 from graphrag_mcp.types import IndexRequest
@@ -140,6 +141,16 @@ def test_every_broken_promise_is_found(
     assert {finding.repair for finding in found} == {DERIVE}
 
 
+def test_a_manifest_that_may_not_be_read_is_a_finding_and_no_crash(index: Path) -> None:
+    generation = max((index / "generations").iterdir())
+    for path in (generation, index / "manifest.json"):
+        path.unlink()
+        path.mkdir()  # as good as a file that this user may not read
+        assert any(finding.kind == "manifest" and "cannot be read" in finding.what for finding in doctor(index))
+    with pytest.raises(Damaged, match="cannot be read"):
+        open_snapshot(index)
+
+
 @pytest.mark.parametrize("table", ["mentions", "memberships", "reports", "terms", "passages"])
 def test_a_row_that_stands_twice_is_found(index: Path, table: str) -> None:
     manifest = manifests.read(index)
@@ -206,6 +217,20 @@ def test_an_index_file_that_cannot_be_read_is_a_finding_and_no_crash(index: Path
         file.write_bytes(file.read_bytes()[:-40] + b"\0" * 40)
     found = doctor(index)
     assert {(finding.kind, finding.repair) for finding in found} == {("file", DERIVE), ("table", DERIVE)}
+
+
+@pytest.mark.parametrize(("table", "column"), [("entities", "n"), ("relationships", "source_id"), ("mentions", "key")])
+def test_a_lost_file_of_any_index_is_found_and_derived_again(index: Path, built: Index, table: str, column: str) -> None:
+    version = open_snapshot(index).manifest.tables[table]
+    opened = lancedb().connect(str(index / "tables")).open_table(table)
+    opened.checkout(version)
+    (used,) = [one.index_uuid for one in opened.list_indices() if one.columns == [column]]
+    (index / "tables" / f"{table}.lance" / "_indices" / used / "page_data.lance").unlink()
+    moved = index.rename(index.parent / "elsewhere")  # what this process has read of the file, it remembers by its path
+    found = doctor(moved)
+    assert found and {finding.repair for finding in found} == {DERIVE}
+    mended = doctor(moved, repair=True, rebuild=lambda folder: run(folder, built[1]))
+    assert all(finding.repaired for finding in mended) and doctor(moved) == []
 
 
 def test_repair_removes_only_what_nobody_names_and_mends_the_manifest(index: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.app import App
+from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index.edit_checks import Target
 from graphrag_mcp.index.edits import Wish, edit
 from graphrag_mcp.index.pipeline import index_documents
@@ -116,6 +117,24 @@ def test_nonsense_is_refused_with_a_reason_and_the_good_rest_is_kept(folder: Pat
     reasons = {one["work_id"]: one["reason"] for one in done.rejected}
     assert set(reasons) == {bad, worse, "w000000000000", "(none)"} and all(reasons.values())
     assert "claim_work" in reasons["w000000000000"]
+
+
+def test_half_a_character_sinks_neither_its_item_nor_the_others(folder: Path) -> None:
+    first, second = (item.work_id for item in claim(folder, settings(folder), "ada").items[:2])
+    odd = {"entities": [{"name": "Mira Okafor", "type": "person", "description": "Half \ud83d of it."}]}
+    done = submit(folder, settings(folder), "ada", [{"work_id": first, **odd}, {"work_id": second, **MIRA}])
+    assert done.accepted == [first, second]
+    index_documents(folder, IndexRequest(method="agent"), settings(folder))
+    assert "Half \ufffd of it." in entities(folder)["Mira Okafor"]["description"]
+
+
+def test_a_damaged_list_of_leases_is_begun_anew_and_loses_no_answer(folder: Path) -> None:
+    work = claim(folder, settings(folder), "ada").items[0].work_id
+    submit(folder, settings(folder), "ada", [{"work_id": work, **MIRA}])
+    (folder / "work.db").write_bytes(b"no database" * 100)
+    with pytest.raises(Damaged, match="Call claim_work again"):
+        claim(folder, settings(folder), "ada")
+    assert len(claim(folder, settings(folder), "ada").items) == 2
 
 
 def test_the_same_answer_twice_changes_nothing_and_another_one_is_refused(folder: Path) -> None:

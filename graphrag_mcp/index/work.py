@@ -19,6 +19,7 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index import descriptions, hierarchy
 from graphrag_mcp.index.claims import claims_of_unit
 from graphrag_mcp.index.communities import Community, Hierarchy
+from graphrag_mcp.index.decode import clean
 from graphrag_mcp.index.extract_llm import extract_unit
 from graphrag_mcp.index.models import Models, choose
 from graphrag_mcp.settings import Settings
@@ -179,14 +180,14 @@ def _unknown(id: str) -> str:
 
 
 def _reply(result: Row) -> str:
-    """What a model would have said: the text handed in, or the records as JSON."""
+    """What a model would have said: the text handed in, or the records as JSON; without what no file can hold."""
     text = result.get("text")
     if isinstance(text, str) and text.strip():
-        return text.strip()
+        return clean(text).strip()
     if isinstance(text, dict | list):  # a report handed in as an object
-        return json.dumps(text, ensure_ascii=False)
+        return clean(json.dumps(text, ensure_ascii=False))
     records = {name: result.get(name) or [] for name in ("entities", "relationships")}
-    return json.dumps(records, ensure_ascii=False)
+    return clean(json.dumps(records, ensure_ascii=False))
 
 
 def _prompt(ask: Ask[Any]) -> str:

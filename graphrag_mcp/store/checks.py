@@ -211,6 +211,9 @@ def _hint(root: Path, where: str, known: Files) -> Iterator[tuple[str, str]]:
             raise ValueError(raw)
     except FileNotFoundError:
         return
+    except OSError as error:
+        yield where, f"it cannot be read ({error.strerror})"
+        return
     except (ValueError, KeyError, TypeError):
         yield where, "it is not what Lance writes there"
         return

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from graphrag_mcp.errors import Damaged
+
 SECONDS = 900.0  # until a claimed item is free again: an agent reads a few texts in that time
 KEPT_DAYS = 30
 
@@ -82,10 +84,20 @@ def give_back(folder: Path, ids: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def _open(folder: Path) -> Iterator[sqlite3.Connection]:
-    with contextlib.closing(sqlite3.connect(folder / "work.db", timeout=30)) as db:
-        db.execute(
-            "CREATE TABLE IF NOT EXISTS leases (work_id TEXT PRIMARY KEY, key TEXT, kind TEXT, subject TEXT, who TEXT,"
-            " until REAL) WITHOUT ROWID"
-        )
-        with db:
-            yield db
+    """The file; one that is no database any more goes, and with it the leases, which is all that is lost."""
+    path = folder / "work.db"
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=30)) as db:
+            db.execute(
+                "CREATE TABLE IF NOT EXISTS leases (work_id TEXT PRIMARY KEY, key TEXT, kind TEXT, subject TEXT,"
+                " who TEXT, until REAL) WITHOUT ROWID"
+            )
+            with db:
+                yield db
+    except sqlite3.OperationalError:  # locked, or the disk is full: the file is as good as it was
+        raise
+    except sqlite3.DatabaseError as error:
+        for name in ("work.db", "work.db-journal"):
+            (folder / name).unlink(missing_ok=True)
+        what = f"the list of who works on what was damaged ({error}), and a new one has been begun"
+        raise Damaged(what, "Call claim_work again; what was submitted before is kept") from error

@@ -99,6 +99,9 @@ def read(folder: Path) -> Manifest | None:
         if kept:
             log.warning("%s is missing; generation %d stands in", path, kept[-1].generation)
         return kept[-1] if kept else None
+    except OSError as error:
+        what = f"{path} cannot be read ({error.strerror})"
+        raise Damaged(what, "Give this user the right to read it, or restore it from a backup") from error
     except Damaged as error:
         kept = generations(folder)
         if not kept:
@@ -117,6 +120,8 @@ def generations(folder: Path) -> list[Manifest]:
             continue
         except (Damaged, NewerFormat) as error:
             log.warning("%s", error.what)
+        except OSError as error:
+            log.warning("%s cannot be read (%s)", path, error.strerror)
     return sorted(kept, key=lambda manifest: manifest.generation)
 
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.store import edits, truth
-from graphrag_mcp.store.schema import FULL_TEXT, KEY, TABLES, VECTORS
+from graphrag_mcp.store.schema import FULL_TEXT, SCALAR, TABLES, VECTORS
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import Lines, normalise_name
 from graphrag_mcp.types import Document, content_id
@@ -315,21 +315,21 @@ def _terms(snapshot: Snapshot) -> Iterator[Broken]:
 
 
 def _indexes(snapshot: Snapshot) -> Iterator[Broken]:
-    """Rows spread over each table are found through its scalar index, and through full text by their rarest term."""
+    """Rows spread over each table are found through each of its indexes, through full text by their rarest term."""
     seen: Counter[str] = Counter()
     for table in FULL_TEXT:
         for batch in snapshot.batches(table, [FULL_TEXT[table]]):
             for text in batch[FULL_TEXT[table]].to_pylist():
                 seen.update({f"{table} {term}" for term in text.split()})
-    for table in TABLES:
-        key = KEY.get(table, "id")
-        keys = sorted(set(snapshot.rows(table, columns=[key])[key].to_pylist()))
-        probes = keys[:: max(1, len(keys) // PROBES)]
-        columns = [key, FULL_TEXT[table]] if table in FULL_TEXT else [key]
-        rows = snapshot.by_key(table, probes, columns=columns).to_pylist()
-        missing = set(probes) - {row[key] for row in rows}
-        yield from (("index", table, f"{id} is not found by its key") for id in sorted(missing))
-        for row in rows if table in FULL_TEXT else ():
+    for table, column in ((name, column) for name in TABLES for column in SCALAR[name]):
+        values = sorted(set(snapshot.rows(table, columns=[column])[column].to_pylist()))
+        probes = values[:: max(1, len(values) // PROBES)]
+        worded = table in FULL_TEXT and column == "id"
+        columns = [column, FULL_TEXT[table]] if worded else [column]
+        rows = snapshot.by_key(table, probes, column, columns).to_pylist()
+        missing = set(probes) - {row[column] for row in rows}
+        yield from (("index", table, f"{value} is not found by its {column}") for value in sorted(missing))
+        for row in rows if worded else ():
             words = sorted(set(row[FULL_TEXT[table]].split()), key=lambda word: (seen[f"{table} {word}"], word))
             if words:
                 rarest = seen[f"{table} {words[0]}"]

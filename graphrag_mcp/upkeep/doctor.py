@@ -33,6 +33,7 @@ LOCK_SECONDS = 30.0
 SHOWN = 10  # findings of one kind and place; the rest is counted
 DERIVE = "Run graphrag-mcp doctor --repair: the tables are derived again from the stored originals"
 RESTORE = "Restore the file from a backup, or index the folders anew into a new corpus"
+UNREADABLE = "Give this user the right to read it, or take away what stands in its place"
 REMOVE = "Run graphrag-mcp doctor --repair: it is removed"
 FORGET = "Run graphrag-mcp doctor --repair: the older generations that need it are forgotten"
 SALVAGE = "Run graphrag-mcp doctor --repair while no server runs: what can be read of the book is kept"
@@ -120,6 +121,8 @@ def _manifest(folder: Path) -> Iterator[Finding]:
             yield Finding("manifest", path.name, f"{path.name} is missing", advice)
         except (Damaged, NewerFormat) as error:
             yield Finding("manifest", path.name, error.what, advice)
+        except OSError as error:
+            yield Finding("manifest", path.name, f"{path.name} cannot be read ({error.strerror})", UNREADABLE)
 
 
 def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
@@ -213,6 +216,8 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
                 path.unlink()
         except Damaged:
             path.unlink()
+        except OSError:  # found, and not ours to mend
+            continue
     if manifest is not None:
         manifests.commit(folder, manifest)
     for path, _ in _orphaned(folder):
