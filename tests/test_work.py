@@ -20,6 +20,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import leases
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from graphrag_mcp.upkeep.doctor import doctor
 from tests.serving import Caller, connected
 
 TEXTS = {
@@ -91,6 +92,21 @@ def test_a_fresh_index_with_the_same_answers_is_the_same(folder: Path, tmp_path:
     shutil.copy(folder / "answers.db", other)
     indexed(other)
     assert digest(open_snapshot(other))["content"] == digest(open_snapshot(folder))["content"]
+
+
+def test_a_short_name_goes_with_the_only_text_that_explains_it(tmp_path: Path) -> None:
+    folder = tmp_path / "corpora" / "kb"
+    texts = {"a": "The Royal Society (RS) met Mira Okafor.", "b": "The Royal Society paid Jonas Okafor in York."}
+    indexed(folder, **texts)
+    work = item_of(claim(folder, settings(folder), "ada"), "met Mira Okafor")
+    short = [{"name": name, "type": "organization", "description": f"{name} met."} for name in ("RS", "Mira Okafor")]
+    link = {"source": "RS", "target": "Mira Okafor", "description": "RS met Mira Okafor.", "strength": 5}
+    submit(folder, settings(folder), "ada", [{"work_id": work, "entities": short, "relationships": [link]}])
+    index_documents(folder, IndexRequest(method="agent"), settings(folder))
+    assert entities(folder)["Royal Society"]["names"] == ["royal society", "rs"]
+    indexed(folder, a="Nothing is said here.")
+    left = entities(folder)["Royal Society"]
+    assert (left["names"], left["frequency"]) == (["royal society"], 1) and doctor(folder) == []
 
 
 def test_two_agents_share_the_queue_and_a_lost_one_gives_its_items_back(folder: Path) -> None:

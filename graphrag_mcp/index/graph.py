@@ -131,10 +131,12 @@ def _gather(state: _State, keys: set[str]) -> None:
     pending = keys - state.known
     while pending:
         state.known |= pending
+        related: set[str] = set()
         for row in _read(state, "mentions", pending, "key", mn.from_table):
             if row.text_unit_id not in state.gone:
                 state.by_key[row.key].append(row)
-        related: set[str] = set()
+            elif row.alias_of:  # what it stood for loses it, and may be named nowhere else in that unit
+                related.add(row.alias_of)
         for key in sorted(pending):
             state.by_key[key].extend(arrived.get(key, ()))
             related.update(row.alias_of for row in state.by_key[key] if row.alias_of)
@@ -284,12 +286,9 @@ def _relationship(
 
 
 def _entities(
-    state: _State,
-    groups: Mapping[str, Sequence[Named]],
-    degrees: Mapping[str, int],
-    number: dict[str, int],
+    state: _State, groups: Mapping[str, Sequence[Named]], degrees: Mapping[str, int], number: dict[str, int],
     merged: Merge,
-) -> None:
+) -> None:  # fmt: skip
     best = {key: pr.best_for_entity(rows) for key, rows in groups.items()}
     quotes = _quotes(state, [place for places in best.values() for place in places])
     gone = [id for id, row in state.old_entities.items() if row["key"] not in groups]
