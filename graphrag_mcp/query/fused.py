@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.extract import extract
-from graphrag_mcp.query import context
+from graphrag_mcp.query import context, near_words
 from graphrag_mcp.query.ranking import Passage, Scored, Weights, best, bm25, name_keys, passages_of, term_worth
 from graphrag_mcp.store import vectors
 from graphrag_mcp.store.tables import Snapshot
@@ -53,6 +53,7 @@ class Retrieved:
     names: list[Mention] = field(default_factory=list)
     terms: dict[str, float] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
+    near: dict[str, list[str]] = field(default_factory=dict)  # words of the corpus that stand for unknown ones
     considered: dict[str, int] = field(default_factory=dict)
     named: dict[str, None] = field(default_factory=dict)  # ids that an entity named in the question would have
     held: dict[str, float] = field(default_factory=dict)  # ids of what the best passages name, with their worth
@@ -76,7 +77,7 @@ def retrieve(
     worth, found.unknown = term_worth(snapshot, wanted, weights)
     if keywords:
         _add_keywords(snapshot, found, worth, keywords, weights)
-    found.terms = worth
+    found.near, found.terms = near_words.add(snapshot, worth, wanted, weights), worth
     score = bm25(snapshot, worth)
     passages = {passage.id: passage for passage in passages_of(_by_words(snapshot, list(worth)), score)}
     near = _nearest(snapshot, passages, found.vector, score)
@@ -296,8 +297,7 @@ def _shared_names(passages: Mapping[str, Passage], named: Mapping[str, None], we
 def _subwords(passages: Sequence[Passage], words: Sequence[str], weights: Weights) -> None:
     """The sparse second channel, over the best passages only."""
     pieces = dict.fromkeys(word[at : at + 4] for word in words if word.isalpha() for at in range(len(word) - 3))
-    pieces = list(pieces)[:60]
-    share = {p.id: sum(piece in p.terms for piece in pieces) for p in passages}
+    share = {p.id: sum(piece in p.terms for piece in list(pieces)[:60]) for p in passages}
     top = max(share.values(), default=0)
     for passage in passages:
         if top:

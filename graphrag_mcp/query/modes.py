@@ -104,7 +104,8 @@ def told(note: str, kept: Filters | None) -> str:
 def missing(found: Retrieved, query: str = "") -> str:
     """Names and words of the question that occur nowhere: an agent should know before it trusts the context.
 
-    Single words are told where most of the question is known: of one in another language all would be.
+    Single words are told where most of the question is known: of one in another language all would be. Words of the
+    corpus that were looked for in their place are told always.
     """
     if not found.unknown:
         return ""
@@ -115,9 +116,9 @@ def missing(found: Retrieved, query: str = "") -> str:
         words = [word.strip("\"'“”‘’.,;:!?()[]，。？！、（）") for word in words if any(map(str.isalnum, word))]
         words = [word for word in words if word.casefold() not in ASKING]
         absent += [word for word in words if not any(word in form for form in absent)]
-    if not absent:
-        return ""
-    return f"Nowhere in this corpus: {', '.join(repr(form) for form in dict.fromkeys(absent[:5]))}."
+    said = f"Nowhere in this corpus: {', '.join(repr(form) for form in dict.fromkeys(absent[:5]))}." if absent else ""
+    instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
+    return f"{said} Looked for instead: {', '.join(map(repr, [*instead][:6]))}.".strip() if instead else said
 
 
 def _absent(form: str, found: Retrieved) -> bool:
@@ -192,9 +193,7 @@ def _by_graph(snapshot: Snapshot, found: Retrieved, filters: Filters | None) -> 
     scored = [one for one in fused.entities(snapshot, found, ENTITIES * OVERSAMPLED)][: ENTITIES * OVERSAMPLED]
     if filters is not None:
         scored = [one for one in scored if filters.entity(found.rows[one.id])]
-    worth = {
-        one.id: one.score / (1 + math.log(max(found.rows[one.id]["frequency"], 1))) for one in scored[:ENTITIES]
-    }
+    worth = {one.id: one.score / (1 + math.log(max(found.rows[one.id]["frequency"], 1))) for one in scored[:ENTITIES]}
     place = {one.id: number for number, one in enumerate(found.passages)}
     raw = {one.id: one.raw for one in found.passages}
     known = dict.fromkeys(place)

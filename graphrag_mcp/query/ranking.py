@@ -31,6 +31,7 @@ class Weights:
     entity: float = 0.3  # of an entity's meaning, beside 1 for its name
     rerank: float = 0.7  # of a reranker's opinion; the rest goes to the order it was given
     keyword: float = 0.5  # of a word that only a keyword holds
+    near: float = 0.5  # of a word that stands for one of the question that no passage holds
     form: float = 0.4  # of a word's own form; the rest goes to its stem, since text holds both
     named: float = 0.3  # the document's title is a name of the question
     holds: float = 0.02  # the passage holds a name of the question as a name, not only its words
@@ -86,15 +87,20 @@ def term_worth(
     unknown: list[str] = []
     for at, term in enumerate(wanted):
         share = 1.0
-        if at + 1 < len(wanted) and _is_stem(wanted[at + 1], term):
+        if at + 1 < len(wanted) and is_stem(wanted[at + 1], term):
             share = weights.form
-        elif at and _is_stem(term, wanted[at - 1]):
+        elif at and is_stem(term, wanted[at - 1]):
             share = 1.0 - weights.form
         if df.get(term, 0) > 0:
-            worth[term] = share * math.log(1 + (total - df[term] + 0.5) / (df[term] + 0.5))
-        elif share >= 0.5 or not _is_stem(wanted[at + 1], term):
+            worth[term] = share * rarity(total, df[term])
+        elif share >= 0.5 or not is_stem(wanted[at + 1], term):
             unknown.append(term)
     return worth, unknown
+
+
+def rarity(total: int, holding: int) -> float:
+    """What a term is worth that `holding` of `total` passages hold."""
+    return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
 
 
 def stands_nowhere(word: str, known: Container[str], unknown: Set[str]) -> bool:
@@ -119,7 +125,7 @@ def name_keys(query: str, names: Sequence[Mention]) -> list[str]:
     return [key for key in keys if key]
 
 
-def _is_stem(term: str, form: str) -> bool:
+def is_stem(term: str, form: str) -> bool:
     """Does `term` look like the stem that follows its form in a list of terms?"""
     return len(term) <= len(form) and term != form and len(term) > 2 and form.startswith(term[:-1]) and form.isalpha()
 

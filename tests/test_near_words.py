@@ -1,0 +1,65 @@
+"""Words of a question that stand nowhere: read as the nearest ones of the corpus, and said."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query import fused, near_words
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+
+TOWNS = {
+    "fi": ("Koivula", "{} on kunta joen rannalla. Kirkko rakennettiin vuonna 1{}."),
+    "hu": ("Mezőkút", "{} község egy folyó mellett fekszik. A templom 1{}-ben épült."),
+    "pl": ("Sosnowica", "Miejscowość {} leży nad rzeką. Kościół zbudowano w 1{} roku."),
+    "cs": ("Lipnice", "Obec {} leží u řeky. Kostel byl postaven v roce 1{}."),
+    "en": ("Renwick Harbour", "{} lies on the river. The church was built in 1{}."),
+}
+OTHERS = ("Mäntyharju", "Bodrogvár", "Rudawa", "Kamenice", "Marlowe")
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home = tmp_path_factory.mktemp("towns")
+    texts = []
+    for number, (language, (name, said)) in enumerate(TOWNS.items()):
+        for at, town in enumerate((name, *OTHERS)):
+            texts.append(InlineText(said.format(town, 400 + 9 * number + at), f"{language}{at}", town))
+    index_documents(home / "c", IndexRequest(texts=tuple(texts)), Settings(home=home))
+    return open_snapshot(home / "c")
+
+
+@pytest.mark.parametrize(
+    ("question", "year"),
+    [
+        ("Koivulassa", "1400"), ("Mezőkútról mit tudunk?", "1409"), ("Ludność Sosnowicy", "1418"),
+        ("Co je v Lipnici?", "1427"), ("Who runs Renwikc?", "1436"), ("reenwick", "1436"),
+    ],
+)  # fmt: skip
+def test_a_word_with_another_ending_or_a_slip_finds_the_passage_that_is_meant_and_says_so(
+    snapshot: Snapshot, question: str, year: str
+) -> None:
+    result = local_search(snapshot, question, max_tokens=2_000)
+    assert result.state == "context" and year in result.text[:400]
+    assert "Looked for instead: " in result.hint
+
+
+def test_a_word_that_is_known_in_one_form_is_read_as_nothing_else(snapshot: Snapshot) -> None:
+    found = fused.retrieve(snapshot, "Which churches stand in Koivula?")
+    assert found.near == {} and "church" in found.terms
+
+
+@pytest.mark.parametrize("word", ["Zanzibar", "refuse", "koi", "1437", "Koivuranta", "海槛", "snake_koivulassa"])
+def test_what_is_near_to_nothing_is_read_as_nothing(snapshot: Snapshot, word: str) -> None:
+    assert near_words.nearest(snapshot, [word.casefold()], ()) == {}
+
+
+def test_short_words_and_far_endings_are_other_words(snapshot: Snapshot) -> None:
+    held = [("refuel", 3), ("filing", 2), ("australia", 9), ("sponsored", 1), ("emphasis", 2)]
+    for word in ("refuse", "firing", "austria"):
+        assert near_words._nearest(word, held) == []
+    assert near_words._nearest("sponsered", held) == [("sponsored", 1)]
+    assert near_words._nearest("emphasize", held) == [("emphasis", 2)]
