@@ -4,7 +4,7 @@ Takes a snapshot, a question and, where there is one, its vector; gives passages
 and 1 and the raw parts they are made of. Full text proposes candidates; our own BM25, from the generation's counters,
 scores them, so the history of the index does not change a ranking. Vectors propose more and say how near in meaning
 each is. The graph adds what neither can: a passage of a document whose title is named in a high passage (title
-links), and passages that share a rare name with one. Knows no budget and no model.
+links), and passages that share a rare name with one; a passage next to a high one counts. Knows no budget, no model.
 
 What each part is worth was measured on questions over encyclopaedic text, long documents and Chinese; where no
 title is ever named (chats, code) the graph has nothing to say and plain text decides.
@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.extract import extract
-from graphrag_mcp.query import context, near_words
+from graphrag_mcp.query import beside, context, near_words, ranking
 from graphrag_mcp.query.ranking import Passage, Scored, Weights, best, bm25, name_keys, passages_of, term_worth
 from graphrag_mcp.store import vectors
 from graphrag_mcp.store.tables import Snapshot
@@ -38,8 +38,7 @@ QUERY_CHARACTERS, NAME_CHARACTERS, KEYWORDS = 20_000, 4_000, 20  # of a very lon
 LEADING, CHANCE, CLEAR = 5, 0.5, 0.8  # of `agreement`
 WORDS_LACK, WORDS_DECIDE = 0.5, 0.9  # of `openness`: shares of a question's worth that one passage holds
 ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's title
-LIGHT = ("id", "document_id", "title_id", "position", "n_terms", "entity_ids", "terms")
-PLACED = LIGHT[:-1]  # what is kept in memory of a table that is too large to be kept
+LIGHT, PLACED = ranking.LIGHT, ranking.PLACED
 ENTITY = ("id", "n", "key", "title", "type", "description", "names", "frequency", "degree", "terms")
 
 Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
@@ -75,8 +74,7 @@ def retrieve(
     found = Retrieved(names=extract(query[:NAME_CHARACTERS]), vector=vector or b"")
     wanted = query_terms(query[:QUERY_CHARACTERS])
     worth, found.unknown = term_worth(snapshot, wanted, weights)
-    if keywords:
-        _add_keywords(snapshot, found, worth, keywords, weights)
+    _add_keywords(snapshot, found, worth, keywords, weights)
     found.near, found.terms = near_words.add(snapshot, worth, wanted, weights), worth
     score = bm25(snapshot, worth)
     passages = {passage.id: passage for passage in passages_of(_by_words(snapshot, list(worth)), score)}
@@ -92,6 +90,8 @@ def retrieve(
     linked, encyclopaedic = _follow_titles(snapshot, passages, own, score, weights)
     _shared_names(passages, named, weights, weights.shared if encyclopaedic else weights.quiet)
     _subwords(best(passages, weights.pieces), [*worth, *found.unknown], weights)
+    for passage in beside.give(snapshot, passages, score, weights):
+        own.give(passage)
     ranked = sorted(passages.values(), key=lambda p: (-round(p.score(), 9), p.id))
     if rerank is not None:
         ranked = _reranked(snapshot, query, ranked, rerank, weights)
@@ -299,9 +299,8 @@ def _subwords(passages: Sequence[Passage], words: Sequence[str], weights: Weight
     pieces = dict.fromkeys(word[at : at + 4] for word in words if word.isalpha() for at in range(len(word) - 3))
     share = {p.id: sum(piece in p.terms for piece in list(pieces)[:60]) for p in passages}
     top = max(share.values(), default=0)
-    for passage in passages:
-        if top:
-            passage.parts["subword"] = weights.subword * share[passage.id] / top
+    for passage in passages if top else ():
+        passage.parts["subword"] = weights.subword * share[passage.id] / top
 
 
 # ---- a second reading --------------------------------------------------------------------------

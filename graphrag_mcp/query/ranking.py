@@ -18,6 +18,8 @@ from graphrag_mcp.text import normalise_name, query_terms, stop_word
 from graphrag_mcp.types import Mention
 
 K1, B = 1.2, 0.75  # BM25
+LIGHT = ("id", "document_id", "title_id", "position", "n_terms", "entity_ids", "terms")
+PLACED = LIGHT[:-1]  # what is kept in memory of a table that is too large to be kept
 QUESTION_WORDS = 40  # of a question that are tried as names
 _LETTER = r"[^\W_\u0900-\u0963\u0e31-\u0e4e]|[\u0900-\u0963\u0e31-\u0e4e]"  # Hindi and Thai have signs for vowels
 _WORD = re.compile(rf"(?:{_LETTER})+(?:['’.&/+#-]+(?:{_LETTER})+)*")
@@ -38,6 +40,7 @@ class Weights:
     link: float = 0.5  # x score of the best passage that names this one's title
     shared: float = 0.3  # x score of a high passage of another document with which it shares a rare name
     quiet: float = 0.1  # the same where titles are not named in other documents (chats, code, loose notes)
+    beside: float = 0.1  # x score of the best passage next to it
     subword: float = 0.05  # x share of the question's 4-letter pieces in it: inflections, compounds, slips of the pen
     pieces: int = 40  # passages that are read for pieces
     rare: int = 6  # most candidates that hold a rare name
@@ -68,6 +71,7 @@ class Passage:
     document_id: str
     entity_ids: list[str]
     terms: str
+    position: int = 0
     parts: dict[str, float] = field(default_factory=dict)
 
     def score(self) -> float:
@@ -154,10 +158,10 @@ def bm25(snapshot: Snapshot, worth: Mapping[str, float]) -> Callable[[str, int],
 
 
 def passages_of(rows: Any, score: Callable[[str, int], float]) -> list[Passage]:
-    names = ("id", "title_id", "document_id", "entity_ids", "terms", "n_terms")
+    names = ("id", "title_id", "document_id", "entity_ids", "terms", "position", "n_terms")
     return [
-        Passage(id, score(terms, length), title_id, document_id, entity_ids, terms)
-        for id, title_id, document_id, entity_ids, terms, length in zip(
+        Passage(id, score(terms, length), title_id, document_id, entity_ids, terms, position)
+        for id, title_id, document_id, entity_ids, terms, position, length in zip(
             *(rows[name].to_pylist() for name in names), strict=True
         )
     ]

@@ -18,8 +18,8 @@ ROW = ["id", "n", "part", "parts", "title_id", "document_id", "entity_ids"]
 WORDS = {
     "text": "words", "vector": "meaning", "named": "its title is named in the question",
     "holds": "holds a name of the question", "link": "its title is named in", "shared": "shares a rare name with",
-    "subword": "parts of words", "included": "holds an included entity", "entities": "entities",
-    "relationships": "pairs of them", "rerank": "reranker",
+    "beside": "next to a high passage", "subword": "parts of words", "included": "holds an included entity",
+    "entities": "entities", "relationships": "pairs of them", "rerank": "reranker",
 }  # fmt: skip
 
 
