@@ -164,6 +164,7 @@ _ASCII_TERM = re.compile(
     r"|(?:(?<![\w.])\.(?=[A-Za-z]))?\w{1,128}(?:[._'\-]\w{1,64}){0,8}(?:\+\+|#(?!\w))?)",
     re.ASCII,
 )
+_WRAP = re.compile(rf"(?<=[{_CJK}])(?<![{_HANGUL}])[ \t]*(?:\r\n|\n|\r)[ \t]*(?=[{_CJK}])(?![{_HANGUL}])")
 _SPLIT = re.compile(r"[._\-+#]+|'(?=\w{3})")  # l'amour, O'Brien; not don't
 _LATIN_WORD = re.compile(r"(?:(?![\u0370-\uffff])[^\W\d_]){3,}")
 _CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
@@ -196,6 +197,8 @@ def _word_terms(token: str) -> tuple[str, ...]:
     if "'" in whole and (bare := stems.without_suffix(whole, True)) != whole:
         forms.append(bare)  # Ankara'da
     out: dict[str, None] = {}
+    if token.startswith("__") and token.endswith("__"):
+        parts = [*parts, folded(token)]  # __init__ is also another word than init
     for form in dict.fromkeys(forms + parts if len("".join(parts)) > 1 else forms):
         out[form] = None
         if len(form) > 2 and form.isascii() and form.isalpha():
@@ -221,8 +224,13 @@ def _grams(run: str) -> tuple[str, ...]:
     return tuple(out + [run]) if len(run) > 2 and _HANGUL_RUN.fullmatch(run) else tuple(out)
 
 
+def unwrapped(text: str) -> str:
+    """Chinese and Japanese text without the line breaks that a page's width put into words (PDF, mail, manuals)."""
+    return text if text.isascii() else _WRAP.sub("", text)
+
+
 def _raw_terms(text: str) -> list[str]:
-    plain = unicodedata.normalize("NFKC", text).replace("’", "'")
+    plain = unwrapped(unicodedata.normalize("NFKC", text).replace("’", "'"))
     return (_ASCII_TERM if plain.isascii() else _TERM).findall(plain)
 
 

@@ -127,3 +127,28 @@ def test_no_language_makes_a_text_slow() -> None:
         extract(text[:60_000])
         terms(text[:60_000])
         assert time.process_time() - began < 3.0, name
+
+
+WRAPPED = "此工程由省水利第三工\r\n程局承建，可抵御百年一\n    遇洪水。\n\n负责人：季晓岚\n\n이 문서는 한국\n어로 쓴 글이다."
+
+
+def test_what_the_width_of_a_page_broke_is_one_word_in_full_text_and_in_quotes(tmp_path: Path) -> None:
+    others = tuple(InlineText(f"第{at}号工程的程序由局方审定，洪峰一次。", f"o{at}", f"记录{at}") for at in range(9))
+    request = IndexRequest(texts=(InlineText(WRAPPED, "w", "公报"), *others))
+    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    for query in ("第三工程局", '"第三工程局"', '"百年一遇洪水"'):
+        result = words.search_text(snapshot, query)
+        assert result.state == "context" and result.citations[0].title == "公报", query
+    assert words.search_text(snapshot, '"洪水。负责人"').state == "not_found"  # a blank line ends a paragraph
+
+
+def test_only_chinese_and_japanese_lines_are_joined() -> None:
+    assert "工程" not in terms("三工 程局")
+    assert "工程" in terms("三工\n  程局") and "スタ" in terms("インス\r\nタンス") and "한국어" not in terms("한국\n어")
+    assert terms("red\nfox") == ["red", "fox"]
+
+
+def test_names_of_programs_with_underscores_around_them_are_words_of_their_own() -> None:
+    assert "__init__" in terms("def __init__(self):") and "init" in terms("__init__") and "__init__" not in terms("init")
+    assert "db7" not in terms("db-7") and "maninthemiddle" not in terms("man-in-the-middle")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import fused, near_words
+from graphrag_mcp.query import fused, ranking
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -54,12 +56,24 @@ def test_a_word_that_is_known_in_one_form_is_read_as_nothing_else(snapshot: Snap
 
 @pytest.mark.parametrize("word", ["Zanzibar", "refuse", "koi", "1437", "Koivuranta", "海槛", "snake_koivulassa"])
 def test_what_is_near_to_nothing_is_read_as_nothing(snapshot: Snapshot, word: str) -> None:
-    assert near_words.nearest(snapshot, [word.casefold()], ()) == {}
+    assert ranking.nearest(snapshot, [word.casefold()], ()) == {}
 
 
 def test_short_words_and_far_endings_are_other_words(snapshot: Snapshot) -> None:
     held = [("refuel", 3), ("filing", 2), ("australia", 9), ("sponsored", 1), ("emphasis", 2)]
     for word in ("refuse", "firing", "austria"):
-        assert near_words._nearest(word, held) == []
-    assert near_words._nearest("sponsered", held) == [("sponsored", 1)]
-    assert near_words._nearest("emphasize", held) == [("emphasis", 2)]
+        assert ranking._nearest(word, held) == []
+    assert ranking._nearest("sponsered", held) == [("sponsored", 1)]
+    assert ranking._nearest("emphasize", held) == [("emphasis", 2)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "word"), [("wifi", "Wi-Fi"), ("Wi-Fi", "wifi"), ("email", "e-mail"), ("entête", "en-tête")]
+)
+def test_a_word_written_with_a_hyphen_is_found_without_it_and_the_other_way_round(
+    tmp_path: Path, asked: str, word: str
+) -> None:
+    texts = (InlineText(f"The {word} of the harbour office is down.", "a"), InlineText("Boats came in late today.", "b"))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    found = fused.retrieve(open_snapshot(tmp_path / "c"), asked)
+    assert len(found.passages) == 1 and list(found.near.values()) == [[word.casefold().replace("ê", "e")]]

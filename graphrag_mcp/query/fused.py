@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.extract import extract
-from graphrag_mcp.query import beside, context, near_words, ranking
+from graphrag_mcp.query import beside, context, ranking
 from graphrag_mcp.query.ranking import Passage, Scored, Weights, best, bm25, name_keys, passages_of, term_worth
 from graphrag_mcp.store import vectors
 from graphrag_mcp.store.tables import Snapshot
@@ -75,7 +75,7 @@ def retrieve(
     wanted = query_terms(query[:QUERY_CHARACTERS])
     worth, found.unknown = term_worth(snapshot, wanted, weights)
     _add_keywords(snapshot, found, worth, keywords, weights)
-    found.near, found.terms = near_words.add(snapshot, worth, wanted, weights), worth
+    found.near, found.terms = ranking.add_nearest(snapshot, worth, wanted, weights), worth
     score = bm25(snapshot, worth)
     passages = {passage.id: passage for passage in passages_of(_by_words(snapshot, list(worth)), score)}
     near = _nearest(snapshot, passages, found.vector, score)

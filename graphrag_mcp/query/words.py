@@ -15,7 +15,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.pack import Section, clamp_budget, compose, finish, one_line, read_cursor, write_cursor
 from graphrag_mcp.query import context, fused, modes, ranking
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import counted, query_terms
+from graphrag_mcp.text import counted, query_terms, unwrapped
 from graphrag_mcp.types import SearchResult
 
 Row = dict[str, Any]
@@ -127,8 +127,8 @@ def _written(query: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Text as literals are compared: NFKC, case folded, white space as one space."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """Text as literals are compared: NFKC, case folded, white space as one space, no line breaks in Chinese words."""
+    return " ".join(unwrapped(unicodedata.normalize("NFKC", text)).casefold().split())
 
 
 def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tuple[str, float]]:
