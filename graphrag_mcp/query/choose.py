@@ -13,19 +13,6 @@ from graphrag_mcp.query.words import quoted
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.types import content_id
 
-# Words about a corpus as a whole. Prefixes, since most of these languages inflect; CJK have no word ends at all.
-_OVERVIEW = re.compile(
-    r"\b(?:(?:main|major|key|overall|common|central|recurring|general)\s+(?:\w+\s+){0,2}?(?:theme|topic|idea|trend|"
-    r"subject|issue|point|pattern)s?|themes|overview|summar(?:y|ise|ize|ies)|big\s+picture|as\s+a\s+whole|"
-    r"trends|(?:corpus|collection|dataset|documents?|texts?|files|notes)\s+(?:is|are)?\s*about|"
-    r"themen|überblick|zusammenfass\w*|hauptthem\w*|worum\s+geht|insgesamt|"
-    r"thèmes?|aperçu|résum\w*|vue\s+d.ensemble|tendances?|temas?|resum\w*|panorama|tendencias?|visão\s+geral|"
-    r"temi|riassum\w*|panoramica|tendenze|overzicht|samenvat\w*|thema.s|"
-    r"темы|темах|обзор\w*|резюме|тенденци\w*|в\s+целом|кратко\w*)\b"
-    r"|主题|主題|概述|概览|概要|总结|總結|综述|趋势|趨勢|整体|主要内容|全体|要約|まとめ|テーマ|傾向|주제|요약|개요|전반|동향"
-    r"|ملخص|مواضيع|موضوعات|نظرة عامة|सारांश|विषय|अवलोकन|özet|tema(?:lar|ları)",
-    re.IGNORECASE,
-)
 # One word that no one would write in a sentence: a code, a path, an identifier, a number with signs in it.
 _IDENTIFIER = re.compile(
     r"(?=\S{3,200}\Z)(?:[\w.]*[A-Za-z]\w*(?:_|::|->|/|\\|\.(?=\w))[\w./\\:>-]*(?:\(\))?|[A-Za-z]+[-_]?\d[\w./-]*|"
@@ -44,7 +31,7 @@ def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
     named = _names_here(query, snapshot)
     if _IDENTIFIER.match(query) and not named:
         return "text", "The question is one identifier or number, to be found as it is written."
-    overview = _OVERVIEW.search(query)
+    overview = global_.OVERVIEW.search(query)
     if overview and not named:
         return "global", f"{overview.group().strip()!r} asks about the corpus as a whole, and nothing in it is named."
     if global_.asked_about(snapshot, query) is None:

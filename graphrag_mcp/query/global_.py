@@ -61,10 +61,33 @@ _ASKING = frozenset(terms(
 ))  # fmt: skip
 
 
-# The same in Chinese, where words have no ends: taken out before the terms are made.
+# The same in other languages, and words that ask about a corpus as a whole: taken out before the terms are made.
+# Prefixes, since most of these languages inflect; CJK have no word ends at all.
+OVERVIEW = re.compile(
+    r"\b(?:(?:main|major|key|overall|common|central|recurring|general)\s+(?:\w+\s+){0,2}?(?:theme|topic|idea|trend|"
+    r"subject|issue|point|pattern)s?|themes|overview|summar(?:y|ise|ize|ies)|big\s+picture|as\s+a\s+whole|"
+    r"trends|(?:corpus|collection|dataset|documents?|texts?|files|notes)\s+(?:is|are)?\s*about|"
+    r"themen|überblick|zusammenfass\w*|hauptthem\w*|worum\s+geht|insgesamt|"
+    r"thèmes?|aperçu|résum\w*|vue\s+d.ensemble|tendances?|temas?|resum\w*|panorama|tendencias?|visão\s+geral|"
+    r"temi|riassum\w*|panoramica|tendenze|overzicht|samenvat\w*|thema.s|"
+    r"темы|темах|обзор\w*|резюме|тенденци\w*|в\s+целом|кратко\w*)\b"
+    r"|主题|主題|概述|概览|概要|总结|總結|综述|趋势|趨勢|整体|主要内容|全体|要約|まとめ|テーマ|傾向|주제|요약|개요|전반|동향"
+    r"|ملخص|مواضيع|موضوعات|نظرة عامة|सारांश|विषय|अवलोकन|özet|tema(?:lar|ları)",
+    re.IGNORECASE,
+)
+_ASKING_ELSEWHERE = re.compile(
+    r"\b(?:news|articles?|notes|files?|fasse?|zusammen|gib|eine[nr]?|wichtigste[nrs]?|inhalte?s?|dokumente?n?|texten?|"
+    r"principaux|principales?|quel(?:le)?s|contenu|textes?|documentos|textos|contenido|cuáles|principali|quali|documenti|"
+    r"testi|contenuto|principais|quais|conteúdo|belangrijkste|documenten|teksten|inhoud|каковы|основн\w+|главн\w+|"
+    r"документ\w*|текст\w*|содержани\w+|belge\w*|metin\w*|nelerdir)\b"
+    r"|文書|資料|記事|内容|主な|について|ください|教え|何|これら|この|その|(?:を)?して|[のをはがにで]"
+    r"|주요|무엇(?:인가요|입니까)?|문서\w*|내용\w*|해\s?주세요|(?<!\w)[은는이가을를의]\b"
+    r"|الرئيسية|المستندات|الوثائق|मुख्य|दस्तावेज़?\w*",
+    re.IGNORECASE,
+)
 _ASKING_HAN = re.compile(
     "主要|主题|内容|概述|概括|总结|介绍|文档|文件|文集|资料|语料库?|讲了?|提到|说了?|关于|整个|这[个些]|有?什么|哪些|是"
-    "|[请的了吗呢]"
+    "|一下|新闻|文章|报道|[请的了吗呢]"
 )
 
 
@@ -237,7 +260,10 @@ def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated]
 
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     """The worth of the terms that say what is asked about; None for an empty or a wholly general question."""
-    wanted = query_terms(_ASKING_HAN.sub(" ", query[: fused.QUERY_CHARACTERS]))
+    asked = query[: fused.QUERY_CHARACTERS]
+    if OVERVIEW.search(asked):  # with one word that stays, so that those of grammar go
+        asked = f"{_ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"
+    wanted = query_terms(_ASKING_HAN.sub(" ", asked))
     if not set(wanted) - _ASKING:
         return None
     worth, _ = fused.term_worth(snapshot, wanted)
