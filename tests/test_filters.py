@@ -368,3 +368,15 @@ def test_an_overview_has_central_entities_and_the_tree_of_communities(sample: Sn
     tree = text.partition("## Communities\n")[2].partition("\n## ")[0]
     depths = [len(line) - len(line.lstrip()) for line in tree.splitlines()]
     assert depths[0] == 0 and 2 in depths and "level 0" in tree and "level 1" in tree and "## Entities" in text
+
+
+def test_a_date_in_a_file_name_is_the_document_s_own_and_a_number_is_none(tmp_path: Path) -> None:
+    dated = ("ops-2025-03-04.log", "20230102_minutes.txt", "notes_2024.01.31.md")
+    names = (*dated, "order-20241399.txt", "v1.2025-03.txt")
+    texts = tuple(InlineText("The crane stood still all day.", name, name) for name in names)
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    facts = {fact["document"][2]: fact for fact in filters.documents(open_snapshot(tmp_path / "c")).values()}
+    assert [facts[name]["date"] for name in dated] == ["2025-03-04", "2023-01-02", "2024-01-31"]
+    assert [facts[name]["dated"] == "itself" for name in names] == [True] * 3 + [False] * 2
+    found = local_search(open_snapshot(tmp_path / "c"), "crane", filters=["date>=2024-01", "date<=2025-03-04"])
+    assert {one.title for one in found.citations} == {names[0], names[2]}

@@ -33,6 +33,7 @@ GUESSES = {"doc": "document", "path": "uri", "file": "uri", "name": "entity", "r
 MOST = 20  # filters of one call
 SHOWN = 12  # metadata keys that an error lists
 FIRST_PROBE = 800  # candidates read when 200 unfiltered ones do not suffice; four times as many each time after
+_DATED = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)")
 DATES = ("date", "created", "published", "updated", "time", "timestamp")  # metadata keys that date a document
 FORM = "Write filters as field=value, field!=value, field>=value or field<=value"
 
@@ -148,6 +149,8 @@ def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
         metadata = {}
     held = {str(name).casefold(): value for name, value in metadata.items()} if isinstance(metadata, dict) else {}
     date = next((str(held[name]) for name in DATES if held.get(name)), "")
+    if not date and (named := _DATED.search(row["uri"].rpartition("/")[2])):  # minutes-2024-03-02.md
+        date = "-".join(named.group(1, 3, 4))
     dated, date = ("itself", date) if date else ("file" if row["created"] else "", row["created"])
     names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
     return {"document": names, "uri": row["uri"], "date": date, "dated": dated, "metadata": held}
