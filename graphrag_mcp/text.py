@@ -260,9 +260,14 @@ def stop_word(term: str) -> bool:
     return term in STOP_WORDS
 
 
+# Between words, so that a pair with one of them is hardly ever a word: 她的公司 asks about 公司, not about 的公.
+_JOINTS, _NO_JOINTS = frozenset("的吗嗎呢をの"), frozenset("目的 标的 標的 的确 的確 的士 もの ものの".split())
+
+
 def query_terms(text: str) -> list[str]:
     """At most 64 distinct terms worth searching, in order: without stop words when anything else remains, without
-    single CJK characters when they stand in bigrams. WHO and IT in capitals within a normal sentence are names.
+    single CJK characters when they stand in bigrams, or bigrams of two words. WHO and IT in capitals within a normal
+    sentence are names.
     """
     found, every = dict[str, None](), dict[str, None]()
     shouted = text.isupper()
@@ -272,7 +277,8 @@ def query_terms(text: str) -> list[str]:
         expanded = _in_language(token, language) if language else _expand(token)
         every.update(dict.fromkeys(expanded))
         if is_cjk(token[0]):
-            expanded = tuple(term for term in expanded if (len(term) > 1 or len(token) == 1) and not stop_word(term))
+            pairs = (term for term in expanded if len(term) > 1 or len(token) == 1)
+            expanded = tuple(term for term in pairs if not _says_nothing(term))
         elif (
             expanded
             and (stop_word(expanded[0]) or token.lower() in grammar)
@@ -283,6 +289,11 @@ def query_terms(text: str) -> list[str]:
         if len(found) >= 64:
             break
     return list(found or every)[:64]
+
+
+def _says_nothing(term: str) -> bool:
+    """Is this CJK term grammar, or a pair of characters that belong to two words?"""
+    return stop_word(term) or (not _JOINTS.isdisjoint(term) and term not in _NO_JOINTS and len(term) == 2)
 
 
 # ---- names --------------------------------------------------------------------------------------

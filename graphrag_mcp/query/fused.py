@@ -121,8 +121,9 @@ def _placed(snapshot: Snapshot, found: pa.Table) -> pa.Table:
 def _add_keywords(
     snapshot: Snapshot, found: Retrieved, worth: dict[str, float], keywords: Sequence[str], weights: Weights
 ) -> None:
-    """The names and terms of keywords, where the question does not have them already."""
+    """The names and terms of keywords that the question lacks; worth as much as its own when it names none."""
     known = {mention.key for mention in found.names}
+    share = weights.keyword if any(mention.strong for mention in found.names) else 1.0
     for form in dict.fromkeys(one.strip()[:200] for one in keywords[:KEYWORDS]):
         key = normalise_name(form)
         if key and key not in known:
@@ -130,7 +131,7 @@ def _add_keywords(
             found.names.append(Mention(key, form, "other", False, 0, 0))
         more, _ = term_worth(snapshot, query_terms(form), weights)
         for term, value in more.items():
-            worth.setdefault(term, weights.keyword * value)
+            worth.setdefault(term, share * value)
 
 
 # ---- meaning -----------------------------------------------------------------------------------

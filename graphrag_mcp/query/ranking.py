@@ -32,7 +32,7 @@ class Weights:
     vector: float = 0.6  # of meaning where there are vectors and they bear out the words; the rest goes to the words
     entity: float = 0.3  # of an entity's meaning, beside 1 for its name
     rerank: float = 0.7  # of a reranker's opinion; the rest goes to the order it was given
-    keyword: float = 0.5  # of a word that only a keyword holds
+    keyword: float = 0.5  # of a word that only a keyword holds, beside a question that names something
     near: float = 0.5  # of a word that stands for one of the question that no passage holds
     form: float = 0.4  # of a word's own form; the rest goes to its stem, since text holds both
     named: float = 0.3  # the document's title is a name of the question
