@@ -284,7 +284,7 @@ def test_two_servers_of_one_name_are_named_with_their_lines_and_left(user: Path,
         file.write_text(text)
         for arguments in (["--no-check"], ["--undo"]):
             said = install("--client", "cursor", *arguments, status=2)["error"]
-            assert "2 servers" in said and "lines 2, 4" in said and "remove all but one" in said and file.read_text() == text
+            assert "more than once" in said and "lines 2, 4" in said and "remove all but one" in said and file.read_text() == text
     file.write_text(f'{{"mcpServers": {{"b": {other}}},\n"mcpServers": {{"graphrag": {ours}}}}}')
     assert "lines 1, 2" in install("--client", "cursor", "--no-check", status=2)["error"]
     file.write_text(f'{{"mcpServers": {{\n  "b": {other},\n  "b": {other}\n}}}}')  # of somebody else's: none of our business
