@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 
@@ -261,13 +262,15 @@ def stop_word(term: str) -> bool:
 
 
 # Between words, so that a pair with one of them is hardly ever a word: 她的公司 asks about 公司, not about 的公.
-_JOINTS, _NO_JOINTS = frozenset("的吗嗎呢をの"), frozenset("目的 标的 標的 的确 的確 的士 もの ものの".split())
+_JOINTS, _NO_JOINTS = frozenset("的吗嗎呢をの"), frozenset("目的 标的 標的 的确 的確 的士 吗啡 嗎啡 もの".split())
+_SPELLED = re.compile("の[ぁ-ゖ]|[ぁ-ゖ]の(?<![こそあど]の)")  # きのこ, のり, いのち are words; この is none
+_POINTING = frozenset("我你您他她它こそあど")
 
 
 def query_terms(text: str) -> list[str]:
     """At most 64 distinct terms worth searching, in order: without stop words when anything else remains, without
-    single CJK characters when they stand in bigrams, or bigrams of two words. WHO and IT in capitals within a normal
-    sentence are names.
+    single CJK characters when they stand in bigrams within a word, or bigrams of two words. WHO and IT in capitals
+    within a normal sentence are names.
     """
     found, every = dict[str, None](), dict[str, None]()
     shouted = text.isupper()
@@ -277,8 +280,7 @@ def query_terms(text: str) -> list[str]:
         expanded = _in_language(token, language) if language else _expand(token)
         every.update(dict.fromkeys(expanded))
         if is_cjk(token[0]):
-            pairs = (term for term in expanded if len(term) > 1 or len(token) == 1)
-            expanded = tuple(term for term in pairs if not _says_nothing(term))
+            expanded = _said(expanded)
         elif (
             expanded
             and (stop_word(expanded[0]) or token.lower() in grammar)
@@ -291,9 +293,21 @@ def query_terms(text: str) -> list[str]:
     return list(found or every)[:64]
 
 
-def _says_nothing(term: str) -> bool:
-    """Is this CJK term grammar, or a pair of characters that belong to two words?"""
-    return stop_word(term) or (not _JOINTS.isdisjoint(term) and term not in _NO_JOINTS and len(term) == 2)
+def _said(grams: Sequence[str]) -> tuple[str, ...]:
+    """Of the terms of a CJK run those that are no grammar: pairs of one word, and words of one character (猫の寿命)."""
+    if len(grams) == 1:
+        return () if stop_word(grams[0]) else tuple(grams)
+    pairs = [term for term in grams if len(term) > 1]
+    within = _POINTING.union(*(pair for pair in pairs if not _of_two(pair)))
+    said = (term for pair in pairs for term in ((set(pair) - _JOINTS - within) if _of_two(pair) else (pair,)))
+    return tuple(term for term in dict.fromkeys(said) if not stop_word(term))
+
+
+def _of_two(pair: str) -> bool:
+    """Do these two characters belong to two words?"""
+    if len(pair) > 2 or _JOINTS.isdisjoint(pair) or pair in _NO_JOINTS:
+        return False
+    return not _SPELLED.fullmatch(pair) or any(ch not in _JOINTS and stop_word(ch) for ch in pair)
 
 
 # ---- names --------------------------------------------------------------------------------------

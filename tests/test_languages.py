@@ -18,7 +18,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import fused, words
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text import normalise_name, terms
+from graphrag_mcp.text import normalise_name, query_terms, terms
 from graphrag_mcp.types import IndexRequest, InlineText
 
 SETS = {
@@ -152,3 +152,16 @@ def test_only_chinese_and_japanese_lines_are_joined() -> None:
 def test_names_of_programs_with_underscores_around_them_are_words_of_their_own() -> None:
     assert "__init__" in terms("def __init__(self):") and "init" in terms("__init__") and "__init__" not in terms("init")
     assert "db7" not in terms("db-7") and "maninthemiddle" not in terms("man-in-the-middle")
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("猫の寿命", "猫 寿命"), ("王的女儿", "王 女儿"), ("吗啡的作用", "吗啡 作用"), ("木の実", "木 実"), ("她的公司", "公司"),
+        ("きのこの種類", "きの のこ 種類"), ("のりの値段", "のり りの 値段"), ("この本の", "本"), ("我的目的", "目的"),
+    ],
+)  # fmt: skip
+def test_pairs_of_two_words_are_not_searched_for_and_words_of_one_character_beside_them_are(
+    question: str, wanted: str
+) -> None:
+    assert query_terms(question) == wanted.split()
