@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from pathlib import Path
 
 import pytest
@@ -77,3 +79,18 @@ def test_a_word_written_with_a_hyphen_is_found_without_it_and_the_other_way_roun
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     found = fused.retrieve(open_snapshot(tmp_path / "c"), asked)
     assert len(found.passages) == 1 and list(found.near.values()) == [[word.casefold().replace("ê", "e")]]
+
+
+def test_words_of_a_large_corpus_are_looked_through_in_little_time() -> None:
+    """Every word is compared with those that begin like it, not with what was read for the other words."""
+    chance, found = random.Random(1), [["conversion"], ["interpreted"], [], [], [], []]
+    beginnings = ("co", "in", "st", "re", "de", "pr")
+    held = [(start + "".join(chance.choices("aeiourstnldcp", k=8)), 1) for start in beginnings for _ in range(7_500)]
+    held += [("conversion", 1), ("interpreted", 1)]
+    words = ("conversions", "interpretes", "stationaryness", "reconstructible", "denaturated", "prefectorial")
+    taken = []
+    for _ in range(3):
+        began = time.process_time()
+        assert [[term for term, _ in ranking._nearest(word, held)] for word in words] == found
+        taken.append(time.process_time() - began)
+    assert min(taken) < 0.2  # 0.5 when all were looked at closely, 0.04 now

@@ -209,7 +209,7 @@ def nearest(snapshot: Snapshot, unknown: Iterable[str], known: Collection[str]) 
     wanted = [term for term in dict.fromkeys(unknown) if _worth_a_look(term, known)][:UNKNOWN]
     if not wanted:
         return {}
-    starts = dict.fromkeys(start for term in wanted for start in (term[:2], term[0] + "-", term.replace("-", "")[:2]))
+    starts = dict.fromkeys(start for term in wanted for start in _starts(term))
     ranges = " OR ".join(f"(term >= '{start}' AND term < '{start}\uffff')" for start in starts)
     rows = snapshot.rows("terms", ranges, ["term", "passages"])
     held = [row for row in zip(*(rows[name].to_pylist() for name in ("term", "passages")), strict=True) if row[1] > 0]
@@ -223,10 +223,19 @@ def _worth_a_look(term: str, known: Collection[str]) -> bool:
     return "-" in term or not any(len(one) > 2 and (term.startswith(one) or one.startswith(term)) for one in known)
 
 
+def _starts(term: str) -> tuple[str, ...]:
+    """What all begin with that can be near."""
+    return term[:2], term[0] + "-", term.replace("-", "")[:2]
+
+
 def _nearest(term: str, held: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     endings: list[tuple[int, int, str, int]] = []
     slips: list[tuple[str, int]] = []
-    for other, passages in held:
+    # A close look takes twenty times as long, and large corpora hold thousands of words with one beginning.
+    starts, shortest, longest = _starts(term), len(term) - ENDING, len(term) + ADDED
+    for other, passages in [row for row in held if row[0].startswith(starts) and shortest <= len(row[0]) <= longest]:
+        if not (other.startswith(term[: COMMON[0]]) or "-" in other or "-" in term or abs(len(other) - len(term)) < 2):
+            continue
         if stop_word(other) or not _PLAIN_WORD.fullmatch(other):
             continue
         if "-" in term + other:  # Wi-Fi and wifi, en-tête and entête: made in the index, ranking in English fell
