@@ -350,16 +350,16 @@ class Asker:
 
     async def _embed(self, batch: Mapping[str, str]) -> dict[str, bytes]:
         """Vectors of one call, or of the parts of a batch that is refused: one text that is too long must not cost the
-        others theirs. Where no vector ever came one text goes ahead, since a server may refuse everything."""
+        others theirs. Where no vector ever came two texts go ahead, since a server may refuse everything."""
         made = await self._vectors_of(batch)
         if made is not None:
             return made
         rest, made = dict(batch), {}
-        if not self._has_embedded:
-            shortest = min(rest, key=lambda key: len(rest[key]))
-            made = await self._vectors_of({shortest: rest.pop(shortest)}) or {}
-            if not made:
-                return {}
+        lengths = sorted(rest, key=lambda key: len(rest[key]))  # a text of a few signs may be the one that is refused
+        for key in () if self._has_embedded else (lengths[0], lengths[len(lengths) // 2]):
+            made = made or await self._vectors_of({key: rest.pop(key)}) or {}
+        if not (made or self._has_embedded):
+            return {}
         halves = batches(rest, (len(rest) + 1) // 2, 10**9)
         for found in await asyncio.gather(*map(self._embed, halves)):
             made.update(found)

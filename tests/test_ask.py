@@ -250,11 +250,22 @@ def test_one_text_that_no_model_takes_does_not_cost_the_others_of_its_batch_thei
     asker.close()
 
 
+def test_the_refused_text_may_be_the_shortest(tmp_path: Path) -> None:
+    def fail(_: int, texts: Sequence[str]) -> ModelError | None:
+        return ModelError("numbers that are not finite", "Use another", divisible=True) if "-" in texts else None
+
+    for number, texts in enumerate((["a text", "-", "another", "a third"], ["a text", "-"])):
+        asker = Asker(AnswerBook(tmp_path / str(number)), None, ScriptedEmbedder(8, fail=fail))
+        found = dict(zip(texts, asker.wait(asker.embed(texts)), strict=True))
+        assert [text for text, vector in found.items() if vector is None] == ["-"]
+        asker.close()
+
+
 def test_a_server_that_refuses_every_text_is_not_asked_for_each_of_them(tmp_path: Path) -> None:
     model = ScriptedEmbedder(8, fail=lambda _, texts: ModelError("no such field", "Correct it", divisible=True))
     asker = Asker(AnswerBook(tmp_path), None, model)
     assert not any(asker.wait(asker.embed([f"text {number}" for number in range(64)])))
-    assert len(model.calls) == 2 and asker.broken == ["no such field"]
+    assert len(model.calls) == 3 and asker.broken == ["no such field"] * 2
     asker.close()
 
 
