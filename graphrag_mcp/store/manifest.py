@@ -171,12 +171,12 @@ def left_behind(folder: Path) -> dict[str, int]:
     """How many versions of each table lie there that are older than what the oldest kept generation names. A table that
     is written anew each time has no tail, so nothing else tells that it leaves files behind."""
     found: dict[str, int] = {}
-    with contextlib.suppress(OSError, Damaged, NewerFormat):
-        oldest = min((folder / "generations").glob("*.json"))
-        for table, version in parse(oldest.read_bytes(), str(oldest)).tables.items():
-            names = os.listdir(folder / "tables" / f"{table}.lance" / "_versions")
-            # Lance counts its files down, so that the newest is first.
-            found[table] = sum(name[:-9].isdigit() and (1 << 64) - 1 - int(name[:-9]) < version for name in names)
+    for path in sorted((folder / "generations").glob("*.json"))[:1]:
+        with contextlib.suppress(OSError, Damaged, NewerFormat):
+            for table, version in parse(path.read_bytes(), str(path)).tables.items():
+                names = os.listdir(folder / "tables" / f"{table}.lance" / "_versions")
+                # Lance counts its files down, so that the newest is first.
+                found[table] = sum(name[:-9].isdigit() and (1 << 64) - 1 - int(name[:-9]) < version for name in names)
     return found
 
 
