@@ -67,9 +67,9 @@ def retrieve(
 ) -> Retrieved:  # fmt: skip
     """Rank passages for a question; none when no passage holds any of its words and there are no vectors.
 
-    `keywords` are looked for beside the question's own words: each counts as a name, its words as half a word of it.
-    `vector` is the question's (float32 bytes); `rerank` scores texts for a question (None: it cannot just now).
-    `entities` adds the entities.
+    `keywords` are looked for beside the question's own words: each counts as a name, its words as half a word of it or,
+    where it names nothing itself, a whole one. `vector` is the question's (float32 bytes); `rerank` scores texts for a
+    question (None: it cannot just now). `entities` adds the entities.
     """
     found = Retrieved(names=extract(query[:NAME_CHARACTERS]), vector=vector or b"")
     wanted = query_terms(query[:QUERY_CHARACTERS])
