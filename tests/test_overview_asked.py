@@ -6,14 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.choose import choose
 from graphrag_mcp.query.global_ import asked_about, global_search
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
 
 WHOLE = [
     "Summarise the news", "What are the main themes?", "Fasse die Themen zusammen", "Quels sont les thèmes principaux ?",
     "¿Cuáles son los temas principales?", "Каковы основные темы?", "总结一下这些新闻的主题", "概述一下", "文書の要約をしてください",
-    "この資料の要約", "주요 주제는 무엇인가요?", "문서의 내용을 요약해 주세요",
+    "この資料の要約", "주요 주제는 무엇인가요?", "문서의 내용을 요약해 주세요", "Was sind die wichtigsten Themen?",
+    "Gib mir einen Überblick", "What trends appear across the documents?", "résume les documents",
+    "Dame un resumen de los documentos", "主要テーマは何ですか", "この文書の概要を教えてください", "全体の要約をお願いします",
+    "전체 내용을 요약해 주세요", "ما هي المواضيع الرئيسية؟", "Ana temalar nelerdir?",
 ]  # fmt: skip
 
 
@@ -37,3 +43,10 @@ def test_what_is_chosen_to_be_about_the_whole_corpus_is_answered_by_its_weightie
 def test_an_overview_of_what_is_not_here_is_not_an_overview_of_all(snapshot: Snapshot, question: str) -> None:
     assert asked_about(snapshot, question) is not None
     assert global_search(snapshot, question, max_tokens=1_500).state == "not_found"
+
+
+def test_a_sign_of_grammar_within_a_word_stays_in_it(tmp_path: Path) -> None:
+    texts = (InlineText("きのこは秋に採れる。高井美咲は長野で毎年きのこを探す。", "a"), InlineText("春には山菜が採れる。", "b"))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    asked = asked_about(open_snapshot(tmp_path / "c"), "きのこの概要")
+    assert asked is not None and set(asked) == {"きの", "のこ"}

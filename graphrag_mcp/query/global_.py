@@ -76,13 +76,15 @@ OVERVIEW = re.compile(
     re.IGNORECASE,
 )
 _ASKING_ELSEWHERE = re.compile(
-    r"\b(?:news|articles?|notes|files?|fasse?|zusammen|gib|eine[nr]?|wichtigste[nrs]?|inhalte?s?|dokumente?n?|texten?|"
-    r"principaux|principales?|quel(?:le)?s|contenu|textes?|documentos|textos|contenido|cuáles|principali|quali|documenti|"
-    r"testi|contenuto|principais|quais|conteúdo|belangrijkste|documenten|teksten|inhoud|каковы|основн\w+|главн\w+|"
-    r"документ\w*|текст\w*|содержани\w+|belge\w*|metin\w*|nelerdir)\b"
-    r"|文書|資料|記事|内容|主な|について|ください|教え|何|これら|この|その|(?:を)?して|[のをはがにで]"
-    r"|주요|무엇(?:인가요|입니까)?|문서\w*|내용\w*|해\s?주세요|(?<!\w)[은는이가을를의]\b"
-    r"|الرئيسية|المستندات|الوثائق|मुख्य|दस्तावेज़?\w*",
+    r"\b(?:news|articles?|documents?|notes|files?|everything|appears?|emerges?|across|fassen?|zusammen|gib|nenne|zeig\w*|"
+    r"mir|uns|bitte|sind|alle[nrs]?|eine[nr]?|wichtigste[nrs]?|inhalte?s?|dokumente?n?|texten?|principaux|principales?|"
+    r"quel(?:le)?s|quoi|parle(?:nt)?|donne[rz]?|moi|l.ensemble|contenu|textes?|dame|haz|documentos|textos|contenido|"
+    r"cuáles|principali|quali|dammi|documenti|testi|contenuto|principais|quais|conteúdo|belangrijkste|geef|documenten|"
+    r"teksten|inhoud|каковы|основн\w+|главн\w+|документ\w*|текст\w*|содержани\w+|ana|belge\w*|metin\w*|nelerdir)\b"
+    r"|文書|資料|記事|内容|主な|について|ください|お願い(?:し|致し|いたし)?|教えて?|何|で(?:す|した|しょう)か?|ますか?|(?<![ぁ-ゖ])(?:これら|この|その)"
+    r"|(?:を)?して|(?<![ぁ-ゖ])[のをはがにで]|[のをはがにで](?![ぁ-ゖ])"  # not those within きのこ
+    r"|주요|전체|무엇(?:인가요|입니까)?|문서\w*|내용\w*|해\s?주세요|(?<!\w)[은는이가을를의]\b"
+    r"|الرئيسية|المستندات|الوثائق|(?<!\w)ال(?!\w)|मुख्य|दस्तावेज़?\w*",
     re.IGNORECASE,
 )
 _ASKING_HAN = re.compile(
