@@ -81,6 +81,15 @@ def test_a_word_written_with_a_hyphen_is_found_without_it_and_the_other_way_roun
     assert len(found.passages) == 1 and list(found.near.values()) == [[word.casefold().replace("ê", "e")]]
 
 
+def test_what_is_told_are_words_and_no_stems(tmp_path: Path) -> None:
+    texts = ("Alexander lives in Renwick.", "The contract was signed.", "The contraction of steel was measured.")
+    request = IndexRequest(texts=tuple(InlineText(text, f"a{at}") for at, text in enumerate(texts)))
+    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    assert fused.retrieve(snapshot, "Where is Alexandra?").near == {"alexandra": ["alexander"]}
+    assert fused.retrieve(snapshot, "a contractor").near == {"contractor": ["contract", "contraction"]}
+
+
 def test_words_of_a_large_corpus_are_looked_through_in_little_time() -> None:
     """Every word is compared with those that begin like it, not with what was read for the other words."""
     chance, found = random.Random(1), [["conversion"], ["interpreted"], [], [], [], []]

@@ -187,7 +187,7 @@ _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")
 def add_nearest(
     snapshot: Snapshot, worth: dict[str, float], wanted: Sequence[str], weights: Weights
 ) -> dict[str, list[str]]:
-    """Add the nearest words to the terms of a question, each at its share of what it is worth; gives what was added.
+    """Add the nearest words to the terms of a question, each at its share of what it is worth; gives the words added.
 
     `wanted` are all terms of the question. Stems are not looked for: so short, they are near to too much.
     """
@@ -198,7 +198,15 @@ def add_nearest(
     for near in found.values():
         for term, passages in near:
             worth.setdefault(term, weights.near * rarity(total, passages))
-    return {term: [other for other, _ in near] for term, near in found.items()}
+    return {term: _words(near) for term, near in found.items()}
+
+
+def _words(near: Sequence[tuple[str, int]]) -> list[str]:
+    """Of near terms the words, to be told: not the stem (`alexand`) that stands only where one of these forms does."""
+    forms: dict[str, int] = {}
+    for form, passages in near:
+        forms.update({stem: forms.get(stem, 0) + passages for stem in query_terms(form) if stem != form})
+    return [term for term, passages in near if passages > forms.get(term, 0)]
 
 
 def nearest(snapshot: Snapshot, unknown: Iterable[str], known: Collection[str]) -> dict[str, list[tuple[str, int]]]:
