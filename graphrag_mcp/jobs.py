@@ -84,9 +84,9 @@ def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
         new = job is None
         if job is None:
             job = Job(
-                job_id=f"job-{secrets.token_hex(6)}", corpus=corpus, key=key, request=body, started=records.now(),
-                settings=records.settings_record(settings), subject=SUBJECT.get(), own=not small, pid=os.getpid(),
-                process=process_mark(os.getpid()),
+                job_id=f"job-{secrets.token_hex(6)}", corpus=corpus, key=key, request=body,
+                started=records.behind(home, corpus), settings=records.settings_record(settings),
+                subject=SUBJECT.get(), own=not small, pid=os.getpid(), process=process_mark(os.getpid()),
             )  # fmt: skip
             with writing(home / "corpora" / corpus):
                 records.open_up(home, job)
@@ -142,14 +142,15 @@ def merge_later(settings: Settings, corpus: str, accepted: int, of: int = MERGED
     the corpus then merges, whatever becomes of this process.
     """
     path = marker(settings.home, corpus, MERGE)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(FileExistsError), open(path, "xb") as file:
-        file.write(json.dumps(records.settings_record(settings)).replace(".", "\\u002e").encode() + b"\n")
-    with open(path, "ab") as file:
-        file.write(b"." * accepted)
-        if accepted and _handed_in(path) + accepted >= of:
-            file.write(b"." * MERGED_AT)
-    os.utime(path)
+    with writing(settings.home / "corpora" / corpus):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError), open(path, "xb") as file:
+            file.write(json.dumps(records.settings_record(settings)).replace(".", "\\u002e").encode() + b"\n")
+        with open(path, "ab") as file:
+            file.write(b"." * accepted)
+            if accepted and _handed_in(path) + accepted >= of:
+                file.write(b"." * MERGED_AT)
+        os.utime(path)
     _lead(settings, corpus)
 
 

@@ -94,7 +94,7 @@ def as_it_is(home: Path, job: Job) -> Job:
         return job
     if marker(home, job.corpus, job.job_id).exists():
         return replace(job, status="queued", phase=TAKEN_OVER_SOON)
-    if job.status == "queued" and datetime.now(UTC) - datetime.fromisoformat(job.updated) < STARTING:
+    if job.status == "queued" and abs(datetime.now(UTC) - datetime.fromisoformat(job.updated)) < STARTING:
         return job  # its own process has not written itself down yet, and the server that started it has gone
     # Its last lines may have been written meanwhile: the record first, then the marker goes.
     later = read(home, job.job_id)
@@ -203,6 +203,15 @@ def joined(home: Path, corpus: str, key: str) -> Job | None:
     return None
 
 
+def behind(home: Path, corpus: str) -> str:
+    """The start of a job that comes now: later than that of all that are open, also where the clock was put back."""
+    last = max((job.started for name in waiting(home, corpus) if (job := read(home, name))), default="")
+    at = now()
+    if at > last:
+        return at
+    return (datetime.fromisoformat(last) + timedelta(milliseconds=1)).isoformat(timespec="milliseconds")
+
+
 def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
     """The records of what is open, oldest first; markers without work are cleared away. For whoever leads."""
     found = []
@@ -212,7 +221,7 @@ def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
         job, path = read(home, name), marker(home, corpus, name)
         if job is None or job.status in FINAL:
             try:
-                young = time.time() - path.stat().st_mtime < STARTING.total_seconds()
+                young = abs(time.time() - path.stat().st_mtime) < STARTING.total_seconds()  # or the clock was put back
             except OSError:
                 continue
             if job is not None or not young:  # a young one's record is still being written

@@ -217,7 +217,7 @@ class _Watch:
             return False
         path = marker(self.home, self.jobs[0].corpus, SETTLE)
         try:
-            return time.time() - path.stat().st_mtime < SETTLED_AFTER
+            return abs(time.time() - path.stat().st_mtime) < SETTLED_AFTER  # or the clock was put back
         except OSError:
             told = {"settings": records.settings_record(self.settings), "method": request.method}
             path.write_text(json.dumps(told), "utf-8")

@@ -186,8 +186,11 @@ class AnswerBook:
         return False
 
     def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        if self._reads.connection is None and not self.path.exists():
-            return []  # asking a question makes no file
+        try:
+            if self._reads.connection is None and not self.path.exists():
+                return []  # asking a question makes no file
+        except OSError as error:
+            raise self._unusable(error) from error
         with self._session(self._reads) as connection:
             return connection.execute(statement, values).fetchall()
 

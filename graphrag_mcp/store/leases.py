@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphrag_mcp.errors import Damaged
+from graphrag_mcp.errors import Damaged, GraphRAGError
 
 SECONDS = 900.0  # until a claimed item is free again: an agent reads a few texts in that time
 KEPT_DAYS = 30
@@ -60,9 +60,11 @@ def take(folder: Path, leases: Iterable[Lease], seconds: float = SECONDS) -> set
 
 
 def free(folder: Path, gone: Callable[[str], bool]) -> None:
-    """Items of holders that are gone may be claimed at once."""
+    """Items of holders that are gone may be claimed at once. None is held for longer than SECONDS from now: what says
+    so was written before the clock was put back."""
     now = time.time()
     with _open(folder) as db:
+        db.execute("UPDATE leases SET until = ?1 WHERE until > ?1", (now + SECONDS,))
         holders = [who for (who,) in db.execute("SELECT DISTINCT who FROM leases WHERE until > ?", (now,))]
         db.executemany("UPDATE leases SET until = ? WHERE who = ?", [(now, who) for who in holders if gone(who)])
 
@@ -94,8 +96,10 @@ def _open(folder: Path) -> Iterator[sqlite3.Connection]:
             )
             with db:
                 yield db
-    except sqlite3.OperationalError:  # locked, or the disk is full: the file is as good as it was
-        raise
+    except sqlite3.OperationalError as error:  # locked, or the disk is full: the file is as good as it was
+        what = f"the list of who works on what, {path}, cannot be written ({error})"
+        advice = "Free disk space or give this user the right to write there, then call again"
+        raise GraphRAGError(what, f"{advice}; what was submitted is kept") from error
     except sqlite3.DatabaseError as error:
         for name in ("work.db", "work.db-journal"):
             (folder / name).unlink(missing_ok=True)

@@ -18,7 +18,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +164,8 @@ def age_of_oldest(folder: Path, manifest: Manifest, table: str, versions: Sequen
     written = [item["timestamp"] for item in versions if item["version"] in named]
     if len(written) < len(named):
         return timedelta(days=36_500)  # nothing is old enough
-    return max(datetime.now() - min(written), timedelta(0))
+    # As instants: where clocks were put back at the end of summer, the difference of local times is an hour short.
+    return timedelta(seconds=max(time.time() - min(item.timestamp() for item in written), 0.0))
 
 
 def left_behind(folder: Path) -> dict[str, int]:
@@ -255,14 +256,15 @@ def writer_lock(folder: Path, timeout: float) -> Iterator[None]:
     """Hold the corpus's one writer's lock; Busy when another holds it for longer than `timeout` seconds."""
     from filelock import FileLock, Timeout
 
-    folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(str(folder / "lock"), timeout=timeout)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise Busy(
-            f"another process is indexing corpus {folder.name}", "Wait for it with graph_status, or try again"
-        ) from error
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise Busy(
+                f"another process is indexing corpus {folder.name}", "Wait for it with graph_status, or try again"
+            ) from error
     try:
         yield
     finally:

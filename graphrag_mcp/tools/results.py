@@ -203,6 +203,11 @@ def telling(tool: str) -> Iterator[None]:
         raise
     except GraphRAGError as error:
         raise ToolError(encodable(" ".join([str(error), *(REMARKS.get() or ())]))) from None
+    except OSError as error:
+        log.error("%s could not read or write", tool, exc_info=error)
+        said = f"{error.strerror or type(error).__name__}: {error.filename or 'the index folder'}"
+        advice = "Free disk space or give this user the right to read and write there, then call again."
+        raise ToolError(encodable(f"{tool} could not read or write ({said}). {advice}")) from None
     except Exception as error:
         mark = secrets.token_hex(4)
         log.error("internal error in %s (%s)", tool, mark, exc_info=error)
