@@ -89,6 +89,7 @@ def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
                 subject=SUBJECT.get(), own=not small, pid=os.getpid(), process=process_mark(os.getpid()),
             )  # fmt: skip
             with writing(home / "corpora" / corpus):
+                _can_be_led(home, corpus)
                 records.open_up(home, job)
     if new and job.own and jobs_run.begun(home, job):
         _spawn(home, job)
@@ -239,6 +240,13 @@ def _lead_of(home: Path, corpus: str) -> Iterator[bool]:
         except Busy:
             led = False
         yield led
+
+
+def _can_be_led(home: Path, corpus: str) -> None:
+    """May this user take the lead? Else a job would wait for ever. Looks without taking it: it may be another's."""
+    path = home / "jobs" / "lead" / corpus / "lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    open(path, "ab").close()
 
 
 @contextlib.contextmanager

@@ -1,8 +1,9 @@
 """Deleting a corpus: its folder and nothing else, and only while nobody works on it.
 
-Takes a home and the name of a corpus; gives what lies there, or takes it away. A job that is open, a process that leads
-or writes the corpus: Busy. Whoever reads finds nothing from the next call on. Killed in the middle, what is left is no
-corpus any more, and the next deletion takes it along. Records of jobs and walks stay; so do the documents indexed.
+Takes a home and the name of a corpus; gives what lies there, or takes it away. A job that is open, a process that
+leads or writes the corpus: Busy. Whoever reads finds nothing from the next call on. Killed in the middle, what is
+left is the corpus without its older generations, or none any more, and the next deletion takes it along. Records of
+jobs and walks stay; so do the documents indexed.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ def delete(home: Path, corpus: str) -> Stored:
     with _alone(home, corpus), writing(Path(found.path)):
         folder = _folder(home, corpus)
         with writer_lock(folder, LOCK_SECONDS):
-            (folder / "manifest.json").unlink(missing_ok=True)
-            for path in (folder / "generations").glob("*.json"):
+            for path in (folder / "generations").glob("*.json"):  # before the manifest: one of them would stand in
                 path.unlink()
+            (folder / "manifest.json").unlink(missing_ok=True)
             if os.name != "nt":  # who waits for the lock finds an empty place; there, an open file keeps its folder
                 os.rename(folder, folder.with_name(f"{LEFT}{secrets.token_hex(4)}-{corpus}"))
         for path in [*_left(folder.parent, corpus), folder]:

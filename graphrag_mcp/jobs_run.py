@@ -236,7 +236,10 @@ class _Watch:
 def _generation(folder: Path) -> int:
     from graphrag_mcp.store import manifest
 
-    held = manifest.read(folder)
+    try:
+        held = manifest.read(folder)
+    except GraphRAGError:  # the run says so, and the job has failed
+        return -1
     return held.generation if held else 0
 
 

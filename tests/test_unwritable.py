@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from mcp.server.mcpserver.exceptions import ToolError
 
-from graphrag_mcp import jobs, jobs_run
+from graphrag_mcp import jobs, jobs_delete, jobs_run
 from graphrag_mcp import jobs_record as records
 from graphrag_mcp.errors import Damaged, GraphRAGError
 from graphrag_mcp.settings import Settings
@@ -37,6 +37,36 @@ def test_a_lock_that_cannot_be_made_is_said_with_a_next_move(tmp_path: Path) -> 
     (tmp_path / "jobs" / "lead").write_text(FILE_IN_THE_WAY)
     with pytest.raises(GraphRAGError, match=ADVICE):
         jobs.start(Settings(home=tmp_path), "kb", IndexRequest(texts=(InlineText("Ada met Ida."),)))
+
+
+def test_a_job_that_nobody_could_lead_is_refused_and_does_not_wait_for_ever(tmp_path: Path) -> None:
+    (tmp_path / "jobs" / "lead").mkdir(parents=True)
+    (tmp_path / "jobs" / "lead" / "kb").write_text(FILE_IN_THE_WAY)
+    with pytest.raises(GraphRAGError, match=ADVICE):
+        jobs.start(Settings(home=tmp_path), "kb", IndexRequest(texts=(InlineText("Ada met Ida."),)))
+    assert records.waiting(tmp_path, "kb") == [] and jobs.listing(tmp_path) == []
+
+
+def test_a_job_on_an_index_that_cannot_be_read_fails_and_says_why(tmp_path: Path) -> None:
+    later = manifests.Manifest("kb", 1, format=manifests.FORMAT + 1)
+    manifests.commit(tmp_path / "corpora" / "kb", later)
+    job = jobs.start(Settings(home=tmp_path), "kb", IndexRequest(texts=(InlineText("Ada met Ida."),)))
+    end = time.monotonic() + 30
+    while (found := jobs.load(tmp_path, job.job_id)).status not in jobs.FINAL and time.monotonic() < end:
+        time.sleep(0.05)
+    jobs.cancel(tmp_path, job.job_id)  # or its thread would go on for ever
+    assert found.status == "failed" and "Upgrade graphrag-mcp" in found.error
+
+
+def test_a_deletion_that_stops_half_way_leaves_no_older_generation_in_place_of_the_newest(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpora" / "kb"
+    for generation in (1, 2, 3):
+        manifests.commit(corpus, manifests.Manifest("kb", generation))
+    (corpus / "generations" / "00000003.json").unlink()
+    (corpus / "generations" / "00000003.json").mkdir()
+    with pytest.raises(GraphRAGError, match=ADVICE):
+        jobs_delete.delete(tmp_path, "kb")
+    assert manifests.read(corpus) == manifests.Manifest("kb", 3)
 
 
 def test_a_mark_that_cannot_be_left_is_said_with_a_next_move(tmp_path: Path) -> None:

@@ -257,14 +257,16 @@ def writer_lock(folder: Path, timeout: float) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     lock = FileLock(str(folder / "lock"), timeout=timeout)
-    with writing(folder):
+    try:
         folder.mkdir(parents=True, exist_ok=True)
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise Busy(
-                f"another process is indexing corpus {folder.name}", "Wait for it with graph_status, or try again"
-            ) from error
+        lock.acquire()
+    except Timeout as error:
+        raise Busy(
+            f"another process is indexing corpus {folder.name}", "Wait for it with graph_status, or try again"
+        ) from error
+    except (OSError, RuntimeError) as error:  # the latter where a file system knows no locks
+        what = f"{folder / 'lock'} cannot be locked ({getattr(error, 'strerror', None) or error})"
+        raise GraphRAGError(what, "Free disk space or give this user the right to write there, then retry") from error
     try:
         yield
     finally:
