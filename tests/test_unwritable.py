@@ -23,6 +23,7 @@ from graphrag_mcp.store.answers import AnswerBook
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.tools.results import telling
 from graphrag_mcp.types import IndexRequest, InlineText
+from graphrag_mcp.upkeep.doctor import doctor
 from tests.test_jobs import over
 
 FILE_IN_THE_WAY = "in the way"  # refused to everybody; rights are not, to an administrator
@@ -81,6 +82,14 @@ def test_leases_and_answers_that_cannot_be_opened_are_said_with_a_next_move(tmp_
         leases.taken(tmp_path, "me")
     with pytest.raises(Damaged, match="cannot be used"):
         AnswerBook(tmp_path / ("long" * 100)).probe()
+
+
+def test_a_repair_that_the_system_refuses_is_said_with_a_next_move(tmp_path: Path) -> None:
+    manifests.commit(tmp_path, manifests.Manifest("kb", 1))
+    (tmp_path / "answers.db").write_bytes(b"no database at all" * 500)
+    (tmp_path / "answers.db.damaged").mkdir()
+    with pytest.raises(GraphRAGError, match=ADVICE):
+        doctor(tmp_path, repair=True)
 
 
 def test_what_the_system_refuses_in_a_tool_is_said_and_no_internal_error(caplog: pytest.LogCaptureFixture) -> None:

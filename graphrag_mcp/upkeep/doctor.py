@@ -66,7 +66,7 @@ def doctor(
     """
     if not repair:
         return _examined(folder, cut)
-    with manifests.writer_lock(folder, LOCK_SECONDS):
+    with manifests.writer_lock(folder, LOCK_SECONDS), manifests.writing(folder):
         before = _examined(folder, cut)
         _repair_files(folder, before)
         left = _examined(folder, cut)
@@ -80,7 +80,7 @@ def doctor(
             _forget_tables(folder, {finding.where.removeprefix("tables/") for finding in derivable})
     if derivable and whole and rebuild is not None:
         rebuild(folder)
-        with manifests.writer_lock(folder, LOCK_SECONDS):
+        with manifests.writer_lock(folder, LOCK_SECONDS), manifests.writing(folder):
             _repair_files(folder, [])  # what the forgotten generation had
             left = _examined(folder, cut)
     still = {(finding.kind, finding.where, finding.what) for finding in left}
