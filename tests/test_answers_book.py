@@ -116,6 +116,24 @@ def test_of_vectors_that_lost_their_end_those_before_it_are_kept(tmp_path: Path)
     assert 1_500 < salvage(tmp_path) <= 1_700  # by their keys, which are among them, there would be half
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
+def test_a_salvage_that_the_disk_stops_leaves_the_book_as_it_was(tmp_path: Path) -> None:
+    book = AnswerBook(tmp_path)
+    book.put([Stored(f"{number:04x}", "llm:m", "extract", "word " * 400) for number in range(300)])
+    book.close()
+    before = (tmp_path / NAME).read_bytes()
+    code = (
+        "import resource, signal, sys; from pathlib import Path; from graphrag_mcp.store.answers import salvage\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before) // 2},) * 2)\n"
+        f"salvage(Path({str(tmp_path)!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode and "Error" in done.stderr
+    assert (tmp_path / NAME).read_bytes() == before and salvage(tmp_path) == 300
+    assert not list(tmp_path.glob("*.made")) and AnswerBook(tmp_path).kinds() == {"extract": 300}
+
+
 def test_a_damaged_book_is_set_aside_once_when_that_is_asked_for(tmp_path: Path) -> None:
     filled(tmp_path).close()
     path = tmp_path / NAME

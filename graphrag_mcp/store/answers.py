@@ -14,6 +14,8 @@ import contextlib
 import datetime
 import hashlib
 import logging
+import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -263,18 +265,20 @@ def open_book(folder: Path, *, mend: bool, needed: bool) -> tuple[AnswerBook | N
 
 
 def salvage(folder: Path) -> int:
-    """Put a damaged book aside (`answers.db.damaged`) and copy every whole entry into a new one; gives how many."""
+    """Copy every whole entry of a damaged book into a new one that takes its place; gives how many. A copy of what was
+    damaged stays (`answers.db.damaged`). Stopped on the way, by a kill or a full disk, the book is as it was."""
     path = folder / NAME
-    aside = path.with_name(f"{NAME}.damaged")
+    aside, making = path.with_name(f"{NAME}.damaged"), path.with_name(f"{NAME}.made")
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir()
     for suffix in ("", "-wal", "-shm"):
-        old = aside.with_name(aside.name + suffix)
+        old, beside = (one.with_name(one.name + suffix) for one in (aside, path))
         old.unlink(missing_ok=True)  # of an earlier time
-        beside = path.with_name(path.name + suffix)
         if beside.exists():
-            beside.replace(old)
+            shutil.copyfile(beside, old)
     _lengthen(aside)
     saved = 0
-    book = AnswerBook(folder)
+    book = AnswerBook(making)
     with contextlib.closing(sqlite3.connect(aside)) as damaged:
         damaged.text_factory = _text
         for table in _COLUMNS:
@@ -287,6 +291,13 @@ def salvage(folder: Path) -> int:
             book._write(table, whole)
             saved += len(whole)
     book.close()
+    for suffix in ("-wal", "-shm"):  # of the damaged one: beside another file they would be taken for its own
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    if saved:
+        os.replace(making / NAME, path)
+    else:
+        path.unlink(missing_ok=True)
+    shutil.rmtree(making, ignore_errors=True)
     return saved
 
 
