@@ -35,6 +35,7 @@ from graphrag_mcp.store.manifest import Manifest, commit
 from graphrag_mcp.store.schema import DOCUMENT_LOG
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.store.truth import DOCUMENTS, append
+from graphrag_mcp.text import normalise_name
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -57,6 +58,7 @@ class Run:
     counts: Counter[str] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
     touched: set[str] = field(default_factory=set)
+    claimed: set[str] = field(default_factory=set)  # names of which claims came or went
     first_generation: int = 0  # the generation this call found
     parameters: dict[str, Any] = field(default_factory=dict)  # what the next commit says its rows follow
     models: Models | None = None
@@ -146,8 +148,6 @@ def documents(
     gone_units = set(old_units) - batch.kept
     with run.stage("merge"):
         read = _read(run, snapshot, batch, gone_units, numbers)
-        if batch.claims:
-            read["claims"] += claims_as_rows(snapshot, batch.claims, gone_units, numbers)
         is_long = run.models.is_long if run.models else None
         merged = merge(snapshot, gone_units, batch.fresh, numbers, is_long, run.edits)
         for id, (kind, _) in sorted(merged.long.items()):
@@ -183,14 +183,23 @@ def _read(
     run: Run, snapshot: Snapshot | None, batch: Batch, gone_units: set[str], numbers: dict[str, int]
 ) -> dict[str, list[Row]]:
     """Wait for the model's reading of the batch; rows of claims and of what is still to be asked."""
-    if run.models is None or not (batch.readings or batch.unread):
-        return {"claims": [], "pending": []}
-    known: dict[str, int] = {}
-    if snapshot is not None and run.models.claims is not None:
-        rows = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])
-        known = dict(zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True))
-    settled = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take)
-    return {"claims": settled.claims, "pending": settled.pending}
+    before = _claims(snapshot, gone_units)
+    known = dict(zip(before["id"].to_pylist(), before["n"].to_pylist(), strict=True))
+    read: dict[str, list[Row]] = {"claims": claims_as_rows(batch.claims, known, numbers), "pending": []}
+    if run.models is not None and (batch.readings or batch.unread):
+        settled = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take)
+        read = {"claims": settled.claims + read["claims"], "pending": settled.pending}
+    # A unit that is only read again keeps its place and perhaps its names: then nothing else says what changed.
+    subjects = [*before["subject"].to_pylist(), *(str(row["subject"]) for row in read["claims"])]
+    run.claimed.update(map(normalise_name, subjects))
+    return read
+
+
+def _claims(snapshot: Snapshot | None, units: Collection[str]) -> pa.Table:
+    columns = ["id", "n", "subject"]
+    if snapshot is None:
+        return to_table("claims", []).select(columns)
+    return snapshot.by_key("claims", sorted(units), "text_unit_id", columns)
 
 
 def _side_tables(run: Run, units: set[str], read: Mapping[str, list[Row]]) -> dict[str, Change]:
@@ -248,7 +257,7 @@ def swap(
         old, generation=old.generation + 1, created=now(), segments=[*old.segments, *segments],
         tables={**old.tables, **versions}, counters=dict(counters), next=dict(numbers),
         sources=dict(sources), parameters=run.parameters,
-        stale=["communities"] if run.touched or old.stale else [],
+        stale=["communities"] if run.touched or run.claimed or old.stale else [],
     )  # fmt: skip
     commit(run.folder, run.manifest)
 

@@ -12,11 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphrag_mcp.index import descriptions, hierarchy
 from graphrag_mcp.index.commits import Run, now
 from graphrag_mcp.index.communities import ClusterParams, Hierarchy
 from graphrag_mcp.index.graph import to_table
+from graphrag_mcp.index.mentions import entity_id
 from graphrag_mcp.index.model_units import pending
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.manifest import commit
@@ -50,7 +52,7 @@ def communities(run: Run, recluster: bool) -> None:
         if described and run.vectors is not None:
             _want(run, described.changes)
         texts = described.texts if described else {}
-        touched = run.touched | (_ends(run, texts) if texts else set()) if complete else None
+        touched = run.touched | _ends(run, texts) | _claimed(run) if complete else None
         retry = {row["subject"] for row in waiting if row["kind"] == "report"}
         made = hierarchy.report(
             run.snapshot(), tree, touched, numbers, models=models, texts=texts, retry=retry, take=run.take,
@@ -143,8 +145,24 @@ def _over(run: Run, communities: Container[str], written: Container[str], writes
 
 def _ends(run: Run, texts: Mapping[str, str]) -> set[str]:
     """Entities whose communities may have to be reported anew because a description changed."""
+    if not texts:
+        return set()
     rows = run.snapshot().by_key("relationships", sorted(texts), "id", ["source_id", "target_id"])
     return {*texts, *rows["source_id"].to_pylist(), *rows["target_id"].to_pylist()}
+
+
+def _claimed(run: Run) -> set[str]:
+    """The same because of claims: entities by the names that these are about."""
+    if not run.claimed:
+        return set()
+    ids = {entity_id(name) for name in run.claimed}
+    direct = run.snapshot().by_key("entities", sorted(ids), "id", ["id"])["id"].to_pylist()
+    if len(direct) == len(ids):
+        return ids
+    rows = run.snapshot().rows("entities", columns=["id", "names"]).combine_chunks()  # other names of some
+    at = pc.list_parent_indices(rows["names"])
+    said = pc.is_in(pc.list_flatten(rows["names"]), pa.array(sorted(run.claimed)))
+    return {*direct, *rows["id"].take(pc.unique(at.filter(said))).to_pylist()}
 
 
 def _vectors_missing(run: Run) -> bool:

@@ -21,6 +21,7 @@ from graphrag_mcp.index.communities import VERSION, ClusterParams, Hierarchy, cl
 from graphrag_mcp.index.graph import to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.inside import Columns, lists, some
+from graphrag_mcp.index.mentions import entity_id
 from graphrag_mcp.index.models import Models
 from graphrag_mcp.index.report_llm import Claim
 from graphrag_mcp.index.report_stage import Writing
@@ -292,18 +293,21 @@ def _writing(job: _Job, done: dict[str, Written]) -> Writing | None:
 
 
 def claims_of(snapshot: Snapshot, tree: Hierarchy, wanted: set[str]) -> dict[str, list[Claim]]:
-    """The claims about members of these communities."""
+    """The claims about members of these communities, by any of their names."""
     if "claims" not in snapshot.manifest.tables:
         return {}
     members = sorted({id for community in wanted for id in tree.communities[community].members})
+    rows = snapshot.by_key("entities", members, "id", ["id", "names"]).to_pylist()
+    meant = {entity_id(name): row["id"] for row in rows for name in row["names"]}
     found: dict[str, list[Claim]] = defaultdict(list)
-    for row in snapshot.by_key("claims", members, "subject_id").to_pylist():
-        for community in tree.path.get(row["subject_id"], ()):
+    for row in snapshot.by_key("claims", sorted(meant), "subject_id").to_pylist():
+        subject = meant[row["subject_id"]]
+        for community in tree.path.get(subject, ()):
             if community in wanted:
                 found[community].append(Claim(
                     id=row["id"],
                     subject=row["subject"], object=row["object"], type=row["type"], status=row["status"],
-                    description=row["description"], subject_id=row["subject_id"], text_unit_id=row["text_unit_id"],
+                    description=row["description"], subject_id=subject, text_unit_id=row["text_unit_id"],
                 ))  # fmt: skip
     return {id: sorted(claims, key=lambda one: (one.subject, one.description)) for id, claims in found.items()}
 

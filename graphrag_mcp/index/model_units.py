@@ -8,7 +8,7 @@ that a later run asks again for exactly those. Knows the asker and the records, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,6 @@ from graphrag_mcp.index.claims import Claim, ClaimParams, claims_of_unit
 from graphrag_mcp.index.extract_llm import ExtractParams, best_sentence, extract_unit, locate, spelled
 from graphrag_mcp.index.mentions import Named, Said, UnitNames, entity_id
 from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord
-from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import normalise_name, sentences
 from graphrag_mcp.types import content_id
 
@@ -195,15 +194,9 @@ def _sentence_of(text: str, spans: Spans, first: Spans, second: Spans, relation:
 
 
 def claims_as_rows(
-    snapshot: Snapshot | None, claims: Mapping[str, list[Claim]], gone_units: Iterable[str], number: dict[str, int]
+    claims: Mapping[str, Sequence[Claim]], known: Mapping[str, int], number: dict[str, int]
 ) -> list[Row]:
-    """Rows of claims that nobody has to be asked for; those that were there before keep their numbers."""
-    if not claims:
-        return []
-    known: dict[str, int] = {}
-    if snapshot is not None:
-        rows = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])
-        known = dict(zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True))
+    """Rows of claims that nobody has to be asked for; `known`: numbers of those that were there before, by id."""
     return [row for unit in claims for row in _claim_rows(unit, claims[unit], known, number)]
 
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.pack import Item, columns, cost, one_line, referenced_ids, render_references, source_item
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import count_tokens, normalise_name, sentences, terms
-from graphrag_mcp.types import Citation, SearchResult
+from graphrag_mcp.types import Citation, SearchResult, content_id
 
 Row = dict[str, Any]
 CLAIMS = "id|entity|object|status|start_date|end_date|description"
@@ -156,6 +156,18 @@ def relationship_items(found: Sequence[Row], titles: Mapping[str, str], links: M
         text = columns(f"r{row['n']}", *names, description, f"{row['weight']:g}", links.get(row["id"], 0))
         items.append(Item(f"r{row['n']}", text, None, "Relationships"))
     return items
+
+
+def claims_about(snapshot: Snapshot, entities: Sequence[Row]) -> list[Item]:
+    """What is claimed about the entities, in their order and by any of their `names`; then what names them as its
+    object."""
+    if "claims" not in snapshot.manifest.tables:
+        return []
+    named = [content_id("entity", name) for row in entities for name in row["names"]]
+    listed: dict[str, None] = {}
+    for column in ("subject_id", "object_id"):
+        listed |= dict.fromkeys(snapshot.by_key("claims", named, column, ["id", column])["id"].to_pylist())
+    return claim_items(rows(snapshot, "claims", list(listed)))
 
 
 def claim_items(found: Sequence[Row]) -> list[Item]:

@@ -149,7 +149,7 @@ def sections_of(
     parts = {"Sources": _sources(snapshot, found, offsets[0], budget, share.get("Sources", 0.0), explain, window)}
     if mode != "basic":
         chosen = modes.chosen(snapshot, found, filters)[: modes.ENTITIES]
-        claims = _claims(snapshot, chosen) if "claims" in snapshot.manifest.tables else []
+        claims = context.claims_about(snapshot, chosen)
         listed = {
             "Entities": context.entity_items(chosen, detailed, budget > SMALL),
             "Relationships": _relationships(snapshot, chosen, filters) if detailed else [],
@@ -243,15 +243,6 @@ def _relationships(
     titles = snapshot.by_key("entities", ends, "id", ["id", "title"])
     named = dict(zip(titles["id"].to_pylist(), titles["title"].to_pylist(), strict=True))
     return context.relationship_items(found, named, linked)
-
-
-def _claims(snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]]) -> list[Item]:
-    """What is claimed about the chosen entities, in their order; then what names them as its object."""
-    ids = [row["id"] for row in chosen]
-    listed: dict[str, None] = {}
-    for column in ("subject_id", "object_id"):
-        listed |= dict.fromkeys(snapshot.by_key("claims", ids, column, ["id", column])["id"].to_pylist())
-    return context.claim_items(context.rows(snapshot, "claims", list(listed)))
 
 
 def _explained(

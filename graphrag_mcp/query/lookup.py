@@ -30,7 +30,7 @@ from graphrag_mcp.query.sources import get_source, id_range, was_given
 from graphrag_mcp.query.words import search_text
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import counted, normalise_name
-from graphrag_mcp.types import Citation, EntityResult, ReportResult, content_id
+from graphrag_mcp.types import Citation, EntityResult, ReportResult
 
 __all__ = ["get_community_report", "get_entity", "get_source", "search_text", "sentence_citation"]
 
@@ -78,7 +78,7 @@ def get_entity(
     sections = [
         Section("Evidence", _evidence(snapshot, row), 0.5),
         Section("Relationships", _relationships(snapshot, row, most), 0.4),
-        Section("Claims", _claims(snapshot, row), 0.1, header=context.CLAIMS),
+        Section("Claims", context.claims_about(snapshot, [row]), 0.1, header=context.CLAIMS),
         Section("Perhaps the same", _proposed(snapshot, row), 0.05),
     ]
     into = {"Relationships": "relationships"}
@@ -116,17 +116,6 @@ def _facts(row: Row) -> dict[str, Any]:
 def _proposed(snapshot: Snapshot, row: Row) -> list[Item]:
     """Names that may mean this entity too; edit_graph merges or rejects them."""
     return [Item(f"p{number}", line(one)) for number, one in enumerate(of_entity(snapshot, row)[:3])]
-
-
-def _claims(snapshot: Snapshot, row: Row) -> list[Item]:
-    """What is claimed about the entity, then what names it as its object."""
-    if "claims" not in snapshot.manifest.tables:
-        return []
-    ids: dict[str, None] = {}
-    named = [content_id("entity", name) for name in row["names"]]
-    for column in ("subject_id", "object_id"):
-        ids |= dict.fromkeys(snapshot.by_key("claims", named, column, ["id"])["id"].to_pylist())
-    return context.claim_items(context.rows(snapshot, "claims", list(ids)))
 
 
 def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
