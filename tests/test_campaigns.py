@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import edit_scripts, kills, many_agents
+from benchmarks import edit_scripts, kills, many_agents, model_campaign
 from tests.conftest import clean_environment
 
 
@@ -42,3 +42,20 @@ def test_kills_at_random_moments_cost_nothing_that_was_acknowledged(
     kills.CONTEXT.set_forkserver_preload(["benchmarks.kills"])
     wrong, done = kills.campaign(tmp_path, 3, kinds, seed=8)
     assert wrong == [] and set(done) == set(kinds)
+
+
+def test_killed_processes_lose_no_answer_and_end_where_an_undisturbed_one_does(tmp_path: Path) -> None:
+    again = []
+    for seed in (3, 4, 5):
+        for made in model_campaign.killed(tmp_path / str(seed), kills=1, documents=8, seed=seed):
+            assert made.same and not made.found, made
+            again.append(made.bought_again)
+        if not again[-1]:  # on a machine that gives it no time, a process reads what was sent to it late, for once
+            return
+    raise AssertionError(again)
+
+
+def test_half_of_all_calls_going_wrong_is_listed_and_made_good_by_the_next_run(tmp_path: Path) -> None:
+    kinds = ["refusal", "half characters", "429 with Retry-After", "reset"]
+    for made in model_campaign.misbehaving(tmp_path, kinds, 4):
+        assert made.good and made.degraded, made

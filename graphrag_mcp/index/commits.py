@@ -185,7 +185,9 @@ def _read(
     """Wait for the model's reading of the batch; rows of claims and of what is still to be asked."""
     before = _claims(snapshot, gone_units)
     known = dict(zip(before["id"].to_pylist(), before["n"].to_pylist(), strict=True))
-    read: dict[str, list[Row]] = {"claims": claims_as_rows(batch.claims, known, numbers), "pending": []}
+    read: dict[str, list[Row]] = {"claims": [], "pending": []}
+    if batch.claims:
+        read["claims"] = claims_as_rows(batch.claims, known, numbers)
     if run.models is not None and (batch.readings or batch.unread):
         settled = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take)
         read = {"claims": settled.claims + read["claims"], "pending": settled.pending}
