@@ -116,6 +116,22 @@ def test_of_vectors_that_lost_their_end_those_before_it_are_kept(tmp_path: Path)
     assert 1_500 < salvage(tmp_path) <= 1_700  # by their keys, which are among them, there would be half
 
 
+def test_a_folder_in_the_place_of_the_book_is_set_aside(tmp_path: Path) -> None:
+    (tmp_path / NAME).mkdir()
+    (tmp_path / NAME / "notes").write_text("mine")
+    with pytest.raises(Damaged, match="doctor --repair"):
+        AnswerBook(tmp_path).probe()
+    for _ in range(2):  # also where there is one already
+        assert salvage(tmp_path) == 0 and (tmp_path / f"{NAME}.damaged" / "notes").read_text() == "mine"
+        book = AnswerBook(tmp_path)
+        book.probe()
+        book.close()
+        assert salvage(tmp_path) == 0 and (tmp_path / f"{NAME}.damaged").is_file()
+        (tmp_path / NAME).unlink(missing_ok=True)
+        (tmp_path / NAME).mkdir()
+        (tmp_path / NAME / "notes").write_text("mine")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
 def test_a_salvage_that_the_disk_stops_leaves_the_book_as_it_was(tmp_path: Path) -> None:
     book = AnswerBook(tmp_path)
@@ -152,7 +168,7 @@ def test_a_book_that_cannot_be_reached_is_not_taken_for_a_damaged_one(tmp_path: 
     (tmp_path / NAME).mkdir()
     book, note = open_book(tmp_path, mend=True, needed=True)
     assert book is not None and not note and (tmp_path / NAME).is_dir()
-    with pytest.raises(Damaged, match="right to write"):
+    with pytest.raises(Damaged, match="doctor --repair"):
         book.get("k")
     (tmp_path / "file").write_text("x", "utf-8")
     with pytest.raises(Damaged, match="cannot be used"):
@@ -163,7 +179,7 @@ def test_a_book_that_cannot_be_reached_is_not_taken_for_a_damaged_one(tmp_path: 
 def test_a_folder_that_may_not_be_written_is_a_clear_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     try:
-        with pytest.raises(Damaged, match="right to write"):
+        with pytest.raises(Damaged, match="doctor --repair"):
             AnswerBook(tmp_path).put([Stored("k", "llm:m", "extract", "t")])
     finally:
         tmp_path.chmod(0o700)

@@ -222,7 +222,8 @@ class AnswerBook:
     def _unusable(self, error: Exception) -> Damaged:
         said = error.strerror if isinstance(error, OSError) else error
         self.torn |= _code(error) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
-        return Damaged(f"the answer book {self.path} cannot be used ({said})", _MOVES.get(_code(error), _REPAIR))
+        move = _REPAIR if self.path.is_dir() else _MOVES.get(_code(error), _REPAIR)
+        return Damaged(f"the answer book {self.path} cannot be used ({said})", move)
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -273,11 +274,16 @@ def salvage(folder: Path) -> int:
     making.mkdir()
     for suffix in ("", "-wal", "-shm"):
         old, beside = (one.with_name(one.name + suffix) for one in (aside, path))
-        old.unlink(missing_ok=True)  # of an earlier time
-        if beside.exists():
+        shutil.rmtree(old) if old.is_dir() else old.unlink(missing_ok=True)  # of an earlier time
+        if beside.is_dir():  # no book at all
+            beside.rename(old)
+        elif beside.exists():
             shutil.copyfile(beside, old)
     _lengthen(aside)
     saved = 0
+    if aside.is_dir():
+        making.rmdir()
+        return saved
     book = AnswerBook(making)
     with contextlib.closing(sqlite3.connect(aside)) as damaged:
         damaged.text_factory = _text
