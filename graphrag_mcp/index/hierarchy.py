@@ -151,7 +151,8 @@ def report(
     moved = moved or compare(snapshot, tree, number)
     wanted = set(tree.communities)
     if touched is not None:
-        wanted = _suspects(tree, moved.fresh, touched) | (retry & tree.communities.keys())
+        # What is asked again may have served the communities above it without a model's report.
+        wanted = _suspects(tree, moved.fresh | (retry & tree.communities.keys()), touched)
     edges = edges if edges is not None else links_of(snapshot)
     job = _Job(snapshot, tree, wanted, edges, models, texts or {}, take, embed)
     rows, replaced, degraded = _reports(job, moved.numbers)
@@ -259,22 +260,24 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
             inside = columns.inside(community, entities, [one for quote in quotes for one in quote.edges])
             done[id] = compose(community, inside, quotes)
         made = {id: done[id] for id in todo}
-    degraded = writing.degraded if writing else {}
+    degraded, unsure = (writing.degraded, writing.unsure) if writing else ({}, set())
     spoken = _Spoken()
     rows: list[Row] = []
     for id in todo:
         report_ = made[id].report
         row = {name: getattr(report_, name) for name in _REPORT}
-        # What a model could not write keeps the other fingerprint, so that it is asked for again.
-        row |= {"n": numbers[id], "fingerprint": plain[id] if id in degraded else prints[id]}
+        # What a model could not write keeps the other fingerprint, so that it is asked for again, and what it made of
+        # such reports is made again with it.
+        row |= {"n": numbers[id], "fingerprint": plain[id] if id in unsure else prints[id]}
         rows.append(row | {"terms": spoken.by(report_, columns.titles(tree.communities[id].members[:50]))})
     return rows, [id for id in todo if id in before], degraded
 
 
 def _writing(job: _Job, done: dict[str, Written]) -> Writing | None:
-    """What a model needs to write the reports; None where none is to."""
+    """What a model needs to write the reports; None where none is to. One that is only switched off is to: what it
+    cannot write meanwhile stays listed."""
     models = job.models
-    if models is None or models.reports is None or not (models.agent or models.asker.may_answer("report")):
+    if models is None or models.reports is None:
         return None
     entities, edges = _content(job.snapshot, job.tree, job.wanted)
     types: dict[str, str] = {}
@@ -289,7 +292,7 @@ def _writing(job: _Job, done: dict[str, Written]) -> Writing | None:
     return Writing(
         models.asker, models.reports, job.tree.communities, entities, edges, types, {**told, **job.texts}, claims, done,
         job.embed,
-    )
+    )  # fmt: skip
 
 
 def claims_of(snapshot: Snapshot, tree: Hierarchy, wanted: set[str]) -> dict[str, list[Claim]]:

@@ -89,6 +89,7 @@ class Writing:
     done: dict[str, Written]
     embed: Callable[[Sequence[Report]], Awaitable[object]] | None = None
     degraded: dict[str, str] = field(default_factory=dict)
+    unsure: set[str] = field(default_factory=set)  # these, and reports that a model made of such reports
     _tasks: dict[str, asyncio.Task[Written]] = field(default_factory=dict)
     _ready: list[Report] = field(default_factory=list)
     _embedding: list[asyncio.Future[object]] = field(default_factory=list)
@@ -101,7 +102,8 @@ class Writing:
         rows = [*community.members, *(edge.id for edge in self.edges[id])]
         told = [f"{row} {self.types.get(row, '')} {self.descriptions.get(row, '')}" for row in sorted(rows)]
         claims = self.claims.get(id, ())
-        said = [f"{one.subject} {one.object} {one.type} {one.status} {one.description}" for one in claims]
+        # With their text units: a claim may stand in one that no row of the community is named in.
+        said = sorted(" ".join((c.subject, c.object, c.type, c.status, c.description, c.text_unit_id)) for c in claims)
         return content_id("report by a model", self.prompt.fingerprint, extractive, *told, *said)
 
     def _wanted(self, community: Community) -> bool:
@@ -149,6 +151,8 @@ class Writing:
         shown = await aside(context_alone, given, self.prompt.params)
         if shown is None:
             below = [(await self._of(child)).report for child in community.children]
+            if not self.unsure.isdisjoint(community.children):
+                self.unsure.add(community.id)
             divided = map(list, self._divided(community))  # a report lists only the heaviest
             given = replace(given, children=[
                 replace(one, entity_ids=ids) for one, ids in zip(below, divided, strict=True)
@@ -157,6 +161,7 @@ class Writing:
         answer = await self.asker.ask(report_ask(shown, self.prompt.template, language=self.prompt.language))
         if answer.value is None:
             self.degraded[community.id] = answer.reason
+            self.unsure.add(community.id)
             return None
         draft = answer.value
         return await aside(lambda: stored(finish_report(given, shown, draft, outline(community, members, given.edges))))

@@ -1,0 +1,94 @@
+"""A corpus that a model read in parts, at different times and under different settings is that of one undisturbed run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.model_campaign import EAGER, demo, same, write_documents
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest, IndexResult
+from graphrag_mcp.upkeep.doctor import doctor
+from tests.openai_server import Server, openai_server
+
+Messages = list[dict[str, Any]]
+# A report of more rows than this is made of the reports below it.
+DEEP = {**EAGER, "embedding_model": "", "report_tokens": 400, "max_cluster_size": 5}
+
+
+def run(corpus: Path, docs: Path, server: Server, recluster: bool = False, **more: Any) -> IndexResult:
+    chosen = Settings(**{**DEEP, "chat_model": "m", "base_url": server.url, "max_retries": 0, **more})
+    result = index_documents(corpus, IndexRequest(paths=(str(docs),), recluster=recluster), chosen)
+    assert result.status == "done" and not result.errors
+    return result
+
+
+def but(refused: Callable[[str], object]) -> Callable[[Messages, Any], str]:
+    """A model that says nothing where the words of the question are such."""
+    return lambda messages, body: "" if refused("\n".join(str(one["content"]) for one in messages)) else demo(messages)
+
+
+def is_report(words: str) -> bool:
+    return '"rating_explanation"' in words
+
+
+def reports(corpus: Path) -> dict[str, tuple[str, str]]:
+    return {
+        row["id"]: (row["method"], row["full_content"]) for row in open_snapshot(corpus).rows("reports").to_pylist()
+    }
+
+
+def test_a_report_made_of_reports_is_made_again_when_one_of_them_is_repaired(tmp_path: Path) -> None:
+    docs = write_documents(tmp_path / "docs", 12)
+    with openai_server(demo) as server:
+        run(tmp_path / "calm", docs, server)
+        wanted = reports(tmp_path / "calm")
+        server.answer = but(lambda words: is_report(words) and "id,title,content" not in words)
+        result = run(tmp_path / "c", docs, server)
+        assert result.pending["report"] and {"llm", "extractive"} == {
+            how for how, _ in reports(tmp_path / "c").values()
+        }
+        server.answer = demo
+        assert not run(tmp_path / "c", docs, server).pending
+    assert reports(tmp_path / "c") == wanted and doctor(tmp_path / "c") == []
+
+
+def test_a_report_that_no_model_could_write_stays_listed_while_there_is_none(tmp_path: Path) -> None:
+    docs = write_documents(tmp_path / "docs", 4)
+    with openai_server(but(is_report)) as server:
+        corpus = tmp_path / "c"
+        assert run(corpus, docs, server).pending["report"]
+        (docs / "note000.md").write_text((docs / "note001.md").read_text("utf-8"), "utf-8")
+        assert run(corpus, docs, server, chat_model="").pending["report"]
+        server.answer = demo
+        assert not run(corpus, docs, server, recluster=True).pending
+        run(tmp_path / "calm", docs, server)
+    assert same(corpus) == same(tmp_path / "calm")
+
+
+def test_a_report_that_rests_on_a_claim_follows_it_to_its_new_text_unit(tmp_path: Path) -> None:
+    docs, corpus = tmp_path / "docs", tmp_path / "c"
+    docs.mkdir()
+    (docs / "a.md").write_text("Ember Bay paid Nordlys Shipping with Ada Lovelace.", "utf-8")
+    (docs / "b.md").write_text("Nobody forgets it: Ember Bay was fined.", "utf-8")
+    said = '{"title": "Bay", "summary": "A fine [Data: Claims (1)].", "rating": 5, "rating_explanation": "so", "findings": []}'
+
+    def answer(messages: Messages, body: dict[str, Any]) -> str:
+        words = str(messages[0]["content"])
+        if is_report(words):
+            return said
+        if "QUOTE" in words:
+            fine = "(Ember Bay<|>NONE<|>FINE<|>TRUE<|>NONE<|>NONE<|>Ember Bay was fined.<|>Ember Bay was fined)<|COMPLETE|>"
+            return fine if "was fined" in words else "<|COMPLETE|>"
+        return '("entity"<|>Nobody<|>person<|>Nobody forgets.)<|COMPLETE|>' if "was fined" in words else demo(messages)
+
+    with openai_server(answer) as server:
+        run(corpus, docs, server)
+        (docs / "b.md").rename(docs / "c.md")
+        run(corpus, docs, server)
+        run(tmp_path / "calm", docs, server)
+    assert doctor(corpus) == [] and reports(corpus) == reports(tmp_path / "calm")
+    assert any("A fine" in content for _, content in reports(corpus).values())
