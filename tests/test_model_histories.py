@@ -92,3 +92,26 @@ def test_a_report_that_rests_on_a_claim_follows_it_to_its_new_text_unit(tmp_path
         run(tmp_path / "calm", docs, server)
     assert doctor(corpus) == [] and reports(corpus) == reports(tmp_path / "calm")
     assert any("A fine" in content for _, content in reports(corpus).values())
+
+
+def test_a_second_look_for_claims_that_gets_no_answer_is_listed_and_repaired(tmp_path: Path) -> None:
+    docs, corpus = tmp_path / "docs", tmp_path / "c"
+    docs.mkdir()
+    (docs / "a.md").write_text("Ember Bay paid Nordlys Shipping in Turin. Ada Lovelace sued Ember Bay.", "utf-8")
+
+    def answer(messages: Messages, body: dict[str, Any]) -> str:
+        if "QUOTE" not in str(messages[0]["content"]):
+            return demo(messages)
+        if len(messages) == 1:
+            return "(Ember Bay<|>Nordlys Shipping<|>PAYMENT<|>TRUE<|>NONE<|>NONE<|>It paid.<|>Ember Bay paid Nordlys Shipping in Turin)"
+        return said
+
+    with openai_server(answer) as server:
+        said = ""
+        result = run(corpus, docs, server)
+        assert result.pending == {"claims": 1} and result.degraded[0]["reason"]
+        assert open_snapshot(corpus).count("claims") == 1
+        said = "(Ada Lovelace<|>Ember Bay<|>SUIT<|>TRUE<|>NONE<|>NONE<|>She sued.<|>Ada Lovelace sued Ember Bay)\n##\n<|COMPLETE|>"
+        assert not run(corpus, docs, server).pending
+        run(tmp_path / "calm", docs, server)
+    assert open_snapshot(corpus).count("claims") == 2 and same(corpus) == same(tmp_path / "calm")

@@ -89,7 +89,8 @@ def params_from(settings: Settings, corpus_folder: Path | None) -> ClaimParams:
 async def claims_of_unit(
     asker: Asker, text: str, params: ClaimParams, dropped: Counter[str] | None = None
 ) -> tuple[list[Claim], str]:
-    """The claims in `text`, and why there was no answer ("" when there was one). `dropped` counts what was not kept.
+    """The claims in `text`, and why there was no answer ("" when there was one): of a second pass that was due, too;
+    then those of the first stay. `dropped` counts what was not kept.
 
     With gleanings `auto` a second pass follows only a reply that was cut off.
     """
@@ -106,7 +107,7 @@ async def claims_of_unit(
         messages += (Message("assistant", shown(answer.raw)), Message("user", params.more.substitute()))
         answer = await asker.ask(Ask("glean", messages, lambda reply: read_claims(reply, text), lambda: None))
         if answer.value is None:
-            break
+            return claims, f"no gleaning: {answer.reason}"
         more, complete, lost = answer.value
         counts.update(lost)
         before = claims
