@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmarks.model_campaign import EAGER, demo, same, write_documents
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
@@ -115,3 +117,14 @@ def test_a_second_look_for_claims_that_gets_no_answer_is_listed_and_repaired(tmp
         assert not run(corpus, docs, server).pending
         run(tmp_path / "calm", docs, server)
     assert open_snapshot(corpus).count("claims") == 2 and same(corpus) == same(tmp_path / "calm")
+
+
+@pytest.mark.parametrize("first", [{"summary_fragments": 9}, {"summary_fragments": 2}])
+def test_how_many_descriptions_are_made_one_may_change(tmp_path: Path, first: dict[str, Any]) -> None:
+    docs = write_documents(tmp_path / "docs", 6)
+    with openai_server(demo) as server:
+        run(tmp_path / "c", docs, server, **first)
+        before = same(tmp_path / "c")
+        run(tmp_path / "c", docs, server)
+        run(tmp_path / "calm", docs, server)
+    assert same(tmp_path / "c") == same(tmp_path / "calm") != before

@@ -60,10 +60,18 @@ class Models:
         return {
             "extraction": self.extract.fingerprint if self.extract else KEYLESS,
             "claims": self.claims.fingerprint if self.claims else "",
-            "descriptions": _print(self.describe.template.template, self.describe.language) if self.describe else "",
+            "descriptions": self._descriptions() if self.describe else "",
             "reports": self.reports.fingerprint if self.reports else "",
             "embedding": self.embedding, "agent": self.agent,
-        }
+        }  # fmt: skip
+
+    def _descriptions(self) -> str:
+        assert self.describe is not None
+        words = [self.describe.template.template, self.describe.language]
+        limits, usual = ((one.summary_fragments, one.summary_tokens) for one in (self.settings, Settings()))
+        if limits != usual:  # named only then: what was made by earlier releases with the defaults still holds
+            words += map(str, limits)
+        return _print(*words)
 
 
 def choose(method: str, settings: Settings, manifest: Manifest | None, folder: Path, asker: Asker) -> Models:
