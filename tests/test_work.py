@@ -258,3 +258,21 @@ def test_reports_are_handed_in_as_text_and_keep_their_references(tmp_path: Path)
     index_documents(folder, IndexRequest(method="agent"), settings(folder))
     reports = [row for row in open_snapshot(folder).rows("reports").to_pylist() if row["title"] == "Keepers"]
     assert len(reports) == 1 and reports[0]["rank"] == 6.0 and "Sources (" in reports[0]["findings"]
+
+
+def test_descriptions_to_be_made_one_are_handed_out_too(tmp_path: Path) -> None:
+    folder = tmp_path / "corpora" / "kb"
+    given = Settings(home=tmp_path, summary_fragments=2)
+    texts = tuple(InlineText(TEXTS[id], id) for id in "ab")
+    index_documents(folder, IndexRequest(texts=texts, method="agent"), given)
+    for number, item in enumerate(claim(folder, given, "ada").items, 1):
+        said = f"Jonas Okafor is in text {number}."
+        records = {"entities": [{"name": "Jonas Okafor", "type": "person", "description": said}]}
+        assert submit(folder, given, "ada", [{"work_id": item.work_id, **records}]).accepted
+    assert index_documents(folder, IndexRequest(method="agent"), given).pending == {"entity": 1}
+    (item,) = claim(folder, given, "ada", kind="describe").items
+    assert item.ask_kind == "describe" and item.prompt.count("Jonas Okafor is in text") == 2
+    whole = "Jonas Okafor kept the books of the tide mill, and rebuilt it."
+    assert submit(folder, given, "ada", [{"work_id": item.work_id, "text": whole}]).accepted == [item.work_id]
+    assert not index_documents(folder, IndexRequest(method="agent"), given).pending
+    assert entities(folder)["Jonas Okafor"]["description"] == whole

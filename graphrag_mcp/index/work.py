@@ -222,7 +222,7 @@ def _questions(
             if row["kind"] in KINDS["extract"]:
                 _read_unit(models, snapshot, row)
             elif row["kind"] in descriptions.OF_TABLE:
-                started = descriptions.begin(snapshot, [row], models)
+                started = descriptions.begin(snapshot, [row], models, {})
                 for future in started.futures.values():
                     future.result()
             elif row["subject"] in tree.communities and gone.isdisjoint(tree.communities[row["subject"]].members):
