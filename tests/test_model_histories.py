@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from benchmarks.model_campaign import EAGER, demo, same, write_documents
+from graphrag_mcp.index import pipeline
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
 from graphrag_mcp.upkeep.doctor import doctor
@@ -128,3 +130,27 @@ def test_how_many_descriptions_are_made_one_may_change(tmp_path: Path, first: di
         run(tmp_path / "c", docs, server)
         run(tmp_path / "calm", docs, server)
     assert same(tmp_path / "c") == same(tmp_path / "calm") != before
+
+
+def test_vectors_of_a_model_that_was_tried_and_given_up_are_not_taken_for_the_old_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "BATCH_PASSAGES", 2)
+    corpus, docs = tmp_path / "c", write_documents(tmp_path / "docs", 3)
+    with openai_server(demo) as server:
+        run(corpus, docs, server, embedding_model="old")
+        write_documents(docs, 18)
+        server.dimension, generation = 12, open_snapshot(corpus).manifest.generation
+
+        def later() -> bool:
+            return open_snapshot(corpus).manifest.generation > generation + 2
+
+        new = Settings(**{**DEEP, "chat_model": "m", "base_url": server.url, "embedding_model": "new"})
+        assert index_documents(corpus, IndexRequest(paths=(str(docs),)), new, cancelled=later).status == "cancelled"
+        assert open_snapshot(corpus).count("passages_vectors")
+        server.dimension = 8
+        assert not run(corpus, docs, server, embedding_model="old").pending
+    snapshot = open_snapshot(corpus)
+    for table, vectors in VECTORS.items():
+        assert {len(row["vector"]) for row in snapshot.rows(vectors).to_pylist()} == {8}
+        assert snapshot.count(vectors) == snapshot.count(table)

@@ -174,11 +174,12 @@ def _few_collections() -> Iterator[None]:
 
 
 def _without_other_vectors(manifest: Manifest | None, embedding: str) -> Manifest | None:
-    """Vectors of another model, or of another length, cannot be compared with what comes now: all are made anew."""
+    """Vectors of another model, or of another length, cannot be compared with what comes now: all are made anew. From
+    the first commit on the manifest names whose they are: who goes back after a stop must not take these for others."""
     if manifest is None or not embedding or manifest.parameters.get("embedding", "") == embedding:
         return manifest
     kept = {name: version for name, version in manifest.tables.items() if name not in VECTORS.values()}
-    return replace(manifest, tables=kept)
+    return replace(manifest, tables=kept, parameters={**manifest.parameters, "embedding": embedding})
 
 
 def _length(run: Run) -> int:
