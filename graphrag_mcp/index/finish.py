@@ -53,7 +53,8 @@ def communities(run: Run, recluster: bool) -> None:
             _want(run, described.changes)
         texts = described.texts if described else {}
         touched = run.touched | _ends(run, texts) | _claimed(run) if complete else None
-        retry = {row["subject"] for row in waiting if row["kind"] == "report"}
+        # With those above: their reports may be made of what stands there without a model.
+        retry = hierarchy.and_above(tree, {row["subject"] for row in waiting if row["kind"] == "report"})
         made = hierarchy.report(
             run.snapshot(), tree, touched, numbers, models=models, texts=texts, retry=retry, take=run.take,
             moved=moved, edges=links, embed=_early(run),

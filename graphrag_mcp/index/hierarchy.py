@@ -151,8 +151,7 @@ def report(
     moved = moved or compare(snapshot, tree, number)
     wanted = set(tree.communities)
     if touched is not None:
-        # What is asked again may have served the communities above it without a model's report.
-        wanted = _suspects(tree, moved.fresh | (retry & tree.communities.keys()), touched)
+        wanted = _suspects(tree, moved.fresh, touched) | (retry & tree.communities.keys())
     edges = edges if edges is not None else links_of(snapshot)
     job = _Job(snapshot, tree, wanted, edges, models, texts or {}, take, embed)
     rows, replaced, degraded = _reports(job, moved.numbers)
@@ -197,6 +196,12 @@ def _suspects(tree: Hierarchy, fresh: Set[str], touched: set[str]) -> set[str]:
     found = set(fresh)
     for id in touched:
         found.update(tree.path.get(id, ()))
+    return and_above(tree, found)
+
+
+def and_above(tree: Hierarchy, ids: Set[str]) -> set[str]:
+    """Those of the communities that there are, and all above them."""
+    found = {id for id in ids if id in tree.communities}
     for id in list(found):
         parent = tree.communities[id].parent
         while parent and parent not in found:
