@@ -10,6 +10,8 @@ import pytest
 
 from benchmarks.model_campaign import EAGER, demo, same, write_documents
 from graphrag_mcp.index import pipeline
+from graphrag_mcp.index.edit_checks import Target
+from graphrag_mcp.index.edits import Wish, edit
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.schema import VECTORS
@@ -154,3 +156,29 @@ def test_vectors_of_a_model_that_was_tried_and_given_up_are_not_taken_for_the_ol
     for table, vectors in VECTORS.items():
         assert {len(row["vector"]) for row in snapshot.rows(vectors).to_pylist()} == {8}
         assert snapshot.count(vectors) == snapshot.count(table)
+
+
+def test_a_description_is_the_same_whether_it_or_the_new_name_came_first(tmp_path: Path) -> None:
+    docs, corpus, calm = write_documents(tmp_path / "docs", 6), tmp_path / "c", tmp_path / "calm"
+
+    def rename(folder: Path) -> None:
+        wish = Wish("rename", [Target(("ada lovelace",), ("Ada Lovelace",))], {"title": "Countess Ada"}, "ada")
+        edit(folder, Settings(), wish, dry_run=False)
+
+    def told(folder: Path) -> dict[str, str]:
+        tables = (open_snapshot(folder).rows(name).to_pylist() for name in ("entities", "relationships"))
+        return {row["id"]: row["description"] for rows in tables for row in rows}
+
+    with openai_server(demo) as server:
+        server.answer = but(lambda words: "<descriptions>" in words)
+        assert run(corpus, docs, server).pending["entity"]
+        rename(corpus)
+        server.answer = demo
+        run(corpus, docs, server)
+        run(calm, docs, server)
+        rename(calm)
+        run(calm, docs, server)
+        assert told(corpus) == told(calm) and same(corpus) == same(calm)
+        (docs / "new.md").write_text("Ada Lovelace left London with Charles Babbage in 1850.", "utf-8")
+        run(corpus, docs, server)
+    assert "Countess" not in str(told(corpus).values())

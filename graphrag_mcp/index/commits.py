@@ -153,7 +153,7 @@ def documents(
         for id, (kind, _) in sorted(merged.long.items()):
             read["pending"].append(pending(kind, id, "", "not yet asked"))
         if last and run.models is not None and run.models.asker.on:
-            run.asked = descriptions.early(run.models, merged.long, merged.changes, snapshot)
+            run.asked = descriptions.early(run.models, merged.long, merged.changes, snapshot, run.edits)
         changes = {**merged.changes, **_side_tables(run, gone_units | batch.fresh.keys(), read)}
         if run.vectors is not None:
             changes |= forgotten(changes, versions)

@@ -3,6 +3,9 @@
 Takes a snapshot and the list of what is pending; starts the questions, and gives the rows with their new
 descriptions. A description that nobody could write stays the joined one, and pending. Knows the asker, and of the
 graph only names, pairs and what was said of them.
+
+Names are those of the documents, also where an edit gave another: what was written before an edit is kept after it, so
+a title that was given by hand would make the description depend on which of the two came first.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from graphrag_mcp.index import pairs as pr
 from graphrag_mcp.index.describe import summarise
 from graphrag_mcp.index.graph import to_table, told_of_entity, told_of_pair
 from graphrag_mcp.index.models import Models
+from graphrag_mcp.store import edits as logs
+from graphrag_mcp.store.edits import Overlay
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
 
@@ -46,8 +51,9 @@ class Described:
 
 
 def early(
-    models: Models, long: Mapping[str, tuple[str, list[str]]], changes: Mapping[str, Change], snapshot: Snapshot | None
-) -> Asked:
+    models: Models, long: Mapping[str, tuple[str, list[str]]], changes: Mapping[str, Change],
+    snapshot: Snapshot | None, edits: Overlay,
+) -> Asked:  # fmt: skip
     """Ask for the long descriptions of rows that are yet to be written: a model answers while they are. Whether the
     question was the right one is seen when they stand there (`begin`), so this only saves time."""
     if models.describe is None or not long:
@@ -58,6 +64,8 @@ def early(
     unknown = sorted({end for pair in ends.values() for end in pair} - titles.keys())
     if unknown and snapshot is not None:
         titles |= _titles(snapshot, unknown)
+    by_hand = {mn.entity_id(key) for key, edit in edits.entities.items() if "title" in edit.fields}
+    titles = {id: title for id, title in titles.items() if id not in by_hand}  # those are asked for by `begin`
     asked: Asked = {}
     for id, (_, fragments) in sorted(long.items()):
         names = [titles.get(one, "") for one in ends.get(id, [id])]
@@ -114,14 +122,23 @@ def finish(started: Started, waiting: Sequence[Row], take: Callable[[Future[Any]
 
 def _told_of_entities(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, tuple[list[str], list[str]]]:
     """Names and fragments by entity id."""
+    found = _mentions(snapshot, rows)
+    edits = logs.in_force(snapshot)
+    return {row["id"]: ([_title(row, found[row["id"]], edits)], told_of_entity(found[row["id"]])) for row in rows}
+
+
+def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[mn.Named]]:
+    """All mentions of entities, by entity id."""
     keys = sorted({name for row in rows for name in row["names"]})
     by_key: dict[str, list[mn.Named]] = {}
     for named in mn.from_table(snapshot.by_key("mentions", keys, "key", TABLES["mentions"].names)):
         by_key.setdefault(named.key, []).append(named)
-    return {
-        row["id"]: ([row["title"]], told_of_entity([one for name in row["names"] for one in by_key.get(name, ())]))
-        for row in rows
-    }
+    return {row["id"]: [one for name in row["names"] for one in by_key.get(name, ())] for row in rows}
+
+
+def _title(row: Row, found: Sequence[mn.Named], edits: Overlay) -> str:
+    by_hand = found and "title" in edits.words(row["key"])
+    return mn.called(row["key"], found)[0] if by_hand else row["title"]
 
 
 def _told_of_pairs(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, tuple[list[str], list[str]]]:
@@ -130,18 +147,17 @@ def _told_of_pairs(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, tuple[l
     ids = [row["id"] for row in rows]
     for one in pr.from_table(snapshot.by_key("evidence", ids, "relationship_id", TABLES["evidence"].names)):
         by_pair.setdefault(one.relationship_id, []).append(one)
-    titles = titles_of(snapshot, rows)
+    titles = _titles(snapshot, sorted({row[end] for row in rows for end in ENDS[1:]}))
     return {
         row["id"]: ([titles[row["source_id"]], titles[row["target_id"]]], told_of_pair(by_pair.get(row["id"], [])))
         for row in rows
     }
 
 
-def titles_of(snapshot: Snapshot, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Titles of both ends of relationships, by entity id."""
-    return _titles(snapshot, sorted({row[end] for row in rows for end in ENDS[1:]}))
-
-
 def _titles(snapshot: Snapshot, ends: Sequence[str]) -> dict[str, str]:
-    found = snapshot.by_key("entities", ends, "id", ["id", "title"])
-    return dict(zip(found["id"].to_pylist(), found["title"].to_pylist(), strict=True))
+    """What the documents call entities, by id."""
+    rows = snapshot.by_key("entities", ends, "id", ["id", "key", "title", "names"]).to_pylist()
+    edits = logs.in_force(snapshot)
+    by_hand = [row for row in rows if "title" in edits.words(row["key"])]
+    found = _mentions(snapshot, by_hand)
+    return {row["id"]: _title(row, found.get(row["id"], ()), edits) for row in rows}
