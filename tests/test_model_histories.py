@@ -182,3 +182,21 @@ def test_a_description_is_the_same_whether_it_or_the_new_name_came_first(tmp_pat
         (docs / "new.md").write_text("Ada Lovelace left London with Charles Babbage in 1850.", "utf-8")
         run(corpus, docs, server)
     assert "Countess" not in str(told(corpus).values())
+
+
+def test_a_description_of_two_follows_the_name_that_the_documents_give_one_of_them(tmp_path: Path) -> None:
+    docs, corpus = tmp_path / "docs", tmp_path / "c"
+    docs.mkdir()
+    for number, verb in enumerate(("saw", "drew", "praised")):
+        (docs / f"{number}.md").write_text(f"Luigi Menabrea {verb} the Analytical Engine in Turin.", "utf-8")
+    with openai_server(demo) as server:
+        run(corpus, docs, server, summary_fragments=2)
+        said = "The ANALYTICAL ENGINE was heavy. Nobody moved the ANALYTICAL ENGINE. The ANALYTICAL ENGINE stood still."
+        (docs / "new.md").write_text(f"{said} {said}", "utf-8")
+        run(corpus, docs, server, summary_fragments=2)
+        run(tmp_path / "calm", docs, server, summary_fragments=2)
+    snapshot = open_snapshot(corpus)
+    assert "ANALYTICAL ENGINE" in {row["title"] for row in snapshot.rows("entities").to_pylist()}
+    assert any("– ANALYTICAL" in row["description"] or "ANALYTICAL ENGINE –" in row["description"]
+               for row in snapshot.rows("relationships").to_pylist())  # fmt: skip
+    assert same(corpus) == same(tmp_path / "calm") and not snapshot.count("pending")

@@ -150,6 +150,8 @@ def documents(
         read = _read(run, snapshot, batch, gone_units, numbers)
         is_long = run.models.is_long if run.models else None
         merged = merge(snapshot, gone_units, batch.fresh, numbers, is_long, run.edits)
+        if run.models is not None:
+            merged.long |= descriptions.retitled(snapshot, merged.changes, run.models, run.edits)
         for id, (kind, _) in sorted(merged.long.items()):
             read["pending"].append(pending(kind, id, "", "not yet asked"))
         if last and run.models is not None and run.models.asker.on:

@@ -75,6 +75,30 @@ def early(
     return asked
 
 
+def retitled(
+    snapshot: Snapshot | None, changes: Mapping[str, Change], models: Models, edits: Overlay
+) -> dict[str, tuple[str, list[str]]]:
+    """Relationships with a long description whose end the documents call by another name now, with what was said of
+    them: they themselves are not touched, but the question for their description is another one."""
+    rows, ours = changes["entities"].rows, changes["relationships"]
+    if snapshot is None or rows is None or models.describe is None:
+        return {}
+    now = {row["id"]: row for row in rows.select(["id", "key", "title"]).to_pylist()}
+    old = snapshot.by_key("entities", sorted(now), "id", ["id", "title"]).to_pylist()
+    # Of a name that was given by hand nobody knows what the documents said before.
+    moved = [row["id"] for row in old
+             if row["title"] != now[row["id"]]["title"] or "title" in edits.words(now[row["id"]]["key"])]  # fmt: skip
+    touched = {*ours.gone, *(ours.rows["id"].to_pylist() if ours.rows is not None else ())}
+    given = {edit.fields.get("description") for edit in edits.pairs.values()}
+    found: dict[str, tuple[str, list[str]]] = {}
+    for end in ENDS[1:] if moved else ():
+        links = snapshot.by_key("relationships", moved, end, [*ENDS, "description"]).to_pylist()
+        links = [row for row in links if row["id"] not in touched and row["description"] not in given]
+        told = _told_of_links(snapshot, [row["id"] for row in links])
+        found |= {id: ("relationship", said) for id, said in told.items() if models.is_long(said)}
+    return found
+
+
 def begin(snapshot: Snapshot, waiting: Sequence[Row], models: Models, asked: Asked) -> Started:
     """Ask for every description that is waited for, but for those that were `asked` in the same words; rows that have
     gone meanwhile are left out."""
@@ -143,15 +167,17 @@ def _title(row: Row, found: Sequence[mn.Named], edits: Overlay) -> str:
 
 def _told_of_pairs(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, tuple[list[str], list[str]]]:
     """Names of both ends and fragments by relationship id."""
+    told = _told_of_links(snapshot, [row["id"] for row in rows])
+    titles = _titles(snapshot, sorted({row[end] for row in rows for end in ENDS[1:]}))
+    return {row["id"]: ([titles[row["source_id"]], titles[row["target_id"]]], told.get(row["id"], [])) for row in rows}
+
+
+def _told_of_links(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[str]]:
+    """Fragments by relationship id."""
     by_pair: dict[str, list[pr.Evidence]] = {}
-    ids = [row["id"] for row in rows]
     for one in pr.from_table(snapshot.by_key("evidence", ids, "relationship_id", TABLES["evidence"].names)):
         by_pair.setdefault(one.relationship_id, []).append(one)
-    titles = _titles(snapshot, sorted({row[end] for row in rows for end in ENDS[1:]}))
-    return {
-        row["id"]: ([titles[row["source_id"]], titles[row["target_id"]]], told_of_pair(by_pair.get(row["id"], [])))
-        for row in rows
-    }
+    return {id: told_of_pair(found) for id, found in by_pair.items()}
 
 
 def _titles(snapshot: Snapshot, ends: Sequence[str]) -> dict[str, str]:
