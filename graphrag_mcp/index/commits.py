@@ -150,7 +150,7 @@ def documents(
         read = _read(run, snapshot, batch, gone_units, numbers)
         is_long = run.models.is_long if run.models else None
         merged = merge(snapshot, gone_units, batch.fresh, numbers, is_long, run.edits)
-        if run.models is not None:
+        if run.models is not None and run.models.describe is not None:
             merged.long |= descriptions.retitled(snapshot, merged.changes, run.models, run.edits)
         for id, (kind, _) in sorted(merged.long.items()):
             read["pending"].append(pending(kind, id, "", "not yet asked"))
@@ -187,9 +187,8 @@ def _read(
     """Wait for the model's reading of the batch; rows of claims and of what is still to be asked."""
     before = _claims(snapshot, gone_units)
     known = dict(zip(before["id"].to_pylist(), before["n"].to_pylist(), strict=True))
-    read: dict[str, list[Row]] = {"claims": [], "pending": []}
-    if batch.claims:
-        read["claims"] = claims_as_rows(batch.claims, known, numbers)
+    given = claims_as_rows(batch.claims, known, numbers) if batch.claims else []
+    read: dict[str, list[Row]] = {"claims": given, "pending": []}
     if run.models is not None and (batch.readings or batch.unread):
         settled = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take)
         read = {"claims": settled.claims + read["claims"], "pending": settled.pending}

@@ -81,7 +81,7 @@ def retitled(
     """Relationships with a long description whose end the documents call by another name now, with what was said of
     them: they themselves are not touched, but the question for their description is another one."""
     rows, ours = changes["entities"].rows, changes["relationships"]
-    if snapshot is None or rows is None or models.describe is None:
+    if snapshot is None or rows is None:
         return {}
     now = {row["id"]: row for row in rows.select(["id", "key", "title"]).to_pylist()}
     old = snapshot.by_key("entities", sorted(now), "id", ["id", "title"]).to_pylist()
