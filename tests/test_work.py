@@ -276,3 +276,31 @@ def test_descriptions_to_be_made_one_are_handed_out_too(tmp_path: Path) -> None:
     assert submit(folder, given, "ada", [{"work_id": item.work_id, "text": whole}]).accepted == [item.work_id]
     assert not index_documents(folder, IndexRequest(method="agent"), given).pending
     assert entities(folder)["Jonas Okafor"]["description"] == whole
+
+
+KEY = "sk-proj-aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5z"
+
+
+def test_a_text_with_a_key_in_it_is_read_by_an_agent_without_the_key_and_merged(tmp_path: Path) -> None:
+    folder = tmp_path / "corpora" / "kb"
+    indexed(folder, a=f"Mira Okafor keeps the tide mill with {KEY} at Sable Point.")
+    (item,) = claim(folder, settings(folder), "ada").items
+    assert KEY not in item.prompt and "with sk-" in item.prompt
+    assert submit(folder, settings(folder), "ada", [{"work_id": item.work_id, **MIRA}]).accepted == [item.work_id]
+    assert not index_documents(folder, IndexRequest(method="agent"), settings(folder)).pending
+    assert entities(folder)["tide mill"]["type"] == "artifact"
+
+
+def test_a_key_stands_in_no_evidence_whatever_was_there_before(tmp_path: Path) -> None:
+    from graphrag_mcp.upkeep.digest import digest
+
+    texts = {str(n): f"Mira Okafor met Jonas Okafor in harbour {n}." for n in range(4)}
+    texts["key"] = f"With {KEY} in the hands of whoever asked came Mira Okafor to Jonas Okafor."
+    corpora = tmp_path / "corpora"
+    indexed(corpora / "kb", "fast", **texts)
+    texts |= {str(n): "Nothing is said here." for n in range(4)}
+    for name in ("kb", "fresh"):
+        indexed(corpora / name, "fast", **texts)
+    rows = [row for table in ("entities", "relationships") for row in open_snapshot(corpora / "kb").rows(table).to_pylist()]
+    assert rows and KEY not in str(rows)
+    assert digest(open_snapshot(corpora / "kb"))["content"] == digest(open_snapshot(corpora / "fresh"))["content"]

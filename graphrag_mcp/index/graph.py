@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from graphrag_mcp.credentials import masked
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index import describe, edited
 from graphrag_mcp.index import mentions as mn
@@ -394,6 +395,6 @@ def _fetch_texts(state: _State, places: Sequence[tuple[str, int, int]]) -> None:
     if not missing or state.snapshot is None:
         return
     units = state.snapshot.by_key("text_units", sorted({unit for unit, _, _ in missing}), "id", ["id", "text"])
-    texts = dict(zip(units.column("id").to_pylist(), units.column("text").to_pylist(), strict=True))
+    texts = dict(zip(units.column("id").to_pylist(), map(masked, units.column("text").to_pylist()), strict=True))
     for unit, start, end in missing:
         state.texts[unit, start] = texts[unit][start:end]

@@ -22,6 +22,7 @@ from typing import Any
 
 from graphrag_mcp.ask import Asker, key_of
 from graphrag_mcp.ask_open import open_asker, prepare_client
+from graphrag_mcp.credentials import masked
 from graphrag_mcp.errors import Busy
 from graphrag_mcp.index import apply_edits, commits, derivation, finish, models, outcome
 from graphrag_mcp.index import plan as planning
@@ -262,7 +263,7 @@ def _answered(run: Run, units: list[str]) -> Iterator[str]:
         return
     for start in range(0, len(units), 500):
         for row in run.snapshot().by_key("text_units", units[start : start + 500], "id", ["id", "text"]).to_pylist():
-            asked = [one.prompt(row["text"]) for one in (models.extract, models.claims) if one is not None]
+            asked = [one.prompt(masked(row["text"])) for one in (models.extract, models.claims) if one is not None]
             if any(models.asker.answered(key_of((Message("user", prompt),), None)) for prompt in asked):
                 yield row["id"]
 

@@ -112,10 +112,10 @@ def _passages(
         entity_ids = [before.passages[id] for id in ids]
     else:
         core = unit.passages[0].start - origin
-        unit_text = document.text[origin : unit.span.end]
+        # A key in a text is no name, stands in no evidence, and no model is shown it.
+        unit_text = masked(document.text[origin : unit.span.end])
         if read is None:
-            # A key in a text is no name, stands in no evidence, and no model is shown it.
-            names, mentions = collect(unit_id, masked(unit_text), core)
+            names, mentions = collect(unit_id, unit_text, core)
         else:
             names, mentions = read[0].names_of(unit_id, unit_text, read[1])
             rows.claims[unit_id] = read[0].claims_of(unit_text, read[1])

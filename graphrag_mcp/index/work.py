@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.ask import Answer, Ask, Asker, BadReply, key_of
+from graphrag_mcp.credentials import masked
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index import descriptions, hierarchy
 from graphrag_mcp.index.claims import claims_of_unit
@@ -237,7 +238,7 @@ def _read_unit(models: Models, snapshot: Snapshot, row: Row) -> None:
     units = snapshot.by_key("text_units", [row["subject"]], "id", ["id", "text"]).to_pylist()
     if not units or models.extract is None:
         return
-    text = units[0]["text"]
+    text = masked(units[0]["text"])  # as the indexing asks, else its answer would never be found
     if row["kind"] == "claims":
         if models.claims is not None:
             models.asker.wait(claims_of_unit(models.asker, text, models.claims))
