@@ -304,3 +304,12 @@ def test_a_key_stands_in_no_evidence_whatever_was_there_before(tmp_path: Path) -
     rows = [row for table in ("entities", "relationships") for row in open_snapshot(corpora / "kb").rows(table).to_pylist()]
     assert rows and KEY not in str(rows)
     assert digest(open_snapshot(corpora / "kb"))["content"] == digest(open_snapshot(corpora / "fresh"))["content"]
+
+
+def test_the_same_text_in_two_documents_is_one_item(tmp_path: Path) -> None:
+    folder = tmp_path / "corpora" / "kb"
+    assert indexed(folder, a=TEXTS["a"], b=TEXTS["a"]).pending["extract"] == 2
+    (item,) = claim(folder, settings(folder), "ada").items
+    assert submit(folder, settings(folder), "ada", [{"work_id": item.work_id, **MIRA}]).accepted == [item.work_id]
+    assert "extract" not in index_documents(folder, IndexRequest(method="agent"), settings(folder)).pending
+    assert entities(folder)["tide mill"]["frequency"] == 2

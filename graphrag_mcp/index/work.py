@@ -110,7 +110,7 @@ def claim(
             tokens = count_tokens(text)
             full = len(held) >= min(max_items, MOST_ITEMS) or (held and spent + tokens > max_tokens)
             claimed.held += key in taken
-            if key in taken or full:
+            if key in taken or full or any(key == one.key for one in held):  # the same text in two documents
                 continue
             held.append(Lease(leases.work_id(key), key, row["kind"], row["subject"], who))
             claimed.items.append(Item(leases.work_id(key), ask.kind, text, tokens))
