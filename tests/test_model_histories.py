@@ -200,3 +200,14 @@ def test_a_description_of_two_follows_the_name_that_the_documents_give_one_of_th
     assert any("– ANALYTICAL" in row["description"] or "ANALYTICAL ENGINE –" in row["description"]
                for row in snapshot.rows("relationships").to_pylist())  # fmt: skip
     assert same(corpus) == same(tmp_path / "calm") and not snapshot.count("pending")
+
+
+def test_a_report_that_is_not_worth_a_call_any_more_is_not_waited_for(tmp_path: Path) -> None:
+    docs, corpus = write_documents(tmp_path / "docs", 4), tmp_path / "c"
+    with openai_server(but(is_report)) as server:
+        assert run(corpus, docs, server).pending["report"]
+        assert not run(corpus, docs, server, report_min_size=99).pending
+        server.answer = demo
+        assert not run(corpus, docs, server).pending
+        run(tmp_path / "calm", docs, server)
+    assert same(corpus) == same(tmp_path / "calm")

@@ -64,6 +64,7 @@ def communities(run: Run, recluster: bool) -> None:
         answered = described.done if described else []
         failed = [*described.failed] if described else []
         failed += [pending("report", id, "", why) for id, why in made.degraded.items()]
+        answered += [row["id"] for row in waiting if row["kind"] == "report"]  # or not worth a call any more
         done = {*answered, *_over(run, tree.communities, made.written, writes), *(row["id"] for row in failed)}
         if done:
             changes["pending"] = Change(sorted(done), to_table("pending", failed))
