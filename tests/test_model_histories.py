@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.model_campaign import EAGER, demo, same, write_documents
+from benchmarks.model_histories import Model, history
 from graphrag_mcp.index import pipeline
 from graphrag_mcp.index.edit_checks import Target
 from graphrag_mcp.index.edits import Wish, edit
@@ -211,3 +212,10 @@ def test_a_report_that_is_not_worth_a_call_any_more_is_not_waited_for(tmp_path: 
         assert not run(corpus, docs, server).pending
         run(tmp_path / "calm", docs, server)
     assert same(corpus) == same(tmp_path / "calm")
+
+
+def test_a_random_history_ends_where_a_fresh_index_does(tmp_path: Path) -> None:
+    model = Model()
+    with openai_server(model) as server:
+        wrong, told = history(tmp_path, 2, server, model)
+    assert not wrong, told
