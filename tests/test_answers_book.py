@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -253,3 +254,24 @@ def test_vectors_take_little_more_than_their_numbers_and_a_book_of_before_is_rea
         book.close()
         sizes.append((folder / NAME).stat().st_size)
     assert sizes[0] < 1.7 * 1536 * len(KEYS) < sizes[1]
+
+
+def test_a_book_that_two_begin_at_once_serves_both(tmp_path: Path) -> None:
+    def both(folder: Path) -> list[Stored]:
+        book, go = AnswerBook(folder), threading.Barrier(2)
+
+        def look() -> None:
+            go.wait()
+            for _ in range(300):
+                book.get("k")
+
+        with ThreadPoolExecutor(1) as pool:
+            looking = pool.submit(look)
+            go.wait()
+            book.put([Stored("k", "llm:m", "extract", "text")])
+            looking.result()
+        found = book.get("k")
+        book.close()
+        return found
+
+    assert all(len(both(tmp_path / str(number))) == 1 for number in range(120))
