@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 __all__ = ["Cited", "cited", "replace_references"]
 
@@ -170,12 +171,15 @@ _ASIDE = frozenset("more mehr plus mas weitere autres id ids no nos nr and und e
 
 def _group(word: str, current: str) -> str:
     """The group that a word names; a word between numbers that names none leaves the group as it is."""
+    named, aside = _named(word)
+    return named or (current if aside else "")
+
+
+@lru_cache(maxsize=1 << 10)
+def _named(word: str) -> tuple[str, bool]:
+    """The group that a word names, "" for none; and whether it may stand between numbers."""
     folded = _fold(word)
     if folded in _GROUP_OF:
-        return _GROUP_OF[folded]
+        return _GROUP_OF[folded], False
     dense = next((one for one in _DENSE if folded.startswith(one) or folded.endswith(one)), "")
-    if dense:
-        return _GROUP_OF[dense]
-    if folded in _ASIDE or not current or word[0] > "\u2e80":
-        return current
-    return ""
+    return (_GROUP_OF[dense] if dense else ""), folded in _ASIDE or word[0] > "\u2e80"

@@ -183,13 +183,24 @@ def stemmer(language: str) -> Stemmer:
     return Stemmer(_SNOWBALL[language], 0)
 
 
+# Word of grammar -> the languages that have it.
+_IN_LATIN = {
+    word: [name for name in _LATIN_STEMS if word in LANGUAGES[name]] for one in _LATIN_STEMS for word in LANGUAGES[one]
+}
+
+
 def latin_language(text: str) -> str:
     """The language, written in Latin letters, that this text shows to be in; "" for English and where none shows."""
     if text.count(" the ") * (2_000 if text.isascii() else 400) > len(text):
         return ""
-    known = set(text.lower().split())
-    counts = {name: len(known & LANGUAGES[name]) for name in _LATIN_STEMS}
-    best = max(counts, key=lambda name: counts[name])
+    known = _IN_LATIN.keys() & text.lower().split()
+    if not known:
+        return ""
+    counts = dict.fromkeys(_LATIN_STEMS, 0)
+    for word in known:
+        for name in _IN_LATIN[word]:
+            counts[name] += 1
+    best = max(counts, key=counts.__getitem__)
     return best if counts[best] > counts["en"] else ""
 
 

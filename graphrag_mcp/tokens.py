@@ -11,6 +11,7 @@ import unicodedata
 from bisect import bisect_right
 from functools import lru_cache
 from itertools import pairwise
+from operator import add
 
 from graphrag_mcp.lexicon_tokens import ONE_TOKEN, ONE_TOKEN_SIGNS
 from graphrag_mcp.stems import bare_latin
@@ -32,7 +33,16 @@ _PAIR_ROWS = (
 )
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _KEYS = (a + b for a in _LETTERS + "^" for b in _LETTERS + "$")
-_PAIR = dict(zip(_KEYS, (int(cost, 36) for cost in _PAIR_ROWS.replace(" ", "")), strict=True))
+
+
+class _PairCosts(dict[str, int]):
+    """Cost by pair; of one with another sign than a letter it is 20, and is not kept: there is no end of these."""
+
+    def __missing__(self, pair: str) -> int:
+        return 20
+
+
+_PAIR = _PairCosts(zip(_KEYS, (int(cost, 36) for cost in _PAIR_ROWS.replace(" ", "")), strict=True))
 _TITLE, _MARK = 7, 12  # same fit: a capital first letter, an accent
 # First character of a block, cost of each of its characters; in words what was measured on the worst text (names).
 _BLOCKS = (
@@ -95,7 +105,8 @@ def _cost(piece: str) -> int:
 def _word_cost(word: str) -> int:
     if word.lower() in ONE_TOKEN and not word[1:].isupper():
         return 16
-    pairs = sum(_PAIR.get(a + b, 20) for a, b in pairwise(f"^{bare_latin(word)}$"))
+    bare = bare_latin(word)
+    pairs = sum(map(_PAIR.__getitem__, map(add, f"^{bare}", f"{bare}$")))
     if word.isascii() and word.isupper():  # 0.37 a letter in English headings, 0.6 at random
         return max(16, 2 + 5 * len(word) + pairs * 7 // 16) if len(word) > 1 else 16
     marks = 0 if word.isascii() else sum(not ch.isascii() for ch in unicodedata.normalize("NFD", word))

@@ -220,7 +220,7 @@ def _put(records: list[R], at: dict[tuple[str, str], int], key: tuple[str, str],
 
 _SMALL = frozenset("of the and in on for at by to from with a an or de la le du des del di da von van der und".split())
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
-_ROMAN = re.compile(r"[IVXLC]+")
+_ROMAN, _AS_IT_IS = re.compile(r"[IVXLC]+"), re.compile(r"[!-_a-~]+(?:[ \n][!-_a-~]+)*+")
 _SAME_SIGN = str.maketrans("’‘ʼ´`“”„«»–—‑−‐", "'''''\"\"\"\"\"-----")
 
 
@@ -322,12 +322,21 @@ def _lower(text: str) -> str:
 def folded_with_starts(text: str) -> tuple[str, array[int]]:
     """Case, accents, width, kinds of quotes and dashes folded, blanks collapsed; and where each sign came from."""
     out: list[str] = []
-    starts = array("q")
-    for at, ch in enumerate(text):
-        for sign in _fold(ch):
-            if sign != " " or (out and out[-1] != " "):
-                out.append(sign)
-                starts.append(at)
+    starts, places, done = array("q"), array("q", range(len(text))), 0
+
+    def fold(begin: int, end: int) -> None:
+        for at in range(begin, end):
+            for sign in _fold(text[at]):
+                if sign != " " or (out and out[-1][-1] != " "):
+                    out.append(sign)
+                    starts.append(at)
+
+    for run in _AS_IT_IS.finditer(text):  # most of most texts: as many signs as before, where they were
+        fold(done, run.start())
+        done = run.end()
+        out.append(run[0].lower().replace("\n", " "))
+        starts.extend(places[run.start() : done])
+    fold(done, len(text))
     return "".join(out), starts
 
 

@@ -166,7 +166,7 @@ def clean(value: str, longest: int) -> str:
     """One line without invisible characters, blanks collapsed, wrapping quotes and emphasis off, at most `longest`."""
     text = unescaped(value[: 4 * longest + 400])
     text = " ".join((text if text.isprintable() else _INVISIBLE.sub("", text)).split())
-    for _ in range(6):
+    for _ in range(0 if text[:1].isalnum() else 6):  # what begins with a letter or digit is not wrapped
         before = text
         if len(text) > 1 and text[0] + text[-1] in _PAIRS and text[0] not in text[1:-1] and text[-1] not in text[1:-1]:
             text = text[1:-1].strip()
@@ -177,10 +177,13 @@ def clean(value: str, longest: int) -> str:
     return text[:longest].rstrip()
 
 
+_MARKS = frozenset('"“”«»*`')
+
+
 def clean_name(value: str) -> str:
     """A name as it is stored; "" for one without a letter, digit or sign of a language (`C++`, `😀` stay)."""
     name = clean(value, 1000).lstrip("#").strip()
-    for sign in '"“”«»*`':
+    for sign in () if _MARKS.isdisjoint(name) else '"“”«»*`':
         if name.count(sign) == 1 and sign in (name[:1], name[-1:]):
             name = name.replace(sign, "").strip()  # its partner was lost
     name = name.rstrip(";,").strip()

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from graphrag_mcp import loose_json
@@ -41,8 +42,15 @@ class Draft:
 
 
 def _fold(word: str) -> str:
+    return _known_fold(word) if len(word) < 64 else _fold_anew(word)
+
+
+def _fold_anew(word: str) -> str:
     plain = unicodedata.normalize("NFKD", word.casefold())
     return "".join(ch for ch in plain if ch.isalnum())
+
+
+_known_fold = lru_cache(maxsize=1 << 10)(_fold_anew)  # the same few keys in every reply
 
 
 def _keys(words: str) -> tuple[str, ...]:

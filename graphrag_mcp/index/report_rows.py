@@ -148,7 +148,8 @@ class Rows:
 
     def fits(self, budget: int) -> bool:
         """Do all rows together stay within so many tokens?"""
-        size = sum(len(field.encode()) + 2 for lines in self.lines.values() for line in lines for field in line.fields)
+        every = [line.fields for lines in self.lines.values() for line in lines]
+        size = sum(len("".join(fields).encode()) + 2 * len(fields) for fields in every)
         if size <= BYTES * budget:
             return True
         most = 0  # a sum of parts is a little more than the whole, so only what is near has to be counted as a whole
@@ -179,8 +180,8 @@ class Rows:
         home = {id: number for number, members in enumerate(children) for id in members}
 
         def stays(line: Line) -> bool:
-            homes = {home.get(id, -1) for id in line.about}
-            return len(homes) > 1 or -1 in homes
+            first = home.get(line.about[0], -1) if line.about else None
+            return first == -1 or any(home.get(id, -1) != first for id in line.about[1:])
 
         return Rows({name: list(filter(stays, lines)) for name, lines in self.lines.items()})
 
