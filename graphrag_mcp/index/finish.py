@@ -8,6 +8,7 @@ next run. Knows no files, no formats and no names.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from graphrag_mcp.index.graph import to_table
 from graphrag_mcp.index.mentions import entity_id
 from graphrag_mcp.index.model_units import pending
 from graphrag_mcp.store import tables
-from graphrag_mcp.store.manifest import commit
+from graphrag_mcp.store.manifest import Manifest, commit
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import Change
 
@@ -55,8 +56,15 @@ def communities(run: Run, recluster: bool) -> None:
         touched = run.touched | _ends(run, texts) | _claimed(run) if complete else None
         # With those above: their reports may be made of what stands there without a model.
         retry = hierarchy.and_above(tree, {row["subject"] for row in waiting if row["kind"] == "report"})
+        base = run.manifest
+
+        def take(future: Future[Any]) -> Any:
+            nonlocal base
+            base = _with_vectors(run, base)  # while the reports are being asked for
+            return run.take(future)
+
         made = hierarchy.report(
-            run.snapshot(), tree, touched, numbers, models=models, texts=texts, retry=retry, take=run.take,
+            run.snapshot(), tree, touched, numbers, models=models, texts=texts, retry=retry, take=take,
             moved=moved, edges=links, embed=_early(run),
         )  # fmt: skip
     with run.stage("write"):
@@ -68,12 +76,12 @@ def communities(run: Run, recluster: bool) -> None:
         done = {*answered, *_over(run, tree.communities, made.written, writes), *(row["id"] for row in failed)}
         if done:
             changes["pending"] = Change(sorted(done), to_table("pending", failed))
-        if run.vectors is not None:
-            changes |= _vectors(run, changes)
+        _want_rest(run, changes)
+        base = _with_vectors(run, base)
         parameters = {**run.parameters, **(models.parameters() if models else {})}
         parameters["clustering"], parameters["clustered"] = drift, by
         parameters["embedding"] = parameters.get("embedding") or manifest.parameters.get("embedding", "")
-        _commit(run, changes, numbers, made.counters, parameters)
+        _commit(run, tables.apply(run.folder, base, changes), numbers, made.counters, parameters)
     with run.stage("compact"):
         versions = tables.compact(run.folder, run.manifest)
         if versions is not None:
@@ -101,13 +109,12 @@ def _clustered(run: Run, recluster: bool, complete: bool) -> tuple[pa.Table, Hie
 
 
 def _commit(
-    run: Run, changes: Mapping[str, Change], numbers: Mapping[str, int], counters: Mapping[str, int],
+    run: Run, versions: Mapping[str, int], numbers: Mapping[str, int], counters: Mapping[str, int],
     parameters: Mapping[str, Any],
 ) -> None:  # fmt: skip
     generation = run.manifest.generation + 1
-    versions = tables.apply(run.folder, run.manifest, changes)
     run.manifest = replace(
-        run.manifest, generation=generation, created=now(), tables=versions, next=dict(numbers),
+        run.manifest, generation=generation, created=now(), tables=dict(versions), next=dict(numbers),
         counters={**run.manifest.counters, **counters}, communities_generation=generation, stale=[],
         parameters=dict(parameters),
     )  # fmt: skip
@@ -183,10 +190,21 @@ def _early(run: Run) -> Callable[[Sequence[Any]], Awaitable[None]] | None:
     return run.vectors.early if run.vectors is not None and run.vectors.asker.embeds else None
 
 
-def _vectors(run: Run, changes: Mapping[str, Change]) -> dict[str, Change]:
-    """Vectors of what this commit writes, and of what has none yet."""
+def _want_rest(run: Run, changes: Mapping[str, Change]) -> None:
+    """Vectors of the reports that this commit writes, and of what has none yet."""
+    if run.vectors is None:
+        return
     _want(run, {table: change for table, change in changes.items() if table == "reports"})
     if run.vectors.asker.embeds:
         before = run.manifest.parameters.get("embedding", "")
         run.vectors.want_missing(run.snapshot(), bool(before) and before != run.vectors.asker.embedding_model)
-    return run.vectors.changes(True, run.take)
+
+
+def _with_vectors(run: Run, base: Manifest) -> Manifest:
+    """`base` with the vectors that were asked for so far, waited for: table by table, since all of them at once are a
+    tenth of the memory of a run. NOT a commit."""
+    if run.vectors is not None:
+        for name, change in run.vectors.changes(True, run.take):
+            base = replace(base, tables=tables.apply(run.folder, base, {name: change}))
+            del change
+    return base

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +46,7 @@ class Vectors:
     gone: dict[str, set[str]] = field(default_factory=dict)
     wanted: dict[str, list[_Wanted]] = field(default_factory=dict)
     failed: int = 0
+    given: dict[str, set[str]] = field(default_factory=dict)  # by table, ids whose vectors a change of this run has
     latest: dict[str, dict[str, str]] = field(default_factory=dict)  # by table and id, the text that counts now
 
     def want(
@@ -55,6 +56,7 @@ class Vectors:
         """Embed these rows; forget the vectors of `gone`. `snapshot`: where the ends of relationships have names."""
         self.gone.setdefault(table, set()).update(gone)
         latest = self.latest.setdefault(table, {})
+        self.given.setdefault(table, set()).difference_update(gone)
         for id in gone:
             latest.pop(id, None)
         if rows is None or not rows.num_rows:
@@ -75,7 +77,7 @@ class Vectors:
         """Embed the rows of the generation that have no vector; `everything`: all, another model made the others."""
         for table, vectors in VECTORS.items():
             there = set() if everything else set(snapshot.rows(vectors, columns=["id"])["id"].to_pylist())
-            on_the_way = {id for one in self.wanted.get(table, ()) for id in one.ids}
+            on_the_way = {id for one in self.wanted.get(table, ()) for id in one.ids} | self.given.get(table, set())
             every = set(snapshot.rows(table, columns=["id"])["id"].to_pylist())
             missing = sorted(every - there - on_the_way - self.gone.get(table, set()))
             for start in range(0, len(missing), BATCH):
@@ -84,22 +86,28 @@ class Vectors:
 
     def changes(
         self, everything: bool, take: Callable[[Future[Any]], Any] = Future.result
-    ) -> dict[str, Change]:
-        """Changes of the vector tables: of what is there already, or of `everything`, waited for."""
-        found: dict[str, Change] = {}
+    ) -> Iterator[tuple[str, Change]]:
+        """Changes of the vector tables, one after another: of what is there already, or of `everything`, waited for.
+
+        Who writes each before taking the next never holds the vectors of all tables twice."""
         for table, vectors in VECTORS.items():
-            ready = [one for one in self.wanted.get(table, ()) if everything or one.future.done()]
-            self.wanted[table] = [one for one in self.wanted.get(table, ()) if one not in ready]
-            rows: dict[str, tuple[str, bytes]] = {}
-            for one in ready:
-                for id, sha, vector in zip(one.ids, one.shas, take(one.future), strict=True):
-                    self.failed += vector is None
-                    if vector is not None and self.latest[table].get(id) == sha:
-                        rows[id] = (sha, vector)
-            gone = self.gone.pop(table, set()) | rows.keys()
-            if gone:
-                found[vectors] = Change(sorted(gone), _table(rows))
-        return found
+            change = self._change(table, everything, take)
+            if change is not None:
+                yield vectors, change
+            del change
+
+    def _change(self, table: str, everything: bool, take: Callable[[Future[Any]], Any]) -> Change | None:
+        ready = [one for one in self.wanted.get(table, ()) if everything or one.future.done()]
+        self.wanted[table] = [one for one in self.wanted.get(table, ()) if one not in ready]
+        rows: dict[str, tuple[str, bytes]] = {}
+        for one in ready:
+            for id, sha, vector in zip(one.ids, one.shas, take(one.future), strict=True):
+                self.failed += vector is None
+                if vector is not None and self.latest[table].get(id) == sha:
+                    rows[id] = (sha, vector)
+        self.given.setdefault(table, set()).update(rows)
+        gone = self.gone.pop(table, set()) | rows.keys()
+        return Change(sorted(gone), _table(rows)) if gone else None
 
 
 def forgotten(changes: Mapping[str, Change], named: Mapping[str, int]) -> dict[str, Change]:
