@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -56,15 +56,9 @@ def communities(run: Run, recluster: bool) -> None:
         touched = run.touched | _ends(run, texts) | _claimed(run) if complete else None
         # With those above: their reports may be made of what stands there without a model.
         retry = hierarchy.and_above(tree, {row["subject"] for row in waiting if row["kind"] == "report"})
-        base = run.manifest
-
-        def take(future: Future[Any]) -> Any:
-            nonlocal base
-            base = _with_vectors(run, base)  # while the reports are being asked for
-            return run.take(future)
-
+        vectors = _Beside(run, run.manifest)  # written while the reports are being asked for
         made = hierarchy.report(
-            run.snapshot(), tree, touched, numbers, models=models, texts=texts, retry=retry, take=take,
+            run.snapshot(), tree, touched, numbers, models=models, texts=texts, retry=retry, take=vectors.take,
             moved=moved, edges=links, embed=_early(run),
         )  # fmt: skip
     with run.stage("write"):
@@ -77,7 +71,7 @@ def communities(run: Run, recluster: bool) -> None:
         if done:
             changes["pending"] = Change(sorted(done), to_table("pending", failed))
         _want_rest(run, changes)
-        base = _with_vectors(run, base)
+        base = vectors.written()
         parameters = {**run.parameters, **(models.parameters() if models else {})}
         parameters["clustering"], parameters["clustered"] = drift, by
         parameters["embedding"] = parameters.get("embedding") or manifest.parameters.get("embedding", "")
@@ -200,11 +194,22 @@ def _want_rest(run: Run, changes: Mapping[str, Change]) -> None:
         run.vectors.want_missing(run.snapshot(), bool(before) and before != run.vectors.asker.embedding_model)
 
 
-def _with_vectors(run: Run, base: Manifest) -> Manifest:
-    """`base` with the vectors that were asked for so far, waited for: table by table, since all of them at once are a
-    tenth of the memory of a run. NOT a commit."""
-    if run.vectors is not None:
-        for name, change in run.vectors.changes(True, run.take):
-            base = replace(base, tables=tables.apply(run.folder, base, {name: change}))
-            del change
-    return base
+@dataclass
+class _Beside:
+    """The generation to come, with the vectors that were asked for so far. NOT a commit."""
+
+    run: Run
+    base: Manifest
+
+    def take(self, future: Future[Any]) -> Any:
+        """The result of work on the asker's loop; what vectors are there is written before it is waited for."""
+        self.written()
+        return self.run.take(future)
+
+    def written(self) -> Manifest:
+        """Written table by table, since all of them at once are a tenth of the memory of a run."""
+        if self.run.vectors is not None:
+            for name, change in self.run.vectors.changes(True, self.run.take):
+                self.base = replace(self.base, tables=tables.apply(self.run.folder, self.base, {name: change}))
+                del change
+        return self.base
