@@ -90,8 +90,7 @@ def retrieve(
     linked, encyclopaedic = _follow_titles(snapshot, passages, own, score, weights)
     _shared_names(passages, named, weights, weights.shared if encyclopaedic else weights.quiet)
     _subwords(best(passages, weights.pieces), [*worth, *found.unknown], weights)
-    for passage in beside.give(snapshot, passages, score, weights):
-        own.give(passage)
+    beside.give(snapshot, passages, score, own.give, weights)
     ranked = sorted(passages.values(), key=lambda p: (-round(p.score(), 9), p.id))
     if rerank is not None:
         ranked = _reranked(snapshot, query, ranked, rerank, weights)

@@ -41,6 +41,7 @@ class Weights:
     shared: float = 0.3  # x score of a high passage of another document with which it shares a rare name
     quiet: float = 0.1  # the same where titles are not named in other documents (chats, code, loose notes)
     beside: float = 0.1  # x score of the best passage next to it
+    around: float = 0.4  # the same x how that one compares to the best of all, but only up to the second best
     subword: float = 0.05  # x share of the question's 4-letter pieces in it: inflections, compounds, slips of the pen
     pieces: int = 40  # passages that are read for pieces
     rare: int = 6  # most candidates that hold a rare name
