@@ -89,7 +89,8 @@ def retrieve(
         own.give(passage)
     linked, encyclopaedic = _follow_titles(snapshot, passages, own, score, weights)
     _shared_names(passages, named, weights, weights.shared if encyclopaedic else weights.quiet)
-    _subwords(best(passages, weights.pieces), [*worth, *found.unknown], weights)
+    _subwords(high := best(passages, weights.pieces), [*worth, *found.unknown], weights)
+    ranking.give_definitions(high, worth, weights)
     beside.give(snapshot, passages, score, own.give, weights)
     ranked = sorted(passages.values(), key=lambda p: (-round(p.score(), 9), p.id))
     if rerank is not None:

@@ -45,7 +45,7 @@ def find(
     if query:
         weights = fused.Weights()
         if mode == "basic":
-            weights = replace(weights, named=0.0, holds=0.0, link=0.0, shared=0.0, quiet=0.0, beside=0.0)
+            weights = replace(weights, named=0.0, holds=0.0, link=0.0, shared=0.0, quiet=0.0, beside=0.0, defines=0.0)
         found = fused.retrieve(snapshot, query, weights=weights, keywords=keywords, vector=vector or b"",
                                rerank=asker.rerank if asker is not None and asker.reranks else None)  # fmt: skip
     if filters is not None:
