@@ -292,8 +292,8 @@ def _with_candidates(
 
 
 def _stands(id: str, text: str) -> bool:
-    """Does the item with this id stand in the text, at the head of its line?"""
-    return any(mark in text for mark in (f"\n{id}|", f"\n[{id}] ", f"\n- [{id}] "))
+    """Does the item with this id stand in the text, at the head of its line or behind the one that it was joined to?"""
+    return any(mark in text for mark in (f"\n{id}|", f"\n[{id}] ", f"\n- [{id}] ", f"] [{id}] "))
 
 
 def _listed(ids: Sequence[str]) -> str:
