@@ -29,7 +29,7 @@ from benchmarks.model_campaign import EAGER, demo, document, write_documents  # 
 from graphrag_mcp.errors import GraphRAGError  # noqa: E402
 from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
 from graphrag_mcp.settings import Settings  # noqa: E402
-from graphrag_mcp.store import checks, tables, truth  # noqa: E402
+from graphrag_mcp.store import checks, lance, truth  # noqa: E402
 from graphrag_mcp.store.answers import NAME, AnswerBook  # noqa: E402
 from graphrag_mcp.store.schema import KEY, TABLES  # noqa: E402
 from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
@@ -95,7 +95,7 @@ def flipped(path: Path, place: int, bit: int) -> Iterator[None]:
 
 
 def like_a_new_process(folder: Path) -> None:
-    tables.disconnect(folder)
+    lance.disconnect(folder)
     checks._seen.clear()
 
 

@@ -56,7 +56,7 @@ _INSTRUCTIONS = (
         r"(?:from|of|in) (?:the|your) (?:system|developer))\b",
     ),
     (
-        "above|before|so far|told",
+        "ignore|disregard|forget",
         r"\b(?:ignore|disregard|forget) (?:(?:all|everything|anything|the|text|of|that|was|is|came|said|written) ){0,4}(?:above|before"
         r"(?: this)?|so far)[,.;:]?\s(?:(?:and|instead|now|then|just|only|simply) ){0,3}(?:instead|say|print|output|write|reply|"
         r"respond|answer|reveal|translate|repeat|follow|tell|recommend)\b|"
@@ -312,20 +312,31 @@ _PATTERNS = [
     for kind, some in KINDS.items()
     for words, one in some
 ]
+# The words of patterns, several of which have the same; and the longest parts without a blank of each of them.
+_HINTS = {words: tuple(dict.fromkeys(max(word.split(), key=len) for word in words)) for _, words, _ in _PATTERNS}
+_AI = re.compile(r"ai(?<!\wai)[ :,]")  # "said " holds "ai " as well, and no pattern begins within a word
 MOST = 8  # places that one pattern is looked for in
 
 
 @lru_cache(maxsize=64)
 def suspicions(text: str) -> tuple[tuple[int, str], ...]:
     """(offset, kind) of what reads as meant for a model, in order; of each pattern the first eight places."""
-    lower = text.lower()
-    letters = set(lower)
+    held = _held(text.lower())
     found: list[tuple[int, str]] = []
     for kind, words, pattern in _PATTERNS:
-        if not any(word[0] in letters and word in lower for word in words):
+        if words not in held:
             continue
         for number, match in enumerate(pattern.finditer(text)):
             if number == MOST:
                 break
             found.append((match.start(), kind))
     return tuple(sorted(found))
+
+
+def _held(lower: str) -> set[tuple[str, ...]]:
+    """Of _HINTS those of which a word stands in the text."""
+    # Every word once, which is half of a long text: what has no blank in it stands in one of these or nowhere.
+    once = "\n".join(set(lower.split()))
+    letters = set(once)
+    likely = [words for words, parts in _HINTS.items() if any(part[0] in letters and part in once for part in parts)]
+    return {words for words in likely if any(word in lower and (word[:2] != "ai" or _AI.search(lower)) for word in words)}

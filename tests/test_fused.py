@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import fused
+from graphrag_mcp.query import fused, ranking
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -88,5 +88,5 @@ def test_a_name_with_another_ending_still_names_its_entity(tmp_path: Path) -> No
 
 
 def test_han_names_with_the_same_beginning_stay_apart() -> None:
-    like = fused._inflections(["中国人民银行", "северстроя", "анны беловой"])
+    like = ranking.inflections(["中国人民银行", "северстроя", "анны беловой"])
     assert like("северстрой") and like("анна белова") is False and not like("中国人民大学")

@@ -70,7 +70,7 @@ def _at(snapshot: Snapshot, places: Collection[Place]) -> Sequence[str]:
     if snapshot.held("passages"):
         rows = snapshot.by_key("passages", documents, "document_id", columns, hold=True)
     elif (kept := context.columns_of(snapshot, "passages", PLACED)) is not None:
-        rows = kept[0].filter(pc.is_in(kept[0]["document_id"], pa.array(documents, pa.string())))
+        rows = kept.find("document_id", documents)
     else:
         listed = ", ".join(f"'{id}'" for id in documents)
         rows = snapshot.rows("passages", f"document_id IN ({listed})", columns)

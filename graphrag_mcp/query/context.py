@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.pack import Item, columns, cost, one_line, referenced_ids, render_references, source_item
+from graphrag_mcp.store.kept import Kept
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import count_tokens, normalise_name, sentences, terms
 from graphrag_mcp.types import Citation, SearchResult, content_id
@@ -27,10 +28,8 @@ ACCOUNT, ENOUGH = 80, 1.3  # tokens of a citation; of passages read, in budgets:
 LEAST = 60  # tokens of a part of a passage that are worth its citation
 _LINES = re.compile(r":(\d+)-(\d+)\)\Z")
 LIKE = 0.6  # from which two names count as near; words in common without it count 0.5
-COLUMNS = 60_000  # rows of a table up to which searches keep the columns they rank by: 14 MB for 33,000 passages
 _spelled: WeakKeyDictionary[Snapshot, tuple[pa.ChunkedArray, list[str], dict[str, list[int]]]] = WeakKeyDictionary()
 _central: WeakKeyDictionary[Snapshot, list[str]] = WeakKeyDictionary()
-_held: WeakKeyDictionary[Snapshot, dict[str, tuple[pa.Table, dict[str, int]]]] = WeakKeyDictionary()
 DOCUMENT = ("id", "n", "title", "uri")  # what is kept of tables, whoever asks
 NUMBERS = ("id", "n", "level", "rank", "n_text_units", "title")  # of reports
 FAMILY = ("id", "parent", "children", "size")  # of communities
@@ -55,25 +54,19 @@ def light(snapshot: Snapshot, table: str, ids: Sequence[str], names: Sequence[st
     held = columns_of(snapshot, table, names)
     if held is None:
         return snapshot.by_key(table, ids, "id", names, hold=True)
-    rows, places = held
-    return rows.take(pa.array([places[id] for id in dict.fromkeys(ids) if id in places], pa.int64()))
+    return held.find("id", list(dict.fromkeys(ids)))
 
 
-def columns_of(snapshot: Snapshot, table: str, names: Sequence[str]) -> tuple[pa.Table, dict[str, int]] | None:
-    """These columns of a whole table with the places of its ids; None where it is too large, or filters narrow it."""
-    if (table in ("reports", "passages") and type(snapshot) is not Snapshot) or snapshot.count(table) > COLUMNS:
-        return None
-    kept = _held.setdefault(snapshot, {})
-    if table not in kept:
-        rows = snapshot.rows(table, "", names).combine_chunks()
-        kept[table] = rows, {id: at for at, id in enumerate(rows["id"].to_pylist())}
-    return kept[table]
+def columns_of(snapshot: Snapshot, table: str, names: Sequence[str]) -> Kept | None:
+    """These columns of a whole table; None where it is too large, or filters narrow it."""
+    narrowed = table in ("reports", "passages") and type(snapshot) is not Snapshot
+    return None if narrowed else snapshot.columns(table, names)
 
 
 def every(snapshot: Snapshot, table: str, names: Sequence[str]) -> pa.Table:
     """These columns of a whole table, kept where `light` keeps them."""
     held = columns_of(snapshot, table, names)
-    return held[0] if held is not None else snapshot.rows(table, "", names)
+    return held.rows if held is not None else snapshot.rows(table, "", names)
 
 
 def central(snapshot: Snapshot, count: int) -> list[str]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -27,8 +27,9 @@ from graphrag_mcp.extract import extract
 from graphrag_mcp.query import beside, context, ranking
 from graphrag_mcp.query.ranking import Passage, Scored, Weights, best, bm25, name_keys, passages_of, term_worth
 from graphrag_mcp.store import vectors
+from graphrag_mcp.store.kept import ROW_ID
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import is_cjk, normalise_name, query_terms
+from graphrag_mcp.text import normalise_name, query_terms
 from graphrag_mcp.types import Mention, content_id
 
 CANDIDATES = 200  # passages that full text proposes, and as many by vector
@@ -92,13 +93,11 @@ def retrieve(
     _subwords(high := best(passages, weights.pieces), [*worth, *found.unknown], weights)
     ranking.give_definitions(high, worth, weights)
     beside.give(snapshot, passages, score, own.give, weights)
-    ranked = sorted(passages.values(), key=lambda p: (-round(p.score(), 9), p.id))
+    ranked = ranking.ordered(passages.values())
     if rerank is not None:
         ranked = _reranked(snapshot, query, ranked, rerank, weights)
-    top = ranked[0].score()
-    found.passages = [
-        Scored(p.id, p.score() / top if top > 0 else 0.0, p.raw, p.parts, own.near.get(p.id)) for p in ranked
-    ]
+    top, near = ranked[0].score(), own.near
+    found.passages = [Scored(p.id, p.score() / top if top > 0 else 0.0, p.raw, p.parts, near.get(p.id)) for p in ranked]
     for place, passage in enumerate(ranked[:8], 1):
         for id in passage.entity_ids:
             found.held[id] = found.held.get(id, 0.0) + passage.score() / place
@@ -108,9 +107,12 @@ def retrieve(
 
 def _by_words(snapshot: Snapshot, terms: Sequence[str]) -> pa.Table:
     """What full text proposes, columns LIGHT: all but the terms from memory where the table itself is too large."""
-    whole = not terms or snapshot.held("passages") or context.columns_of(snapshot, "passages", PLACED) is None
-    found = snapshot.full_text("passages", terms, CANDIDATES, LIGHT if whole else ["id", "terms"])
-    return found if whole else _placed(snapshot, found)
+    kept = None if not terms or snapshot.held("passages") else context.columns_of(snapshot, "passages", PLACED)
+    if kept is None:
+        return snapshot.full_text("passages", terms, CANDIDATES, LIGHT)
+    found = snapshot.full_text("passages", terms, CANDIDATES, ["terms", ROW_ID])
+    places, here = kept.behind(found[ROW_ID])
+    return kept.rows.take(places).append_column("terms", found["terms"].filter(pa.array(here)))
 
 
 def _placed(snapshot: Snapshot, found: pa.Table) -> pa.Table:
@@ -251,9 +253,9 @@ def _follow_titles(
         rows = snapshot.by_key("passages", wanted, "title_id", LIGHT, hold=True)
         rows = rows.filter(pc.less(rows["position"], weights.leads))
     elif (kept := context.columns_of(snapshot, "passages", PLACED)) is not None:
-        titled = pc.is_in(kept[0]["title_id"], pa.array(wanted, pa.string()))
-        leading = kept[0].filter(pc.and_(titled, pc.less(kept[0]["position"], weights.leads)))["id"].to_pylist()
-        rows = _placed(snapshot, snapshot.by_key("passages", leading, "id", ["id", "terms"]))
+        titled = kept.find("title_id", wanted)
+        leading = titled.filter(pc.less(titled["position"], weights.leads))["id"].to_pylist()
+        rows = _placed(snapshot, snapshot.by_key("passages", leading, "id", ["id", "terms"], hold=True))
     else:
         listed = ", ".join(f"'{id}'" for id in wanted)
         rows = snapshot.rows("passages", f"title_id IN ({listed}) AND position < {weights.leads}", LIGHT)
@@ -297,8 +299,9 @@ def _shared_names(passages: Mapping[str, Passage], named: Mapping[str, None], we
 
 def _subwords(passages: Sequence[Passage], words: Sequence[str], weights: Weights) -> None:
     """The sparse second channel, over the best passages only."""
-    pieces = dict.fromkeys(word[at : at + 4] for word in words if word.isalpha() for at in range(len(word) - 3))
-    share = {p.id: sum(piece in p.terms for piece in list(pieces)[:60]) for p in passages}
+    every = dict.fromkeys(word[at : at + 4] for word in words if word.isalpha() for at in range(len(word) - 3))
+    pieces = list(every)[:60]
+    share = {p.id: sum(map(p.terms.__contains__, pieces)) for p in passages}
     top = max(share.values(), default=0)
     for passage in passages if top else ():
         passage.parts["subword"] = weights.subword * share[passage.id] / top
@@ -322,7 +325,7 @@ def _reranked(
     opinion = {p.id: (one - low) / (high - low) for p, one in zip(head, said, strict=True)} if high > low else {}
     for passage in ranked if opinion else ():  # what it did not read counts as the worst that it did read
         passage.parts["rerank"] = weights.rerank * (top * opinion.get(passage.id, 0.0) - passage.score())
-    return sorted(ranked, key=lambda p: (-round(p.score(), 9), p.id))
+    return ranking.ordered(ranked)
 
 
 # ---- entities ----------------------------------------------------------------------------------
@@ -335,16 +338,15 @@ def entities(snapshot: Snapshot, found: Retrieved, count: int = 20, weights: Wei
     weight, named = found.held, found.named
     often = sorted(weight, key=lambda id: (-round(weight[id], 9), id))[:count]
     near = meaning(snapshot, "entities", found.vector, count)
-    rows = snapshot.by_key("entities", list(dict.fromkeys([*named, *often, *near])), "id", hold=True)
+    rows = snapshot.served("entities", list(dict.fromkeys([*named, *often, *near])), ENTITY)
     keys = {mention.key for mention in found.names}
-    inflected = _inflections(keys)
-    if not keys & set(rows["key"].to_pylist()):
-        by_words = snapshot.full_text("entities", list(found.terms), 20).select(rows.column_names)
-        rows = pa.concat_tables([rows, by_words])
-    rows = snapshot.verified("entities", rows).select(ENTITY)
+    inflected = ranking.inflections(keys)
+    if not any(row["key"] in keys for row in rows):
+        by_words = snapshot.full_text("entities", list(found.terms), 20, ["id"])["id"].to_pylist()
+        rows = [*rows, *snapshot.served("entities", by_words, ENTITY)]
     top = max(weight.values(), default=0.0) or 1.0
     scored: dict[str, Scored] = {}
-    for row in rows.to_pylist():
+    for row in rows:
         words = row["terms"].split()
         parts = {
             "name": 1.0 if keys & {row["key"], *row["names"]} else 0.0,
@@ -359,29 +361,6 @@ def entities(snapshot: Snapshot, found: Retrieved, count: int = 20, weights: Wei
         scored[row["id"]] = Scored(row["id"], sum(parts.values()), held, parts)
         found.rows[row["id"]] = row
     return sorted(scored.values(), key=lambda s: (-round(s.score, 9), s.id))[:count]
-
-
-def _inflections(keys: Iterable[str]) -> Callable[[str], bool]:
-    """Is a key another form of one of these? For alphabets whose names take endings and have no stemmer here: of each
-    word, five letters or more, all but the last two must agree (Северстрой, Северстроя)."""
-    known = [[_bare(word) for word in key.split()] for key in keys if key[:1] > "\u036f" and not is_cjk(key[0])]
-    known = [forms for forms in known if all(forms)]
-
-    def like(key: str) -> bool:
-        words = key.split()
-        return any(
-            len(words) == len(forms)
-            and all(map(str.startswith, words, forms))
-            and all(len(word) <= len(form) + 4 for word, form in zip(words, forms, strict=True))
-            for forms in known
-        )
-
-    return like
-
-
-def _bare(word: str) -> str:
-    """The word without a possible ending; "" when too little would be left."""
-    return word[: max(len(word) - 2, 4)] if len(word) >= 5 else ""
 
 
 def relationships(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scored]:

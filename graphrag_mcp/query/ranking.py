@@ -6,7 +6,6 @@ terms. Scores depend on what the index holds, not on how it came to hold it. Kno
 
 from __future__ import annotations
 
-import heapq
 import math
 import re
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence, Set
@@ -137,6 +136,29 @@ def is_stem(term: str, form: str) -> bool:
     return len(term) <= len(form) and term != form and len(term) > 2 and form.startswith(term[:-1]) and form.isalpha()
 
 
+def inflections(keys: Iterable[str]) -> Callable[[str], bool]:
+    """Is a key another form of one of these? For alphabets whose names take endings and have no stemmer here: of each
+    word, five letters or more, all but the last two must agree (Северстрой, Северстроя)."""
+    known = [[_bare(word) for word in key.split()] for key in keys if key[:1] > "\u036f" and not is_cjk(key[0])]
+    known = [forms for forms in known if all(forms)]
+
+    def like(key: str) -> bool:
+        words = key.split()
+        return any(
+            len(words) == len(forms)
+            and all(map(str.startswith, words, forms))
+            and all(len(word) <= len(form) + 4 for word, form in zip(words, forms, strict=True))
+            for forms in known
+        )
+
+    return like
+
+
+def _bare(word: str) -> str:
+    """The word without a possible ending; "" when too little would be left."""
+    return word[: max(len(word) - 2, 4)] if len(word) >= 5 else ""
+
+
 def bm25(snapshot: Snapshot, worth: Mapping[str, float]) -> Callable[[str, int], float]:
     """Okapi BM25 for terms with their weighted idf, as a function of a row's terms and how many they are.
 
@@ -171,7 +193,14 @@ def passages_of(rows: Any, score: Callable[[str, int], float]) -> list[Passage]:
 
 
 def best(passages: Mapping[str, Passage], count: int) -> list[Passage]:
-    return heapq.nsmallest(count, passages.values(), key=lambda p: (-p.score(), p.id))
+    placed = sorted([(-passage.score(), id) for id, passage in passages.items()])
+    return [passages[id] for _, id in placed[:count]]
+
+
+def ordered(passages: Iterable[Passage]) -> list[Passage]:
+    """All of them, best first."""
+    return [found[2] for found in sorted([(-round(one.score(), 9), one.id, one) for one in passages])]
+
 
 # ---- words that stand nowhere -------------------------------------------------------------------
 # Their nearest words, without knowing a language: endings are what is left behind a long common beginning (Koivulassa,

@@ -9,15 +9,13 @@ the manifest says which versions belong together; what a crash left behind is ro
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,21 +23,21 @@ import pyarrow.compute as pc
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.checks import BATCH, check_values, prepared, spoiled
-from graphrag_mcp.store.lance import lancedb, session
+from graphrag_mcp.store.kept import ROW_ID, Ids, Kept, ids_of
+from graphrag_mcp.store.lance import connect, following, wait
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 
 # Rows up to which searches keep a table in memory (a read then costs 0.2 ms instead of 2 to 5), up to 70 MB each.
 HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 6_000, "relationships": 25_000}
+COLUMNS = 60_000  # rows up to which they keep the columns they rank by: 14 MB for 33,000 passages
+ADDRESSED = 400_000  # rows up to which they keep where each id is: 2 MB and 40 ms of CPU, once, for 105,000
 FLAT = 60_000  # rows up to which vectors are compared one by one: 5 ms at 60,000 x 384; an index there took 40 s
-KEPT = 4_000  # rows remembered between searches, some 10 MB
+KEPT = 4_000  # rows of a table remembered between searches, some 10 MB
 TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS, LEFT_BEHIND = 256, 0.02, 32, 64  # when `compact` acts; the last in versions
 _REPAIR = "Run graphrag-mcp doctor --repair"
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
-_connections: dict[tuple[str, int, bool], Any] = {}
-_connecting = threading.Lock()
 
 
 @dataclass
@@ -70,16 +68,18 @@ class Snapshot:
         self._limits = HELD if hold is None else hold
         self._handles: dict[str, Any] = {}
         self._opening = threading.Lock()
-        self._served: dict[tuple[str, str], dict[str, Any]] = {}
-        self._held: dict[str, pa.Table] = {}
-        self._places: dict[tuple[str, str], dict[Any, list[int]]] = {}
+        self._served: dict[tuple[str, bool], dict[str, dict[str, Any]]] = {}
+        self._held: dict[str, Kept] = {}
+        self._light: dict[str, Kept] = {}
+        self._addresses: dict[str, tuple[Ids | None, Any]] = {}
+        self._asked: set[str] = set()
         self._counts: dict[str, int] = {}  # a generation's tables never change: 3 ms each, several a search
 
     def count(self, table: str) -> int:
         if table not in self._counts:
             handle = self._handle(table)
             try:
-                self._counts[table] = _wait(handle.count_rows()) if handle is not None else 0
+                self._counts[table] = wait(handle.count_rows()) if handle is not None else 0
             except Exception as error:
                 raise self._failed(table, error) from error
         return self._counts[table]
@@ -106,13 +106,14 @@ class Snapshot:
         handle, values = self._handle(table), list(dict.fromkeys(values))
         if handle is None or not values:
             return _empty(table, columns)
-        if hold and (held := self._hold(table, key)) is not None:
-            found = [at for value in values for at in self._places[table, key].get(value, ())]
-            return held.select(_names(table, columns)).take(pa.array(found, pa.int64()))
+        if hold and (held := self._hold(table)) is not None:
+            return held.find(key, values, _names(table, columns))
         wanted, names = pa.array(values, TABLES[table].field(key).type), _names(table, columns)
         read = names if key in names else [*names, key]
         if len(values) > 500 and len(values) * 20 > self.count(table):
             parts: Iterable[pa.Table] = self.batches(table, read)
+        elif hold and key == "id" and (row_ids := self._addressed(table, values)) is not None:
+            parts = [self._run(table, handle.take_row_ids(row_ids), read)] if row_ids else []
         else:
             parts = (self._run(table, handle.query().where(where), read) for where in in_lists(key, values))
         kept = [part.filter(pc.is_in(part[key], wanted)) for part in parts]  # a damaged index finds others, too
@@ -128,12 +129,13 @@ class Snapshot:
         handle = self._handle(table)
         if handle is None or not terms or limit < 1:
             return _empty(table, columns).append_column("_score", pa.array([], pa.float32()))
-        names = [name for name in _names(table, columns) if name != "_score"]
-        held = self.held(table)  # then only the ranking is asked for, the rows are here
-        query = handle.query().nearest_to_text(MatchQuery(" ".join(terms), FULL_TEXT[table]))
-        found = self._run(table, query.limit(limit), ["id"] if held else names, "_score")
-        rows = self.by_key(table, found["id"].to_pylist(), "id", names, True) if held else None
-        return found if rows is None else rows.append_column("_score", found["_score"])
+        names = [name for name in _names(table, columns) if name not in ("_score", ROW_ID)]
+        query = handle.query().nearest_to_text(MatchQuery(" ".join(terms), FULL_TEXT[table])).limit(limit)
+        if (held := self._hold(table)) is None:
+            return self._run(table, query, names, "_score", *([ROW_ID] if columns and ROW_ID in columns else []))
+        found = self._run(table, query, [], "_score", ROW_ID)  # only the ranking is asked for, the rows are here
+        places, here = held.behind(found[ROW_ID])
+        return held.rows.select(names).take(places).append_column("_score", found["_score"].filter(pa.array(here)))
 
     def nearest(self, table: str, vector: Any, limit: int) -> list[tuple[str, float]]:
         """(id, cosine similarity) of the rows of a vector table, by Lance's index where there is one, best first."""
@@ -144,15 +146,24 @@ class Snapshot:
 
     def held(self, table: str) -> bool:
         """Is the table small enough that searches keep it in memory?"""
-        return self._hold(table, "id") is not None
+        return self._hold(table) is not None
+
+    def columns(self, table: str, names: Sequence[str]) -> Kept | None:
+        """These columns of a whole table, read once and kept (always ask for the same ones); None where it is too large
+        for that."""
+        if table not in self._light:
+            if self.count(table) > COLUMNS:
+                return None
+            self._light[table] = self._whole(table, names)
+        return self._light[table]
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """The whole table, at most BATCH rows at a time."""
         handle, names = self._handle(table), _names(table, columns)
         try:
             query = handle.query().select(self._read(table, names)) if handle is not None else None
-            reader = _wait(query.to_batches(max_batch_length=BATCH)) if query is not None else None
-            while reader is not None and (batch := _wait(_next(reader))) is not None:
+            reader = wait(query.to_batches(max_batch_length=BATCH)) if query is not None else None
+            while reader is not None and (batch := wait(following(reader))) is not None:
                 yield self._shown(table, pa.Table.from_batches([batch]), names)
         except Exception as error:
             raise self._failed(table, error) from error
@@ -169,27 +180,42 @@ class Snapshot:
             log.warning("row %r of %s does not match its check value and is not served", wrong, table)
         return rows.filter(right)
 
-    def _hold(self, table: str, key: str) -> pa.Table | None:
-        """The whole table with the places of its rows by `key`, read once; None when it is too large for that."""
-        if (table, key) not in self._places:
-            if table not in self._held and self.count(table) > self._limits.get(table, -1):
+    def _hold(self, table: str) -> Kept | None:
+        """The whole table, read once; None when it is too large for that."""
+        if table not in self._held:
+            if self.count(table) > self._limits.get(table, -1):
                 return None
-            held = self._held.setdefault(table, self._held.get(table) or self.rows(table).combine_chunks())
-            places: dict[Any, list[int]] = {}
-            for at, value in enumerate(held[key].to_pylist()):
-                places.setdefault(value, []).append(at)
-            self._places[table, key] = places
+            self._held[table] = self._whole(table, TABLES[table].names)
         return self._held[table]
 
-    def served(self, table: str, ids: Sequence[str]) -> list[dict[str, Any]]:
-        """Whole verified rows in the order of `ids`, as dicts not to be changed; unknown and damaged ones are missing.
+    def _whole(self, table: str, names: Sequence[str]) -> Kept:
+        handle = self._handle(table)
+        if handle is None:
+            return Kept(_empty(table, names).append_column(ROW_ID, pa.array([], pa.uint64())))
+        return Kept(self._run(table, handle.query(), names, ROW_ID))
 
-        The last KEPT are remembered: a generation's rows never change."""
-        missing = [id for id in ids if (table, id) not in self._served]
-        fresh = self.verified(table, self.by_key(table, missing, "id", hold=True)).to_pylist() if missing else []
-        known = self._served | {(table, row["id"]): row for row in fresh} if fresh else self._served
-        self._served = known if len(known) <= KEPT else dict(list(known.items())[-KEPT // 2 :])
-        return [known[table, id] for id in ids if (table, id) in known]
+    def _addressed(self, table: str, ids: Sequence[Any]) -> list[int] | None:
+        """Row ids of these; None where an index has to say it, and at the first question, which would pay for all."""
+        if table not in self._asked or table in self._spoiled or self.count(table) > ADDRESSED:
+            self._asked.add(table)
+            return None
+        if table not in self._addresses:
+            kept = self._light.get(table) or self._whole(table, ["id"])
+            self._addresses[table] = ids_of(kept.rows["id"]), kept.row_ids
+        known, row_ids = self._addresses[table]
+        return row_ids[known.places(ids)].tolist() if known is not None else None
+
+    def served(self, table: str, ids: Sequence[str], columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Whole verified rows in the order of `ids`, or these columns of them (always the same ones), as dicts not
+        to be changed; unknown and damaged ones are missing. The last KEPT are remembered: a generation's rows never
+        change."""
+        known = self._served.get(kind := (table, columns is None), {})
+        missing = [id for id in ids if id not in known]
+        fresh = self.verified(table, self.by_key(table, missing, "id", hold=True)) if missing else None
+        if fresh is not None and fresh.num_rows:
+            known = known | {row["id"]: row for row in fresh.select(_names(table, columns)).to_pylist()}
+            self._served[kind] = known if len(known) <= KEPT else dict(list(known.items())[-KEPT // 2 :])
+        return [known[id] for id in ids if id in known]
 
     def _handle(self, table: str) -> Any:
         version = self.manifest.tables.get(table)
@@ -199,7 +225,7 @@ class Snapshot:
             if table not in self._handles:
                 self._look_at_files(table)
                 try:
-                    self._handles[table] = _wait(_connect(self.folder, reader=True).open_table(table, version=version))
+                    self._handles[table] = wait(connect(self.folder, reader=True).open_table(table, version=version))
                 except Exception as error:
                     raise self._failed(table, error) from error
             return self._handles[table]
@@ -213,13 +239,14 @@ class Snapshot:
                 raise self._failed(table, Damaged(file, _REPAIR))
             self._spoiled.add(table)
 
-    def _run(self, table: str, query: Any, names: Sequence[str], computed: str = "") -> pa.Table:
-        more = [computed] if computed else []
+    def _run(self, table: str, query: Any, names: Sequence[str], *computed: str) -> pa.Table:
+        query = query.with_row_id() if ROW_ID in computed else query
         try:
-            found = _wait(query.select([*self._read(table, names), *more]).to_arrow())
+            read = [*self._read(table, names), *(name for name in computed if name != ROW_ID)]
+            found = wait(query.select(read).to_arrow())
         except Exception as error:
             raise self._failed(table, error) from error
-        return self._shown(table, found, [*names, *more])
+        return self._shown(table, found, [*names, *computed])
 
     def _read(self, table: str, names: Sequence[str]) -> list[str]:
         return TABLES[table].names if table in self._spoiled else list(names)
@@ -237,14 +264,7 @@ class Snapshot:
 def prepare(folder: Path) -> None:
     """Make the folder ready to be written. The first call of a process imports lancedb: 1 to 2 seconds of CPU."""
     (folder / "tables").mkdir(parents=True, exist_ok=True)
-    _connect(folder)
-
-
-def disconnect(folder: Path) -> None:
-    """Forget what is cached of the folder's tables: the next snapshot looks at the disk again."""
-    with _connecting:
-        for key in [key for key in _connections if key[0] == str(folder / "tables")]:
-            del _connections[key]
+    connect(folder)
 
 
 def open_snapshot(folder: Path, manifest: Manifest | None = None) -> Snapshot:
@@ -263,7 +283,7 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
     """
     named = dict(manifest.tables) if manifest else {}
     (folder / "tables").mkdir(parents=True, exist_ok=True)
-    database, versions = _connect(folder), dict(named)
+    database, versions = connect(folder), dict(named)
     for name in sorted(changes):
         rows = prepared(name, changes[name].rows)
         with manifests.writing(folder):
@@ -280,7 +300,7 @@ def compact(folder: Path, manifest: Manifest, margin: float = 60.0) -> dict[str,
     Only for the holder of the writer's lock. Also frees the versions that are older, by `margin` seconds, than
     every version that a kept generation names: so what `manifest` names stays, whether or not a commit follows.
     """
-    database, versions, left = _connect(folder), dict(manifest.tables), manifests.left_behind(folder)
+    database, versions, left = connect(folder), dict(manifest.tables), manifests.left_behind(folder)
     for name, version in sorted(manifest.tables.items()):
         table = database.open_table(name, version=version)
         if not _worth_compacting(table, name) and left.get(name, 0) < LEFT_BEHIND:
@@ -362,34 +382,6 @@ def _worth_compacting(table: Any, name: str) -> bool:
     column = FULL_TEXT.get(name) or SCALAR[name][0]
     stats = table.index_stats(f"{column}_idx")
     return stats is not None and stats.num_unindexed_rows > max(TAIL_ROWS, TAIL_SHARE * table.count_rows())
-
-
-def _connect(folder: Path, reader: bool = False) -> Any:
-    """The folder's database, once per process. Readers take the asynchronous one: lancedb's synchronous tables fetch
-    the schema three times a query, each a hand-over between threads (3.2 against 1.7 ms CPU for 20 rows by key)."""
-    path = folder / "tables"
-    key = (str(path), path.stat().st_ino, reader)  # a corpus deleted and made again must not meet cached versions
-    with _connecting:
-        if key not in _connections:
-            made = (lancedb().connect_async if reader else lancedb().connect)(path, session=session())
-            _connections[key] = _wait(made) if reader else made
-        return _connections[key]
-
-
-@lru_cache(maxsize=1)
-def _loop() -> asyncio.AbstractEventLoop:
-    """One event loop in a thread of its own answers the reads of all threads."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="lance-reads", daemon=True).start()
-    return loop
-
-
-def _wait(work: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run_coroutine_threadsafe(work, _loop()).result()
-
-
-async def _next(reader: Any) -> pa.RecordBatch | None:
-    return await anext(reader, None)
 
 
 def _names(table: str, columns: Sequence[str] | None) -> list[str]:

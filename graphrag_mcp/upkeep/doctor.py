@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from graphrag_mcp.errors import Damaged, GraphRAGError, NewerFormat, NotFound
-from graphrag_mcp.store import checks, tables, truth
+from graphrag_mcp.store import checks, lance, truth
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.answers import AnswerBook, salvage
 from graphrag_mcp.store.checks import check_values
@@ -95,7 +95,7 @@ def _examined(folder: Path, cut: Cutter | None = None) -> list[Finding]:
         return [Finding("manifest", "manifest.json", error.what, RESTORE)]
     if manifest is None:
         raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
-    tables.disconnect(folder)  # what this process remembers of a file is not what is on disk
+    lance.disconnect(folder)  # what this process remembers of a file is not what is on disk
     found = [*_manifest(folder), *_truth(folder, manifest), *_answers(folder), *_orphans(folder)]
     found += _files(folder, manifest)
     snapshot = Snapshot(folder, manifest, hold={}, examine=True)
@@ -253,7 +253,7 @@ def _forget_tables(folder: Path, damaged: Set[str]) -> None:
     for path in (folder / "generations").glob("*.json"):
         if int(path.stem) != empty.generation:
             path.unlink()
-    tables.disconnect(folder)
+    lance.disconnect(folder)
     old, new = (folder / f".tables-{which}-{os.getpid()}.tmp" for which in ("old", "new"))
     (folder / "tables").mkdir(exist_ok=True)
     new.mkdir()
