@@ -1,0 +1,64 @@
+"""Rows that searches keep in memory: their places by content id, by any other key, by Lance's row ids."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+
+from graphrag_mcp.store.kept import ROW_ID, Kept, ids_of
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+
+
+def ids(count: int, seed: int) -> list[str]:
+    draw = random.Random(seed)
+    return [f"{draw.getrandbits(128):032x}" for _ in range(count)]
+
+
+def test_places_of_ids_are_those_that_a_dict_would_give_also_where_halves_are_shared_and_ids_repeat() -> None:
+    known = ids(500, 1)
+    known += [one[:16] + other[16:] for one, other in zip(known[:50], ids(50, 2), strict=True)] + known[100:160]
+    random.Random(3).shuffle(known)
+    column, places = pa.chunked_array([known[:200], known[200:]]), {}
+    for at, one in enumerate(known):
+        places.setdefault(one, []).append(at)
+    found = ids_of(column)
+    assert found is not None
+    for seed in range(40):
+        draw = random.Random(seed)
+        wanted = [*draw.sample(known, draw.choice([0, 1, 7, 60])), "", "no id", f"{5:032x}", known[0].upper()]
+        draw.shuffle(wanted)
+        assert found.places(wanted) == [at for one in wanted for at in places.get(one, ())]
+
+
+def test_a_column_of_anything_else_is_looked_up_all_the_same() -> None:
+    assert ids_of(pa.chunked_array([["a" * 32, ""]])) is None
+    assert ids_of(pa.chunked_array([[1, 2]])) is None
+    rows = pa.table({"title_id": ["", "a" * 32, ""], "n": [7, 8, 9], ROW_ID: pa.array([5, 3, 4], pa.uint64())})
+    kept = Kept(rows)
+    assert kept.rows.column_names == ["title_id", "n"]
+    assert kept.places("title_id", ["a" * 32, "", "b"]) == [1, 0, 2]
+    assert kept.find("n", [9, 6, 7], ["n"])["n"].to_pylist() == [9, 7]
+
+
+def test_row_ids_lead_to_their_rows_whatever_order_lance_read_them_in() -> None:
+    kept = Kept(pa.table({"n": [7, 8, 9], ROW_ID: pa.array([5, 1 << 40, 4], pa.uint64())}))
+    places, here = kept.behind(pa.chunked_array([pa.array([1 << 40, 6, 4, 1 << 50], pa.uint64())]))
+    assert places.tolist() == [1, 2]
+    assert here.tolist() == [True, False, True, False]
+
+
+def test_rows_by_their_addresses_and_by_memory_are_those_that_an_index_finds(sample_home: Path) -> None:
+    folder = next((sample_home / "corpora").iterdir())
+    held, read = open_snapshot(folder), Snapshot(folder, open_snapshot(folder).manifest, hold={})
+    for table in ("passages", "entities"):
+        every = read.rows(table, "", ["id"])["id"].to_pylist()
+        wanted = [*random.Random(1).sample(every, min(len(every), 12)), "f" * 32, "nothing"]
+        by_index = read.by_key(table, wanted, "id")
+        for _ in range(3):  # the first asks the index, later ones go by row id
+            assert read.by_key(table, wanted, "id", hold=True).equals(by_index)
+        assert held.by_key(table, wanted, "id", hold=True).equals(by_index)
+        words = read.by_key(table, wanted[:1], "id", ["terms"])["terms"][0].as_py().split()[:2]
+        ranked = read.full_text(table, words, 500, ["id"])
+        assert ranked.num_rows and held.full_text(table, words, 500, ["id"]).equals(ranked)
