@@ -223,7 +223,7 @@ class AnswerBook:
     def _unusable(self, error: Exception) -> Damaged:
         said = error.strerror if isinstance(error, OSError) else error
         self.torn |= _code(error) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
-        move = _REPAIR if self.path.is_dir() else _MOVES.get(_code(error), _REPAIR)
+        move = _REPAIR if os.path.isdir(self.path) else _MOVES.get(_code(error), _REPAIR)
         return Damaged(f"the answer book {self.path} cannot be used ({said})", move)
 
     def _open(self) -> sqlite3.Connection:
