@@ -87,7 +87,7 @@ def test_leases_and_answers_that_cannot_be_opened_are_said_with_a_next_move(tmp_
 def test_a_repair_that_the_system_refuses_is_said_with_a_next_move(tmp_path: Path) -> None:
     manifests.commit(tmp_path, manifests.Manifest("kb", 1))
     (tmp_path / "answers.db").write_bytes(b"no database at all" * 500)
-    (tmp_path / "answers.db.made").write_text("in the way")
+    (tmp_path / "answers.db.damaged").mkdir()
     with pytest.raises(GraphRAGError, match=ADVICE):
         doctor(tmp_path, repair=True)
 

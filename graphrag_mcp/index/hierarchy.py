@@ -287,31 +287,28 @@ def _writing(job: _Job, done: dict[str, Written]) -> Writing | None:
     entities, edges = _content(job.snapshot, job.tree, job.wanted)
     types: dict[str, str] = {}
     told: dict[str, str] = {}
-    columns = ["id", "type", "description"]
+    meant: dict[str, str] = {}  # entity by the ids that its names would have
+    columns = ["id", "type", "description", "names"]
     for row in job.snapshot.by_key("entities", sorted(entities), "id", columns).to_pylist():
         types[row["id"]], told[row["id"]] = row["type"], row["description"]
+        meant.update((entity_id(name), row["id"]) for name in row["names"])
     links = sorted({edge.id for inside in edges.values() for edge in inside})
     for row in job.snapshot.by_key("relationships", links, "id", ["id", "description"]).to_pylist():
         told[row["id"]] = row["description"]
-    claims = claims_of(job.snapshot, job.tree, job.wanted)
+    claims = _claims(job, meant)
     return Writing(
         models.asker, models.reports, job.tree.communities, entities, edges, types, {**told, **job.texts}, claims, done,
         job.embed,
     )  # fmt: skip
 
 
-def claims_of(snapshot: Snapshot, tree: Hierarchy, wanted: set[str]) -> dict[str, list[Claim]]:
+def _claims(job: _Job, meant: Mapping[str, str]) -> dict[str, list[Claim]]:
     """The claims about members of these communities, by any of their names."""
-    if "claims" not in snapshot.manifest.tables:
-        return {}
-    members = sorted({id for community in wanted for id in tree.communities[community].members})
-    rows = snapshot.by_key("entities", members, "id", ["id", "names"]).to_pylist()
-    meant = {entity_id(name): row["id"] for row in rows for name in row["names"]}
     found: dict[str, list[Claim]] = defaultdict(list)
-    for row in snapshot.by_key("claims", sorted(meant), "subject_id").to_pylist():
+    for row in job.snapshot.by_key("claims", sorted(meant), "subject_id").to_pylist():
         subject = meant[row["subject_id"]]
-        for community in tree.path.get(subject, ()):
-            if community in wanted:
+        for community in job.tree.path.get(subject, ()):
+            if community in job.wanted:
                 found[community].append(Claim(
                     id=row["id"],
                     subject=row["subject"], object=row["object"], type=row["type"], status=row["status"],

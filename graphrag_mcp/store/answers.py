@@ -285,20 +285,18 @@ def salvage(folder: Path) -> int:
     damaged stays (`answers.db.damaged`). Stopped on the way, by a kill or a full disk, the book is as it was."""
     path = folder / NAME
     aside, making = path.with_name(f"{NAME}.damaged"), path.with_name(f"{NAME}.made")
+    if path.is_dir():  # no book at all, and perhaps somebody's files
+        path.rename(path.with_name(f"{NAME}.folder-{time.time_ns()}"))
+        return 0
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir()
     for suffix in ("", "-wal", "-shm"):
         old, beside = (one.with_name(one.name + suffix) for one in (aside, path))
-        shutil.rmtree(old) if old.is_dir() else old.unlink(missing_ok=True)  # of an earlier time
-        if beside.is_dir():  # no book at all
-            beside.rename(old)
-        elif beside.exists():
+        old.unlink(missing_ok=True)  # of an earlier time
+        if beside.exists():
             shutil.copyfile(beside, old)
     _lengthen(aside)
     saved = 0
-    if aside.is_dir():
-        making.rmdir()
-        return saved
     book = AnswerBook(making)
     with contextlib.closing(sqlite3.connect(aside)) as damaged:
         damaged.text_factory = _text
