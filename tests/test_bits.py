@@ -49,7 +49,7 @@ def test_what_a_process_remembers_of_files_is_bounded(index: Path, monkeypatch: 
 
 
 def test_a_bit_flipped_anywhere_is_found_and_nothing_wrong_is_served(index: Path) -> None:
-    told = try_all(index, places(index, 14, 1, seed=3), seed=3)
+    told = try_all(index, places(index, 8, 1, seed=3), seed=3)
     assert {"truth", "data", "_indices", "_versions", "_deletions", "_transactions"} <= told.keys()
     assert {"files", "generations", "manifest.json", "answers.db"} <= told.keys()
     assert {name: counts for name, counts in told.items() if counts["missed"] or counts["wrong"]} == {}
