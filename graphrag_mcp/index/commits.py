@@ -27,6 +27,7 @@ from graphrag_mcp.index.imported import segments as import_segments
 from graphrag_mcp.index.mentions import UnitNames
 from graphrag_mcp.index.model_units import Reading, claims_as_rows, pending, settle
 from graphrag_mcp.index.models import Models
+from graphrag_mcp.index.rows import DocumentRows
 from graphrag_mcp.index.vectors import Vectors, forgotten
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
@@ -83,6 +84,10 @@ class Run:
                 if self.cancelled():
                     raise Cancelled from None
 
+    def check(self) -> None:
+        if self.cancelled():
+            raise Cancelled
+
     def snapshot(self) -> Snapshot | None:
         """The generation that this call builds upon, opened once."""
         if self.manifest is None:
@@ -104,6 +109,8 @@ class Run:
 class Batch:
     """Edits of one commit: rows to write and what they replace."""
 
+    opened: list[DocumentRows] = field(default_factory=list)  # documents that are cut and not yet rows
+    size: int = 0  # passages, those of `opened` included
     log: list[Row] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)  # ids of document rows that go or are replaced
     documents: list[Row] = field(default_factory=list)

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -114,17 +114,23 @@ def _names_in(examples: str) -> frozenset[str]:
 # ---- asking ---------------------------------------------------------------------------------------
 
 
-async def extract_unit(asker: Asker, text: str, known_names: Sequence[str], params: ExtractParams) -> Extraction:
-    """What a model finds in `text`. `known_names`: the strong names that the keyless extractor found in it."""
+async def extract_unit(
+    asker: Asker, text: str, known_names: Callable[[], Sequence[str]], params: ExtractParams
+) -> Extraction:
+    """What a model finds in `text`. `known_names`: the strong names that the keyless extractor finds in it, wanted only
+    when a reply is there."""
 
     def first_reply(reply: str) -> Records | None:
         records = parse(reply, params.types, text, params.echoes)
-        if not records.entities and not records.relations and len(known_names) >= NAMES_WORTH_A_RECORD:
+        if not records.entities and not records.relations and len(known_names()) >= NAMES_WORTH_A_RECORD:
             raise BadReply("an empty list for a text with names")
         return records
 
     def later_reply(reply: str) -> Records | None:
         return parse(reply, params.types, text, params.echoes)
+
+    def pays(found: Records) -> bool:
+        return gleaning_pays(text, known_names(), found)
 
     messages: tuple[Message, ...] = (Message("user", params.prompt(text)),)
     answer = await asker.ask(Ask("extract", messages, first_reply, lambda: None))
@@ -133,7 +139,7 @@ async def extract_unit(asker: Asker, text: str, known_names: Sequence[str], para
         return Extraction(None, "", answer.reason)
     by, gleaned, reason = answer.by, 0, ""
     for _ in range(1 if params.gleanings == "auto" else int(params.gleanings)):
-        if params.gleanings == "auto" and not await aside(gleaning_pays, text, known_names, records):
+        if params.gleanings == "auto" and not await aside(pays, records):
             break
         messages += (Message("assistant", shown(answer.raw)), Message("user", params.more.substitute()))
         answer = await asker.ask(Ask("glean", messages, later_reply, lambda: None))

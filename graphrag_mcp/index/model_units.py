@@ -1,8 +1,8 @@
 """Text units read by a model: its records as rows of names and statements, its claims as rows.
 
-Takes text units with the names that the keyless extractor found in them; starts the questions at once and gives the
-rows when they are wanted. A unit that nobody could read keeps the keyless names, and `pending` says so and why, so
-that a later run asks again for exactly those. Knows the asker and the records, no table and no commit.
+Takes text units, and the way to the names that the keyless extractor finds in them; starts the questions at once and
+gives the rows when they are wanted. A unit that nobody could read keeps the keyless names, and `pending` says so and
+why, so that a later run asks again for exactly those. Knows the asker and the records, no table and no commit.
 """
 
 from __future__ import annotations
@@ -60,27 +60,34 @@ class Settled:
     pending: list[Row] = field(default_factory=list)
 
 
-def begin(reader: Reader, uri: str, unit: UnitNames) -> Reading | None:
-    """Have the unit read; None when nobody could."""
+def begin(reader: Reader, uri: str, unit: str, text: str, names: Callable[[], UnitNames]) -> Reading | None:
+    """Have the unit read; None when nobody could. `names`: what the keyless extractor finds in it, asked for when the
+    reply is there and from any thread."""
     if reader.extract is None or not reader.asker.may_answer("extract"):
         return None
-    known = [named.form for named in unit.named if named.strong]
-    aliases = {named.key: named.alias_of for named in unit.named if named.alias_of}
-    return Reading(uri, reader.asker.start(_read(reader, unit.id, unit.text, known, aliases)))
+    return Reading(uri, reader.asker.start(_read(reader, unit, text, names)))
 
 
-async def _read(reader: Reader, unit: str, text: str, known: list[str], aliases: Mapping[str, str]) -> Read:
+async def _read(reader: Reader, unit: str, text: str, names: Callable[[], UnitNames]) -> Read:
     """Rows are made as replies arrive, while others are on their way."""
     assert reader.extract is not None
+
+    def known() -> list[str]:
+        return [named.form for named in names().named if named.strong]
+
+    def made(records: Records, by: str) -> UnitNames:
+        aliases = {named.key: named.alias_of for named in names().named if named.alias_of}
+        return from_records(unit, text, records, by, aliases)
+
     work = extract_unit(reader.asker, text, known, reader.extract)
     if reader.claims is None:
         extraction, (claims, why) = await work, ([], "")
     else:
         extraction, (claims, why) = await asyncio.gather(work, claims_of_unit(reader.asker, text, reader.claims))
-    names = None
+    read = None
     if extraction.records is not None:
-        names = await aside(from_records, unit, text, extraction.records, extraction.by, aliases)
-    return Read(names, claims, extraction.reason, why)
+        read = await aside(made, extraction.records, extraction.by)
+    return Read(read, claims, extraction.reason, why)
 
 
 def settle(

@@ -138,12 +138,11 @@ def _lock(folder: Path, cancelled: Callable[[], bool]) -> Iterator[None]:
 
 
 def _prepare(run: Run) -> None:
-    """Import LanceDB, 1 to 2 seconds. With a model that is done beside the reading, and the model's client comes before
-    anything else: threads that import share one interpreter, so the first question would wait for all of them."""
-    if run.models.extract is not None and run.models.asker.on:
+    """Import LanceDB, 1 to 2 seconds. With a model its client comes before anything else and LanceDB when it is needed,
+    while the first answers are on their way: threads share one interpreter, so the first question would wait for it."""
+    if _asks(run):
         with run.stage("start"):
             prepare_client(run.models.asker)
-        threading.Thread(target=tables.prepare, args=(run.folder,), daemon=True).start()
         return
     threading.Thread(target=prepare_client, args=(run.models.asker,), daemon=True).start()
     with run.stage("start"):
@@ -199,7 +198,7 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     run.parameters = {**before, "derivation": IN_PART} if rederive else {**before, **wanted}
     numbers = dict(run.manifest.next) if run.manifest else dict(Manifest(corpus="").next)
     # With a model the next batch is read and its questions are on their way while one is written.
-    ahead = 1 if run.models.extract and run.models.asker.on else 0
+    ahead = 1 if _asks(run) else 0
     queue: deque[Batch] = deque()
     for batch in _batches(run, plan, request, numbers, rederive):
         queue.append(batch)
@@ -217,6 +216,11 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     run.parameters = {name: value for name, value in run.parameters.items() if name != apply_edits.TOUCHED}
 
 
+def _asks(run: Run) -> bool:
+    """Will a model be asked about texts?"""
+    return run.models.extract is not None and run.models.asker.on
+
+
 def _batches(run: Run, plan: Plan, request: IndexRequest, numbers: dict[str, int], rederive: bool) -> Iterator[Batch]:
     """The edits of the call in batches; questions about a batch's texts are asked while it is being read."""
     again = set(plan.live) if rederive else _open_units(run)
@@ -232,12 +236,14 @@ def _batches(run: Run, plan: Plan, request: IndexRequest, numbers: dict[str, int
             break
         _add(run, plan, batch, edit, numbers, rederive)
         done += 1
-        if len(batch.passages) >= BATCH_PASSAGES and total - done >= BATCH_PASSAGES // 2:
+        if batch.size >= BATCH_PASSAGES and total - done >= BATCH_PASSAGES // 2:
+            _fill(run, batch)
             run.progress("documents", min(done, total), max(total, done))
             yield batch
             batch = Batch()
         elif done % 50 == 0:
             run.progress("documents", min(done, total), max(total, done))
+    _fill(run, batch)
     if batch.log or batch.gone or batch.documents or batch.imports:
         yield batch
     run.progress("documents", max(total, done), max(total, done))
@@ -269,11 +275,7 @@ def _answered(run: Run, units: list[str]) -> Iterator[str]:
 
 
 def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int], rederive: bool) -> None:
-    def check() -> None:
-        if run.cancelled():
-            raise Cancelled
-
-    check()
+    run.check()
     known = plan.live.get(edit.uri)
     if edit.what == "gone":
         batch.gone.add(known["id"])
@@ -292,26 +294,39 @@ def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int]
             before = _before(run, known, rederive or given is not None)
         batch.gone.add(known["id"])
     with run.stage("extract"):
-        rows = building.build(document, before, derivation.chunk_params(run.settings), numbers, check, given)
+        rows = building.cut(document, before, derivation.chunk_params(run.settings), numbers, given)
         plan.quota.text_units += len(rows.units) if edit.what == "put" else 0
     if edit.what == "put":
         batch.log.append(_log_row("put", edit.uri, rows.document["n"], edit))
         run.counts["changed" if known else "added"] += 1
-    batch.documents.append(rows.document)
-    batch.units += rows.units
-    batch.passages += rows.passages
-    batch.fresh |= rows.fresh
-    batch.kept |= rows.kept
+    batch.opened.append(rows)
+    batch.size += sum(len(unit.passages) for unit, _ in rows.cuts)
     if given is not None:
         batch.imports += run.imports.rows(document)
-        batch.claims |= rows.claims
-    if run.models.extract is not None and given is None:
-        for id, unit in rows.fresh.items():
-            reading = begin(run.models.reader, edit.uri, unit)
+    elif run.models.extract is not None:
+        for id, unit in rows.to_read.items():
+            reading = begin(run.models.reader, edit.uri, id, unit.text, lambda unit=unit: unit.found()[0])
             if reading is None:
                 batch.unread[id] = edit.uri
             else:
                 batch.readings[id] = reading
+    if not _asks(run):
+        _fill(run, batch)
+
+
+def _fill(run: Run, batch: Batch) -> None:
+    """Rows of the documents that were only cut so far. With a model all texts of a batch are asked about first: looking
+    for names takes longer than 25 answers in flight, and whoever asks only in between asks too late."""
+    for rows in batch.opened:
+        with run.stage("extract"):
+            building.fill(rows, run.check)
+        batch.documents.append(rows.document)
+        batch.units += rows.units
+        batch.passages += rows.passages
+        batch.fresh |= rows.fresh
+        batch.kept |= rows.kept
+        batch.claims |= rows.claims
+    batch.opened = []
 
 
 def _log_row(op: str, uri: str, n: int, edit: Edit | None = None) -> Row:

@@ -245,7 +245,7 @@ def _read_unit(models: Models, snapshot: Snapshot, row: Row) -> None:
         return
     names = snapshot.by_key("mentions", [row["subject"]], "text_unit_id", ["form", "strong", "by"]).to_pylist()
     known = [one["form"] for one in names if one["strong"] and not one["by"]]
-    models.asker.wait(extract_unit(models.asker, text, known, models.extract))
+    models.asker.wait(extract_unit(models.asker, text, lambda: known, models.extract))
 
 
 def _tree(snapshot: Snapshot) -> Hierarchy:
