@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from string import Template
 
@@ -110,8 +111,11 @@ class Writing:
         return self.prompt.wanted([self.entities[one] for one in community.members], self.edges[community.id])
 
     async def all(self, ids: Sequence[str]) -> dict[str, Written]:
-        """The reports of these communities, by id."""
-        made = await asyncio.gather(*(self._of(id) for id in ids))
+        """The reports of these communities, by id. Those that a model writes are begun first: it answers while the
+        others are made of their sentences."""
+        for id in sorted(ids, key=lambda id: not self._wanted(self.communities[id])):
+            self._of(id)
+        made = await asyncio.gather(*map(self._of, ids))
         await asyncio.gather(*self._embedding)
         return dict(zip(ids, made, strict=True))
 
@@ -138,7 +142,8 @@ class Writing:
             if made is not None:
                 return made
         children = [await self._of(child) for child in community.children]
-        return write(community, members, self.edges[id], children, divided=self._divided(community))
+        made = partial(write, divided=self._divided(community))
+        return await aside(made, community, members, self.edges[id], children)
 
     def _divided(self, community: Community) -> list[Sequence[str]]:
         return [self.communities[child].members for child in community.children]
