@@ -18,7 +18,7 @@ from graphrag_mcp import prompts
 from graphrag_mcp.ask import Ask, Asker, BadReply
 from graphrag_mcp.index.report_reply import cut, refused, words
 from graphrag_mcp.loose_json import read, without_thoughts
-from graphrag_mcp.pack import shorten
+from graphrag_mcp.pack_ids import shorten
 from graphrag_mcp.seams import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text import count_tokens, sentences

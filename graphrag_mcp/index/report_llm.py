@@ -22,7 +22,7 @@ from graphrag_mcp.index.evidence import EdgeRow, EntityRow
 from graphrag_mcp.index.report_reply import Cited, Draft, parse_report, replace_references
 from graphrag_mcp.index.report_rows import Claim, Ref, Rows, Table, statements
 from graphrag_mcp.index.reports import Report
-from graphrag_mcp.pack import referenced_ids
+from graphrag_mcp.pack_ids import referenced_ids
 from graphrag_mcp.seams import Message
 from graphrag_mcp.text import terms
 

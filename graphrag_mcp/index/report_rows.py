@@ -15,7 +15,7 @@ from itertools import zip_longest
 
 from graphrag_mcp.index.evidence import EdgeRow, EntityRow
 from graphrag_mcp.index.reports import Report
-from graphrag_mcp.pack import referenced_ids, shorten
+from graphrag_mcp.pack_ids import referenced_ids, shorten
 from graphrag_mcp.text import count_tokens
 
 COLUMNS = {
