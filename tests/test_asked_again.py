@@ -1,14 +1,43 @@
-"""What a model is asked about texts, and when."""
+"""Texts about which a model is asked again by each run, and what is asked before names are looked for."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from threading import Thread
+from typing import Any
 
 from graphrag_mcp.index import rows as building
 from graphrag_mcp.index.chunk import ChunkParams
+from graphrag_mcp.store.manifest import read
 from graphrag_mcp.types import Document
+from tests.openai_server import openai_server
+from tests.test_index_model import demo, index, on, same, write_documents
 
 NOTE = "Ada Lovelace met George Boole in Lincoln."
+
+
+def test_a_text_that_a_model_never_reads_costs_its_calls_again_and_no_commit(tmp_path: Path) -> None:
+    docs, corpus, refused = write_documents(tmp_path / "docs", 4), tmp_path / "c", [True]
+    (docs / "new.md").write_text(NOTE, "utf-8")
+
+    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        said = messages[0]["content"]
+        return "I cannot say." if refused[0] and "<text" in said and NOTE in said else demo(messages)
+
+    with openai_server(answer) as server:
+        chosen = on(server, claims_enabled=False)
+        before, manifest = index(corpus, docs, chosen), read(corpus)
+        assert before.pending == {"extract": 1}
+        result = index(corpus, docs, chosen)
+        assert result.usage["calls"] == 2 and (result.pending, result.degraded) == (before.pending, before.degraded)
+        assert read(corpus) == manifest
+        (docs / "other.md").write_text("Charles Babbage wrote to Ada Lovelace.", "utf-8")
+        assert index(corpus, docs, chosen).pending == {"extract": 1}  # beside what has to be written anyway
+        refused[0] = False
+        assert not index(corpus, docs, chosen).pending
+        index(corpus, docs, chosen, recluster=True)
+        index(tmp_path / "fresh", docs, chosen)
+        assert same(corpus) == same(tmp_path / "fresh")
 
 
 def test_a_document_is_cut_before_its_names_are_looked_for_and_these_are_looked_for_once() -> None:

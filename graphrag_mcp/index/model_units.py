@@ -114,6 +114,15 @@ def settle(
     return settled
 
 
+def in_vain(read: Read, unit: str, before: Mapping[str, str]) -> bool:
+    """Did asking about the unit once more bring nothing, not even another reason? `before`: reasons by id of a row of
+    what is pending."""
+    reasons = (("extract", read.reason), ("claims", read.claims_reason))
+    now = [pending(kind, unit, "", why) for kind, why in reasons if why]
+    was = {id: before[id] for id in (f"{kind}:{unit}" for kind, _ in reasons) if id in before}
+    return read.names is None and not read.claims and {row["id"]: row["reason"] for row in now} == was
+
+
 def pending(kind: str, subject: str, uri: str, reason: str) -> Row:
     return {"id": f"{kind}:{subject}", "kind": kind, "subject": subject, "uri": uri, "reason": reason[:300]}
 

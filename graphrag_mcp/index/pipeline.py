@@ -29,7 +29,7 @@ from graphrag_mcp.index import plan as planning
 from graphrag_mcp.index import rows as building
 from graphrag_mcp.index.commits import Batch, Cancelled, Progress, Row, Run
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
-from graphrag_mcp.index.model_units import begin
+from graphrag_mcp.index.model_units import begin, in_vain
 from graphrag_mcp.index.plan import Edit, Plan
 from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.seams import Message
@@ -243,6 +243,8 @@ def _batches(run: Run, plan: Plan, request: IndexRequest, numbers: dict[str, int
             batch = Batch()
         elif done % 50 == 0:
             run.progress("documents", min(done, total), max(total, done))
+    if not rederive:
+        _leave_unanswered(run, batch)
     _fill(run, batch)
     if batch.log or batch.gone or batch.documents or batch.imports:
         yield batch
@@ -312,6 +314,22 @@ def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int]
                 batch.readings[id] = reading
     if not _asks(run):
         _fill(run, batch)
+
+
+def _leave_unanswered(run: Run, batch: Batch) -> None:
+    """Take out documents about which a model was only asked once more, in vain and for the same reasons: they are as
+    they were. Only where nothing else is to be written, since this waits for the answers: so a run over an unchanged
+    folder with a text that a model never reads costs its calls and no commit."""
+    ids = {rows.document["id"] for rows in batch.opened}
+    if not ids or batch.gone != ids or batch.log or batch.documents or batch.imports or batch.unread:
+        return
+    before = {row["id"]: row["reason"] for row in run.snapshot().rows("pending").to_pylist()}
+    for rows in list(batch.opened):
+        units = rows.to_read.keys()
+        if all(in_vain(run.take(batch.readings[unit].future), unit, before) for unit in units):
+            batch.opened.remove(rows)
+            batch.gone.remove(rows.document["id"])
+            batch.readings = {unit: reading for unit, reading in batch.readings.items() if unit not in units}
 
 
 def _fill(run: Run, batch: Batch) -> None:
