@@ -229,20 +229,23 @@ class Asker:
         key = key_of(ask.messages, ask.schema)
         while key in self._flying:
             await asyncio.shield(self._flying[key])
-        known = self._known(ask, key)
-        if known is not None:
+        if (known := self._known(ask, key)) is not None:
             return known
         if self._off:
             return Answer(ask.without(), reason=self._off)
         landed = self._flying[key] = asyncio.get_running_loop().create_future()
         try:
-            return await self._call(ask, key, on_text)
+            answer = await self._call(ask, key, on_text)
         finally:
             del self._flying[key]
             landed.set_result(None)
+        if self._refresh and not answer.by and (known := self._known(ask, key, anew=False)):
+            self.note = self.note or f"Not every answer could be had anew ({answer.reason}); that of before stays."
+            return known
+        return answer
 
-    def _known(self, ask: Ask[T], key: str) -> Answer[T] | None:
-        if self._book is None or (self._refresh and self.on and key not in self._asked):
+    def _known(self, ask: Ask[T], key: str, anew: bool = True) -> Answer[T] | None:
+        if self._book is None or (anew and self._refresh and self.on and key not in self._asked):
             return None
         for stored in self._book.get(key, f"llm:{self.model}"):
             try:
@@ -295,9 +298,8 @@ class Asker:
     async def _complete(self, ask: Ask[T], reason: str, on_text: Callable[[str], None] | None) -> Any:
         messages = list(ask.messages)
         if reason:  # the same words again would often get the same reply
-            last = messages[-1]
             note = f"\n\nA first reply could not be used ({reason}). Keep exactly to the format asked for."
-            messages[-1] = Message(last.role, last.content + note)
+            messages[-1] = Message(messages[-1].role, messages[-1].content + note)
         self._spent.calls += 1
         counts = self._spent.by_stage.setdefault(ask.kind, Counter())
         counts["calls"] += 1
@@ -332,8 +334,7 @@ class Asker:
             known = self._book.vectors(list(dict.fromkeys(keys)), self._space)
             found = {key: vector for key, vector in known.items() if len(vector) == self.length}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        parts = batches(missing, self._batch, EMBED_CHARACTERS)
-        for made in await asyncio.gather(*(self._embed(part) for part in parts)):
+        for made in await asyncio.gather(*map(self._embed, batches(missing, self._batch, EMBED_CHARACTERS))):
             found.update(made)
         return [found.get(key) for key in keys]
 

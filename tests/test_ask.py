@@ -223,6 +223,21 @@ def test_refreshing_asks_again_but_each_question_only_once(tmp_path: Path) -> No
     asker.close()
 
 
+@pytest.mark.parametrize("trouble", [ModelError("no credit", "Add some", final=True), "bad"])
+def test_an_answer_that_cannot_be_had_anew_is_that_of_before_and_the_note_says_so(
+    trouble: ModelError | str, tmp_path: Path
+) -> None:
+    asker = Asker(AnswerBook(tmp_path), ScriptedChat([("", "good old")]), None)
+    asked(asker, question())
+    asker.close()
+    asker = Asker(AnswerBook(tmp_path), ScriptedChat([("", "good")], fail=lambda *_: trouble), None, refresh=True)
+    known, never = asked(asker, question(), question("never asked"))
+    assert (known.value, known.by, known.fresh) == ("GOOD OLD", "llm:scripted", False)
+    assert (never.value, never.by) == ("NOBODY", "") and never.reason
+    assert "could be had anew" in asker.note
+    asker.close()
+
+
 def test_vectors_come_from_the_book_and_only_missing_ones_are_made(tmp_path: Path) -> None:
     model = ScriptedEmbedder(8, fail=lambda number, _: ModelError("busy", "wait") if number == 2 else None)
     asker = Asker(AnswerBook(tmp_path), None, model, batch=2, concurrency=1)
