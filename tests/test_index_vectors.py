@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,12 @@ def test_answers_are_asked_for_anew_on_request(docs: Path, tmp_path: Path) -> No
         first = index(corpus, docs, on(server)).usage["calls"]
         assert index(corpus, docs, on(server)).usage["calls"] == 0
         assert index(corpus, docs, on(server), refresh_answers=True).usage["calls"] > first / 3
+
+
+def test_a_key_that_stands_in_a_text_is_sent_to_no_model(docs: Path, tmp_path: Path) -> None:
+    key = "Ab3dE6gH9k" * 3
+    (docs / "key.md").write_text(f'Ada Lovelace set api_key = "{key}" in Lincoln.', "utf-8")
+    with openai_server(demo) as server:
+        index(tmp_path / "c", docs, on(server))
+        sent = [json.dumps(seen.body) for seen in server.requests]
+    assert any("Ada Lovelace set api_key" in one for one in sent) and not any(key in one for one in sent)

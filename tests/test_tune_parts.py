@@ -54,6 +54,13 @@ def test_the_centroid_leaves_out_what_is_off_the_subject_with_and_without_vector
     assert sorted(found) == sorted(texts.values()) and "by words" in note
 
 
+def test_a_key_that_stands_in_a_text_is_in_no_sample(tmp_path: Path) -> None:
+    snapshot = indexed(tmp_path, {"a": f"The ferry of Corrie harbour. api_key = \"{'Ab3dE6gH9k' * 3}\" is set."})
+    for selection in ("random", "top", "centroid"):
+        (text,), _ = sample(snapshot, selection, 3, 42, Asker(None, None, None))
+        assert "Corrie" in text and "Ab3dE6gH9k" not in text and "****" in text
+
+
 def test_excerpts_share_their_tokens_and_end_with_sentences() -> None:
     long = " ".join(f"Sentence number {n} speaks of the harbour." for n in range(100))
     pieces = excerpts(["A short one.", long, long.replace("harbour", "mole")], 200)

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from graphrag_mcp.ask import Asker
+from graphrag_mcp.credentials import masked
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot
 
@@ -120,9 +121,10 @@ def forgotten(changes: Mapping[str, Change], named: Mapping[str, int]) -> dict[s
 
 
 def embedded_text(table: str, row: Mapping[str, Any], titles: Mapping[str, str]) -> str:
-    """The words of a row that its vector stands for."""
+    """The words of a row that its vector stands for. No model is sent a key that stands in a text; what is said of
+    names was made of texts without."""
     if table == "passages":
-        text = f"{row['title']}\n{row['text']}"
+        text = masked(f"{row['title']}\n{row['text']}")
     elif table == "entities":
         text = f"{row['title']}: {row['description']}"
     elif table == "relationships":

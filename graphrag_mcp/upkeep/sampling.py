@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from graphrag_mcp.ask import Asker
+from graphrag_mcp.credentials import masked
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import count_tokens, sentences, stop_word, terms
@@ -71,7 +72,8 @@ def _top(snapshot: Snapshot, limit: int) -> list[str]:
 
 
 def _texts(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
-    return snapshot.verified("text_units", snapshot.by_key("text_units", ids))["text"].to_pylist()
+    rows = snapshot.verified("text_units", snapshot.by_key("text_units", ids))
+    return list(map(masked, rows["text"].to_pylist()))  # no model is shown a key that stands in a text
 
 
 # ---- nearest the middle ---------------------------------------------------------------------------
