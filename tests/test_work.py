@@ -260,6 +260,21 @@ def test_reports_are_handed_in_as_text_and_keep_their_references(tmp_path: Path)
     assert len(reports) == 1 and reports[0]["rank"] == 6.0 and "Sources (" in reports[0]["findings"]
 
 
+def test_a_report_that_is_offered_is_that_communitys_question_and_not_also_its_parents(tmp_path: Path) -> None:
+    """Three circles of twelve, each of two halves: nine communities that are worth a report, on two levels."""
+    parts = "ba do ki lu me no pe ra si tu va we".split()
+    names = [f"Keeper {a.capitalize()}{b}lin" for a in parts[:3] for b in parts]
+    texts = {}
+    for n, name in enumerate(names[:-1]):
+        known = [m for m in range(n + 1, 36) if m // 12 == n // 12 and (m // 6 == n // 6 or (m + n) % 3 == 0)]
+        texts[str(n)] = " ".join(f"{name} met {names[m]}." for m in known)
+    folder = tmp_path / "corpora" / "kb"
+    assert indexed(folder, **texts).pending["report"] == 9
+    assert {row["level"] for row in open_snapshot(folder).rows("communities").to_pylist()} == {0, 1}
+    assert len(claim(folder, settings(folder), "ada", kind="report", max_items=20, max_tokens=100_000).items) == 9
+    assert claim(folder, settings(folder), "bob", kind="report").held == 9
+
+
 def test_descriptions_to_be_made_one_are_handed_out_too(tmp_path: Path) -> None:
     folder = tmp_path / "corpora" / "kb"
     given = Settings(home=tmp_path, summary_fragments=2)
