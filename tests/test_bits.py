@@ -15,6 +15,7 @@ from graphrag_mcp.index.graph import merge
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.store import checks, lance
 from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store.schema import FULL_TEXT
 from graphrag_mcp.store.tables import Snapshot, compact, open_snapshot
 from graphrag_mcp.types import IndexRequest
 from graphrag_mcp.upkeep.digest import digest
@@ -32,7 +33,19 @@ def index(built: Path, tmp_path: Path) -> Path:
 
 
 def biggest(folder: Path, pattern: str) -> Path:
-    return max((folder / "tables").glob(pattern), key=lambda path: path.stat().st_size)
+    """Of the files that the current generation reads."""
+    return max(set((folder / "tables").glob(pattern)) - unread(folder), key=lambda path: path.stat().st_size)
+
+
+def unread(folder: Path) -> set[Path]:
+    """Files of tables that belong to older versions alone."""
+    manifest, found = manifests.read(folder), set()
+    for table, version in manifest.tables.items() if manifest else ():
+        root = folder / "tables" / f"{table}.lance"
+        names = (root / "_versions" / f"{(1 << 64) - 1 - version}.manifest").read_bytes()
+        paths = [path for kind in ("data", "_indices", "_deletions") for path in (root / kind).rglob("*")]
+        found |= {path for path in paths if path.is_file() and not checks._named(str(path.relative_to(root)), names)}
+    return found
 
 
 def test_what_a_process_remembers_of_files_is_bounded(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,6 +166,18 @@ def test_a_hint_that_points_elsewhere_is_removed_and_lance_does_without(index: P
     assert all(found.repaired for found in doctor(index, repair=True)) and not path.exists()
     assert index_documents(index, IndexRequest(recluster=True), OFF).status == "done"  # writes that table, too
     assert (doctor(index), digest(open_snapshot(index))["content"]) == ([], wanted["content"])
+
+
+def test_of_the_files_that_nobody_looks_at_when_a_table_is_opened_none_is_read(index: Path) -> None:
+    def found() -> tuple[object, ...]:
+        shown, snapshot = contents(index), open_snapshot(index)
+        return shown, [sorted(snapshot.full_text(name, ["the"], columns=["id"])["id"].to_pylist()) for name in FULL_TEXT]
+
+    right, dead = found(), unread(index)
+    assert {path.relative_to(index / "tables").parts[1] for path in dead} == {"data", "_indices", "_deletions"}
+    for path in dead:
+        path.unlink()
+    assert found() == right
 
 
 # ---- records -------------------------------------------------------------------------------------

@@ -149,15 +149,16 @@ def recorded(folder: Path, entries: Sequence[Entry]) -> tuple[Mapping[str, Files
 def spoiled(
     folder: Path, entries: Sequence[Entry], table: str, version: int, limit: int = LOOKED
 ) -> list[str]:
-    """Files that this version of the table may read and that are not what they were.
+    """Files that this version of the table reads and that are not what they were.
 
     Looks at each once a process, and at none where there are more than `limit` bytes to look at. A reader asks, so what
     is not there is no fault: the writer may have removed it.
     """
     wrong = []
     root, own = f"{folder}/tables/{table}.lance/", f"_versions/{(1 << 64) - 1 - version}.manifest"
+    names = _content(root + own)
     for entry in entries:
-        looked = (root, 0, entry["sha256"])
+        looked = (root, version, entry["sha256"])
         try:
             listed = {} if looked in _seen else _record(f"{folder}/files/{entry['file']}", entry["sha256"])
         except (OSError, ValueError):
@@ -165,8 +166,7 @@ def spoiled(
         files = [
             (path, size, sha256)
             for path, (size, sha256) in listed.get(table, {}).items()
-            if (path == own or not path.startswith(("_versions/", "_transactions/")))
-            and (root + path, size, sha256) not in _seen
+            if (path == own or _named(path, names)) and (root + path, size, sha256) not in _seen
         ]
         limit -= sum(size for _, size, _ in files)
         if limit < 0:
@@ -179,6 +179,31 @@ def spoiled(
         if not bad:
             _seen.add(looked)
     return wrong
+
+
+def _named(path: str, version: bytes) -> bool:
+    """Does Lance's description of a version name this file? Half of what lies there belongs to older ones.
+
+    It holds the names of data files, the 16 bytes of each index's id, and of a fragment's deletions two numbers.
+    """
+    kind, _, name = path.partition("/")
+    if kind == "data":
+        return name.encode() in version
+    try:
+        if kind == "_indices":
+            return bytes.fromhex(name.partition("/")[0].replace("-", "")) in version
+        if kind == "_deletions":
+            _, read, number = map(int, name.partition(".")[0].split("-"))
+            return b"\x10%b\x18%b" % (_varint(read), _varint(number)) in version
+    except ValueError:
+        return True  # named otherwise than Lance does today
+    return False
+
+
+def _varint(number: int) -> bytes:
+    """As protobuf writes it."""
+    sevens = [number >> shift & 127 for shift in range(0, max(number.bit_length(), 1), 7)]
+    return bytes([*(part | 128 for part in sevens[:-1]), sevens[-1]])
 
 
 def verify(folder: Path, entries: Sequence[Entry], tables: Mapping[str, int]) -> Iterator[tuple[str, str]]:
@@ -252,6 +277,14 @@ def _paths(root: Path, known: Files) -> Iterator[str]:
     for folder in [*flat, *(f"_indices/{name}" for name in _names(root / "_indices"))]:
         if folder not in indexes:
             yield from (f"{folder}/{name}" for name in _names(root / folder) if name != HINT)
+
+
+def _content(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""  # whoever opens it will say so
 
 
 def _names(folder: Path) -> list[str]:
