@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.communities import Community, Hierarchy
-from graphrag_mcp.index.inside import LISTED, OWN, Columns, edge_rows, entity_rows, of_rows
+from graphrag_mcp.index.evidence import EdgeRow, EntityRow
+from graphrag_mcp.index.hierarchy import links_of
+from graphrag_mcp.index.inside import LISTED, OWN, Columns, listed, of_rows
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.reports import Report, write
 from graphrag_mcp.settings import Settings
@@ -47,6 +49,15 @@ def tree_of(snapshot: Snapshot) -> Hierarchy:
     return Hierarchy(every, {row["entity_id"]: tuple(row["path"]) for row in paths}, 0.0)
 
 
+def everything(snapshot: Snapshot) -> tuple[list[EntityRow], list[EdgeRow]]:
+    names = ["id", "title", "text_unit_ids", "evidence"]
+    ends = ["id", "source_id", "target_id", "weight", "text_unit_ids", "evidence"]
+    return (
+        [EntityRow(*row) for row in listed(snapshot.rows("entities", columns=names))],
+        [EdgeRow(*row) for row in listed(snapshot.rows("relationships", columns=ends))],
+    )
+
+
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Snapshot]:
     folder = tmp_path_factory.mktemp("town")
@@ -58,8 +69,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Snapshot
 def test_a_report_from_columns_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot]) -> None:
     _, _, snapshot = town
     every = tree_of(snapshot).communities
-    entities = entity_rows(snapshot, snapshot.rows("entities", columns=["id"])["id"].to_pylist())
-    edges = edge_rows(snapshot, snapshot.rows("relationships", columns=["id"])["id"].to_pylist())
+    entities, edges = everything(snapshot)
     stored = {row["id"]: row for row in snapshot.rows("reports").to_pylist()}
     made, between = {}, 0
     for one in sorted(every.values(), key=lambda one: -one.level):
@@ -79,11 +89,11 @@ def test_a_report_from_columns_is_the_one_that_all_rows_give(town: tuple[Path, P
 def test_numbers_are_of_the_whole_community_and_lists_are_short(town: tuple[Path, Path, Snapshot]) -> None:
     _, _, snapshot = town
     tree = tree_of(snapshot)
-    links = snapshot.rows("relationships", columns=["id", "source_id", "target_id", "weight"])
-    columns = Columns(snapshot, tree, set(tree.communities), links)
+    columns = Columns(snapshot, tree, set(tree.communities), links_of(snapshot))
     largest = max(tree.communities.values(), key=lambda one: len(one.members))
     found = columns.inside(largest)
-    rows, edges = entity_rows(snapshot, largest.members), edge_rows(snapshot, links["id"].to_pylist())
+    entities, edges = everything(snapshot)
+    rows = [row for row in entities if row.id in largest.members]
     same = of_rows(largest, rows, edges, [tree.communities[child].members for child in largest.children])
     for name in ("size", "n_links", "n_units", "total", "order", "entity_ids", "relationship_ids", "text_unit_ids"):
         assert getattr(found, name) == getattr(same, name), name

@@ -36,6 +36,7 @@ from graphrag_mcp.index.reports import (
     quoted,
     stored,
 )
+from graphrag_mcp.store.kept import ROW_ID
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text import terms
 
@@ -51,7 +52,7 @@ _CITED: Row = {"text_unit_ids": []}  # what only a model is shown of the reports
 
 def links_of(snapshot: Snapshot) -> pa.Table:
     """What is clustered, and what the reports are drawn from."""
-    return snapshot.rows("relationships", columns=["id", "source_id", "target_id", "weight"])
+    return snapshot.rows("relationships", columns=["id", "source_id", "target_id", "weight", ROW_ID])
 
 
 def recluster(

@@ -8,10 +8,11 @@ are made of them alone. Knows no sentences and no words.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
-from itertools import islice
+from itertools import chain, islice
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.index.communities import Community, Hierarchy
 from graphrag_mcp.index.evidence import EdgeRow, EntityRow
+from graphrag_mcp.store.kept import ROW_ID
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.types import content_id
 
@@ -108,40 +110,42 @@ class Columns:
         self._np, self._tree = np, tree
         every = tree.communities
         roots = [id for id in sorted(wanted) if every[id].parent not in wanted]
-        self._ids = list(dict.fromkeys(member for id in roots for member in every[id].members))
-        self._number = {id: number for number, id in enumerate(self._ids)}
-        self._read_entities(snapshot)
-        self._take_edges(links, wanted)
+        self._ids = list(dict.fromkeys(chain.from_iterable(every[id].members for id in roots)))
+        self._number = dict(zip(self._ids, range(len(self._ids)), strict=True))
+        ids = pa.array(self._ids, pa.string())
+        self._read_entities(snapshot, ids)
+        self._take_edges(links, ids, wanted)
         self.leaves = self._leaves(snapshot, wanted)
         self.own = self._own(snapshot, wanted)
 
-    def _read_entities(self, snapshot: Snapshot) -> None:
-        ids = pa.array(self._ids, pa.string())
-        table = some(snapshot, "entities", self._ids, "id", ["id", "title", "text_unit_ids"])
-        table = table.filter(pc.is_in(table["id"], ids)).combine_chunks()  # it may hold many others
-        table = table.take(pc.index_in(ids, table["id"])).combine_chunks()
+    def _read_entities(self, snapshot: Snapshot, ids: pa.Array) -> None:
+        names = ["id", "title", "text_unit_ids", ROW_ID]
+        table = some(snapshot, "entities", self._ids, "id", names)  # it may hold many others
+        number = pc.index_in(table["id"], ids)
+        at = self._np.full(len(ids), -1)
+        at[number.drop_null().to_numpy()] = self._np.flatnonzero(number.is_valid().to_numpy())
+        table = table.select(names[1:]).take(pa.array(at, mask=at < 0)).combine_chunks()
+        self._row_ids = table[ROW_ID].fill_null(0).to_numpy()
         self._titles = table["title"]
         units = table["text_unit_ids"].combine_chunks()
         self._unit_lists = units = units.chunk(0) if isinstance(units, pa.ChunkedArray) else units
         encoded = units.flatten().dictionary_encode()
-        self._units = encoded.dictionary
-        self._unit_codes = encoded.indices.to_numpy()
+        order = pc.array_sort_indices(encoded.dictionary)
+        self._units = encoded.dictionary.take(order)
+        rank = self._np.empty(len(order), self._np.int64)
+        rank[order.to_numpy()] = self._np.arange(len(order))
+        self._unit_codes = rank[encoded.indices.to_numpy()]
         self._n_units = units.value_lengths().to_numpy(zero_copy_only=False)
         self._first_unit = self._np.concatenate([[0], self._np.cumsum(self._n_units)])
 
-    def _take_edges(self, links: pa.Table, wanted: Collection[str]) -> None:
+    def _take_edges(self, links: pa.Table, ids: pa.Array, wanted: Collection[str]) -> None:
         """The relationships among these entities, and of each community which are inside it, and inside no child."""
         np, every = self._np, self._tree.communities
-        ids = pa.array(self._ids, pa.string())
-        ends = []
-        for end in ("source_id", "target_id"):
-            found = pc.index_in(links[end], ids)
-            inside = found.is_valid()
-            links = links.filter(inside)
-            ends = [*(one.filter(inside) for one in ends), found.filter(inside)]
-        links = self._edges = links.combine_chunks()
-        source, target = self._ends = tuple(end.to_numpy() for end in ends)
-        weights = self._edges["weight"].to_numpy()
+        ends = [pc.index_in(links[end], ids) for end in ("source_id", "target_id")]
+        inside = pc.and_(ends[0].is_valid(), ends[1].is_valid())
+        self._edges = links.select(["id", "weight", ROW_ID]).filter(inside).combine_chunks()
+        source, target = self._ends = tuple(end.filter(inside).to_numpy() for end in ends)
+        self._weights = weights = self._edges["weight"].to_numpy()
         self._parts = np.rint(np.clip(weights, -_MOST, _MOST) * _PARTS).astype(np.int64)
         labels: dict[int, Any] = defaultdict(lambda: np.full(len(self._ids), -1))
         names_of = sorted({*wanted, *(child for id in wanted for child in every[id].children)})
@@ -149,16 +153,22 @@ class Columns:
             labels[every[id].level][self._members(id)] = number
         self._inside: dict[str, Any] = {}
         self._between: dict[str, Any] = {}
+        # What is inside a community is inside its parent, so each level looks at what the one above has found.
+        nested = all(id in wanted for name in names_of if (id := every[name].parent))
+        places = np.arange(len(source))
         for level in sorted(labels):
             at, below = labels[level], labels[level + 1] if level + 1 in labels else np.full(len(self._ids), -1)
-            found = np.flatnonzero((at[source] == at[target]) & (at[source] >= 0))
-            apart = (below[source[found]] != below[target[found]]) | (below[source[found]] < 0)
-            for places, held in ((found, self._inside), (found[apart], self._between)):
-                order = np.argsort(at[source[places]], kind="stable")
-                places = places[order]
-                groups, starts = np.unique(at[source[places]], return_index=True)
-                for group, part in zip(groups.tolist(), np.split(places, starts[1:]), strict=True):
+            here = at[source[places]]
+            hit = (here == at[target[places]]) & (here >= 0)
+            found, here = places[hit], here[hit]
+            child = below[source[found]]
+            apart = (child != below[target[found]]) | (child < 0)
+            for some_, of, held in ((found, here, self._inside), (found[apart], here[apart], self._between)):
+                order = np.argsort(of, kind="stable")
+                groups, starts = np.unique(of[order], return_index=True)
+                for group, part in zip(groups.tolist(), np.split(some_[order], starts[1:]), strict=True):
                     held[names_of[group]] = part
+            places = found if nested else places
 
     def _members(self, community: str) -> Any:
         members = self._tree.communities[community].members
@@ -167,24 +177,40 @@ class Columns:
     def _leaves(self, snapshot: Snapshot, wanted: Collection[str]) -> dict[str, EntityRow]:
         every = self._tree.communities
         ids = sorted({one for id in wanted if not every[id].children for one in every[id].members})
-        return {row.id: row for row in entity_rows(snapshot, ids)}
+        rows = self._rows(ids)
+        row_ids = self._row_ids[[self._number[id] for id in ids]].tolist()
+        for id, said in listed(snapshot.at("entities", row_ids, ["id", "evidence"])):
+            rows[id].evidence = said
+        return rows
 
     def _own(self, snapshot: Snapshot, wanted: Collection[str]) -> dict[str, list[EdgeRow]]:
         """Of each community the OWN heaviest relationships between its children, with their sentences, by id."""
         every = self._tree.communities
-        chosen = {id: self._strongest(places, OWN if every[id].children else len(places))
+        chosen = {id: self._strongest(places, OWN if every[id].children else len(places)).tolist()
                   for id, places in self._between.items() if id in wanted}  # fmt: skip
-        ids = sorted({one for found in chosen.values() for one in found})
-        rows = {edge.id: edge for edge in edge_rows(snapshot, ids)}
-        return {id: [rows[one] for one in sorted(found)] for id, found in chosen.items()}
+        places = sorted({one for found in chosen.values() for one in found})
+        rows = self._edge_rows(places)
+        row_ids = self._edges[ROW_ID].take(pa.array(places, pa.int64())).to_pylist()
+        for id, units, said in listed(snapshot.at("relationships", row_ids, ["id", "text_unit_ids", "evidence"])):
+            rows[id].text_unit_ids, rows[id].evidence = units, said
+        by_place = dict(zip(places, rows.values(), strict=True))
+        return {id: sorted(map(by_place.__getitem__, found), key=attrgetter("id")) for id, found in chosen.items()}
 
-    def _strongest(self, places: Any, most: int) -> list[str]:
-        """Their ids; in order of strength where there are more."""
+    def _edge_rows(self, places: Sequence[int]) -> dict[str, EdgeRow]:
+        """By id, in this order; what was said of them is not in it."""
+        ends = (map(self._ids.__getitem__, end[places].tolist()) for end in self._ends)
+        ids = self._edges["id"].take(pa.array(places, pa.int64())).to_pylist()
+        weights = self._weights[places].tolist()
+        return {id: EdgeRow(id, *row) for id, *row in zip(ids, *ends, weights, strict=True)}
+
+    def _strongest(self, places: Any, most: int) -> Any:
+        """At most so many of these relationships, the heaviest; in order of strength where there are more."""
+        if len(places) <= most:
+            return places
+        weights = self._weights[places]
+        places = places[weights >= self._np.partition(weights, len(places) - most)[len(places) - most]]
         some_ = self._edges.select(["id", "weight"]).take(pa.array(places))
-        if len(places) > most:
-            keys = [("weight", "descending"), ("id", "ascending")]
-            some_ = some_.take(pc.select_k_unstable(some_, most, keys))
-        return some_["id"].to_pylist()
+        return places[pc.select_k_unstable(some_, most, [("weight", "descending"), ("id", "ascending")]).to_numpy()]
 
     def rest(self, id: str) -> str:
         """A hash of the relationships between the children of a community where these are more than OWN."""
@@ -217,7 +243,7 @@ class Columns:
         rows = self._rows(list(named))
         weight = {id: float(weights[self._number[id]]) for id in rows}
         n_units, units = self._some_units(members)
-        strong = self._strongest(places, LISTED)
+        strong = self._edges["id"].take(pa.array(self._strongest(places, LISTED))).to_pylist()
         return Inside(
             size=len(members), n_links=len(places), n_units=n_units, total=int(parts.sum()) / _PARTS, rows=rows,
             links=links, weight=weight, order=order, own_rows=[], own_links=own,
@@ -241,8 +267,7 @@ class Columns:
         if not len(wanted) or not len(places):
             return {}
         hit = pc.is_in(self._edges["id"].take(pa.array(places)), wanted).to_numpy(zero_copy_only=False)
-        rows = self._edges.take(pa.array(places[hit])).to_pylist()
-        return {row["id"]: EdgeRow(**row) for row in rows}
+        return self._edge_rows(places[hit])
 
     def _rows(self, ids: Sequence[str]) -> dict[str, EntityRow]:
         units = self._unit_lists.take(pa.array([self._number[id] for id in ids], pa.int64())).to_pylist()
@@ -256,8 +281,10 @@ class Columns:
         steps = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(
             self._first_unit[members] - ends + lengths, lengths
         )
-        codes = np.unique(self._unit_codes[steps])
-        return len(codes), nsmallest(LISTED, self._units.take(pa.array(codes)).to_pylist())
+        named = np.zeros(len(self._units), bool)
+        named[self._unit_codes[steps]] = True
+        codes = np.flatnonzero(named)
+        return len(codes), self._units.take(pa.array(codes[:LISTED])).to_pylist()
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -270,15 +297,9 @@ def some(snapshot: Snapshot, table: str, values: Sequence[str], key: str, column
     return snapshot.by_key(table, sorted(values), key, columns)
 
 
-def entity_rows(snapshot: Snapshot, ids: Collection[str]) -> list[EntityRow]:
-    table = snapshot.by_key("entities", sorted(ids), "id", ["id", "title", "text_unit_ids", "evidence"])
-    return [row for batch in table.to_batches() for row in map(EntityRow, *lists(batch))]
-
-
-def edge_rows(snapshot: Snapshot, ids: Collection[str]) -> list[EdgeRow]:
-    columns = ["id", "source_id", "target_id", "weight", "text_unit_ids", "evidence"]
-    table = snapshot.by_key("relationships", sorted(ids), "id", columns)
-    return [row for batch in table.to_batches() for row in map(EdgeRow, *lists(batch))]
+def listed(table: pa.Table) -> Iterator[Sequence[Any]]:
+    """The rows as Python lists, see `lists`."""
+    return (row for batch in table.to_batches() for row in zip(*lists(batch), strict=True))
 
 
 def lists(batch: pa.RecordBatch) -> list[list[Any]]:

@@ -88,12 +88,17 @@ class Snapshot:
     def rows(
         self, table: str, where: str = "", columns: Sequence[str] | None = None, limit: int | None = None
     ) -> pa.Table:
-        """Rows that fulfil an SQL condition (all when empty), in no promised order."""
+        """Rows that fulfil an SQL condition (all when empty), in no promised order. ROW_ID may be a column."""
         handle = self._handle(table)
         if handle is None or (limit is not None and limit < 1):
             return _empty(table, columns)
         query = handle.query().where(where) if where else handle.query()
         return self._run(table, query.limit(limit) if limit is not None else query, _names(table, columns))
+
+    def at(self, table: str, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
+        """The rows that another read of this snapshot gave these row ids for, in no promised order."""
+        handle = self._handle(table)
+        return self._run(table, handle.take_row_ids(row_ids), columns) if row_ids else _empty(table, columns)
 
     def by_key(
         self, table: str, values: Sequence[str] | Sequence[int], key: str | None = None,
@@ -134,7 +139,7 @@ class Snapshot:
         query = handle.query().nearest_to_text(MatchQuery(" ".join(terms), FULL_TEXT[table])).limit(limit)
         if (held := self._hold(table)) is None:
             return self._run(table, query, names, "_score", *([ROW_ID] if columns and ROW_ID in columns else []))
-        found = self._run(table, query, [], "_score", ROW_ID)  # only the ranking is asked for, the rows are here
+        found = self._run(table, query, [], "_score", ROW_ID)  # only the ranking, for the rows are here
         places, here = held.behind(found[ROW_ID])
         return held.rows.select(names).take(places).append_column("_score", found["_score"].filter(pa.array(here)))
 
@@ -162,7 +167,7 @@ class Snapshot:
         """The whole table, at most BATCH rows at a time."""
         handle, names = self._handle(table), _names(table, columns)
         try:
-            query = handle.query().select(self._read(table, names)) if handle is not None else None
+            query = self._asked_for(table, handle.query(), names) if handle is not None else None
             reader = wait(query.to_batches(max_batch_length=BATCH)) if query is not None else None
             while reader is not None and (batch := wait(following(reader))) is not None:
                 yield self._shown(table, pa.Table.from_batches([batch]), names)
@@ -190,10 +195,7 @@ class Snapshot:
         return self._held[table]
 
     def _whole(self, table: str, names: Sequence[str]) -> Kept:
-        handle = self._handle(table)
-        if handle is None:
-            return Kept(_empty(table, names).append_column(ROW_ID, pa.array([], pa.uint64())))
-        return Kept(self._run(table, handle.query(), names, ROW_ID))
+        return Kept(self.rows(table, columns=[*names, ROW_ID]))
 
     def _addressed(self, table: str, ids: Sequence[Any]) -> list[int] | None:
         """Row ids of these; None where an index has to say it, and at the first question, which would pay for all."""
@@ -241,16 +243,17 @@ class Snapshot:
             self._spoiled.add(table)
 
     def _run(self, table: str, query: Any, names: Sequence[str], *computed: str) -> pa.Table:
-        query = query.with_row_id() if ROW_ID in computed else query
         try:
-            read = [*self._read(table, names), *(name for name in computed if name != ROW_ID)]
-            found = wait(query.select(read).to_arrow())
+            found = wait(self._asked_for(table, query, [*names, *computed]).to_arrow())
         except Exception as error:
             raise self._failed(table, error) from error
         return self._shown(table, found, [*names, *computed])
 
-    def _read(self, table: str, names: Sequence[str]) -> list[str]:
-        return TABLES[table].names if table in self._spoiled else list(names)
+    def _asked_for(self, table: str, query: Any, names: Sequence[str]) -> Any:
+        """The query for these columns; for all of them where rows have to be verified."""
+        whole = TABLES[table].names if table in self._spoiled else []
+        query = query.with_row_id() if ROW_ID in names else query
+        return query.select(list(dict.fromkeys([*whole, *(name for name in names if name != ROW_ID)])))
 
     def _shown(self, table: str, rows: pa.Table, names: Sequence[str]) -> pa.Table:
         return self.verified(table, rows).select(list(names)) if table in self._spoiled else rows
@@ -392,4 +395,6 @@ def _names(table: str, columns: Sequence[str] | None) -> list[str]:
 
 
 def _empty(table: str, columns: Sequence[str] | None) -> pa.Table:
-    return pa.schema([TABLES[table].field(name) for name in _names(table, columns) if name != "_score"]).empty_table()
+    row_id = {ROW_ID: pa.field(ROW_ID, pa.uint64())}
+    names = [name for name in _names(table, columns) if name != "_score"]
+    return pa.schema([row_id.get(name) or TABLES[table].field(name) for name in names]).empty_table()
