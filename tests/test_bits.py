@@ -43,7 +43,7 @@ def unread(folder: Path) -> set[Path]:
     for table, version in manifest.tables.items() if manifest else ():
         root = folder / "tables" / f"{table}.lance"
         names = (root / "_versions" / f"{(1 << 64) - 1 - version}.manifest").read_bytes()
-        paths = [path for kind in ("data", "_indices", "_deletions") for path in (root / kind).rglob("*")]
+        paths = [path for kind in ("data", "_indices") for path in (root / kind).rglob("*")]
         found |= {path for path in paths if path.is_file() and not checks._named(str(path.relative_to(root)), names)}
     return found
 
@@ -174,7 +174,7 @@ def test_of_the_files_that_nobody_looks_at_when_a_table_is_opened_none_is_read(i
         return shown, [sorted(snapshot.full_text(name, ["the"], columns=["id"])["id"].to_pylist()) for name in FULL_TEXT]
 
     right, dead = found(), unread(index)
-    assert {path.relative_to(index / "tables").parts[1] for path in dead} == {"data", "_indices", "_deletions"}
+    assert {path.relative_to(index / "tables").parts[1] for path in dead} == {"data", "_indices"}
     for path in dead:
         path.unlink()
     assert found() == right
