@@ -150,6 +150,7 @@ def failed(options: argparse.Namespace, error: GraphRAGError | str, status: int)
     message = str(error)
     if isinstance(error, GraphRAGError):
         message = f"{error.what}. {as_commands(error.next_move, getattr(options, 'corpus', ''))}."
+        message += f" {error.names}." if error.names else ""
     if getattr(options, "json", False):
         print_json({"error": message})
     print(f"graphrag-mcp: {message}", file=sys.stderr)

@@ -18,9 +18,12 @@ from __future__ import annotations
 class GraphRAGError(Exception):
     """Base of all errors that are meant to be read by a person or an agent."""
 
-    def __init__(self, what: str, next_move: str) -> None:
+    # `names`: words of documents that help (the nearest names). They are no part of the message, which a model reads as
+    # ours: a tool shows them in a fence, the command line behind the rest.
+    def __init__(self, what: str, next_move: str, *, names: str = "") -> None:
         self.what = what.rstrip(". ")
         self.next_move = next_move.rstrip(". ")
+        self.names = names.rstrip(". ")
         super().__init__(f"{self.what}. {self.next_move}.")
 
 
@@ -33,7 +36,7 @@ class OutsideRoots(BadInput):
 
 
 class NotFound(GraphRAGError):
-    """Something named does not exist; the message lists the nearest names."""
+    """Something named does not exist; `names` are the nearest."""
 
 
 class Damaged(GraphRAGError):

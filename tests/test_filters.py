@@ -104,15 +104,16 @@ def test_a_document_is_filtered_by_its_alias_too(notes: Snapshot) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ("autor=Ada", "Did you mean 'author'"), ("colour=red", "Known are document, uri, entity, type, date, rating, author"),
+        ("autor=Ada", "Did you mean 'author'"), ("colour=red", "Known are document, uri, entity, type, date, rating, and metadata"),
         ("crane", "Write filters as"), ("uri>=x", "no order"), ("rating>=high", "number"), ("entity=Xqzwv", "not there"),
         ("author=", "cannot be read"),
     ],
 )  # fmt: skip
 def test_a_filter_that_cannot_be_read_is_told_what_there_is(notes: Snapshot, wrong: str, said: str) -> None:
     for search in (local_search, global_search, search_text):
-        with pytest.raises(BadInput, match=re.escape(said)):
+        with pytest.raises(BadInput) as refused:
             search(notes, "harbour", filters=[wrong])
+        assert said in f"{refused.value} {refused.value.names}"
 
 
 def test_nothing_that_passes_is_told_apart_from_nothing_there(notes: Snapshot) -> None:

@@ -25,6 +25,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.pack import one_line
 from graphrag_mcp.query import context
 from graphrag_mcp.query.names import resolve
+from graphrag_mcp.settings import DEFAULT_TYPES
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import counted
 
@@ -98,7 +99,7 @@ def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> 
         if any(one.field == "date" for one in about):
             made.note = f"{made.note} {_undated(facts)}".strip()
         if not made.documents and facts:
-            made.note = f"{made.note} {_none_passes(about, facts)}".strip()
+            made.note = f"{made.note} {_none_passes(about)}".strip()
     return made
 
 
@@ -108,17 +109,16 @@ def _no_such_type(snapshot: Snapshot, wanted: Sequence[Condition]) -> str:
         return ""
     known = pc.unique(snapshot.rows("entities", "", ["type"])["type"]).to_pylist()
     lost = [one.value for one in wanted if one.value.casefold() not in map(str.casefold, known)]
-    listed = ", ".join(sorted(filter(None, known))[:SHOWN])
-    return f"No entity is of type {one_line(lost[0], 40)!r}; there are {listed}." if lost else ""
+    listed = ", ".join([one for one in (*DEFAULT_TYPES, "other") if one in known])  # not what a model made up
+    return f"No entity is of type {one_line(lost[0], 40)!r}; there are {listed or 'none'}." if lost else ""
 
 
-def _none_passes(about: Sequence[Condition], facts: Mapping[str, Mapping[str, Any]]) -> str:
-    """What documents and addresses look like, where a condition on them let none through."""
-    if not any(one.field in ("document", "uri") and one.op == "=" for one in about):
+def _none_passes(about: Sequence[Condition]) -> str:
+    """How documents and addresses are written, where a condition on them let none through."""
+    wrong = next((one.value for one in about if one.field in ("document", "uri") and one.op == "="), "")
+    if not wrong:
         return ""
-    some = next(iter(facts.values()))
-    names = f"document={some['document'][0]}, or uri=*{one_line(some['document'][-1], 60)}"
-    return f"No document passes; * stands for anything, as in {names}."
+    return f'No document passes; * stands for anything, as in "uri=*{one_line(wrong.strip("*"), 60)}*".'
 
 
 def _undated(facts: Mapping[str, Mapping[str, Any]]) -> str:
@@ -171,9 +171,13 @@ def _condition(snapshot: Snapshot, written: str) -> Condition:
     if name not in known:
         keys = sorted(known - set(FIELDS))
         near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6) or [GUESSES.get(name, "")]
-        listed = ", ".join([*FIELDS, *keys[:SHOWN]]) + (f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else "")
-        guess = f"Did you mean {near[0]!r}? " if near[0] else ""
-        raise BadInput(f"there is no field {one_line(name, 40)!r} to filter by", f"{guess}Known are {listed}")
+        listed = ", ".join(one_line(key, 40) for key in keys[:SHOWN])
+        listed += f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
+        guess = f"Did you mean {one_line(near[0], 40)!r}? " if near[0] else ""
+        raise BadInput(
+            f"there is no field {one_line(name, 40)!r} to filter by", f"Known are {', '.join(FIELDS)}, and metadata",
+            names=f"{guess}Metadata: {listed or 'none'}",
+        )  # fmt: skip
     if op in (">=", "<=") and name in ("document", "uri", "entity", "type"):
         raise BadInput(f"{name} has no order, so {name}{op} says nothing", f"Use {name}= or {name}!=")
     if name == "rating" and _number(value) is None:
@@ -187,8 +191,10 @@ def _entity(snapshot: Snapshot, value: str) -> dict[str, Any]:
     row, near = resolve(snapshot, value)
     if row is not None:
         return row
-    listed = f"Nearest: {context.named_list(near[:5])}" if near else "search_text finds words that are no entity"
-    raise BadInput(f"a filter names the entity {one_line(value, 60)!r}, which is not there", listed)
+    raise BadInput(
+        f"a filter names the entity {one_line(value, 60)!r}, which is not there",
+        "search_text finds words that are no entity", names=f"Nearest: {context.named_list(near[:5])}" if near else "",
+    )  # fmt: skip
 
 
 # ---- testing -----------------------------------------------------------------------------------

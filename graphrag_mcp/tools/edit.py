@@ -195,8 +195,9 @@ def _target(snapshot: Snapshot, op: str, asked: str) -> Target:
         return Target(tuple(row["key"] for row in ends), tuple(row["title"] for row in ends))
     row, near = resolve(snapshot, asked)
     if row is None:
-        known = context.named_list(near) if near else "get_entity finds names"
-        raise NotFound(f"there is no entity {asked[:80]!r}", f"Nearest: {known}" if near else known)
+        ids = "The nearest are " + ", ".join(f"e{one['n']}" for one in near) + "; " if near else ""
+        names = f"Nearest: {context.named_list(near)}" if near else ""
+        raise NotFound(f"there is no entity {asked[:80]!r}", f"{ids}get_entity finds names", names=names)
     return Target((row["key"],), (row["title"],))
 
 

@@ -152,7 +152,14 @@ async def serve(
     desk = ctx.request_context.lifespan_context
 
     def finished() -> CallToolResult:
-        return reply(work(desk.app), budget)
+        try:
+            result = work(desk.app)
+        except GraphRAGError as error:
+            if not error.names or "state" not in type(late).model_fields:
+                raise
+            said = {"state": "not_found", "text": f"{str(error)[:1].upper()}{str(error)[1:]}\n{error.names}."}
+            result = type(late).model_validate(said)  # names of documents are shown in a fence, or not at all
+        return reply(result, budget)
 
     with telling(tool):
         with anyio.move_on_after(seconds):
