@@ -24,7 +24,8 @@ def _latin_table() -> dict[int, str | None]:
         if chr(code).isalpha() and base.isalpha() and base != chr(code):
             table[code] = base
     table.update({ord(a): b for a, b in zip("łøđıħŧð", "lodihtd", strict=True)})
-    table.update({ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("’"): "'", ord("‘"): "'", ord("ʼ"): "'"})
+    table.update({ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("ß"): "ss"})
+    table.update({ord("’"): "'", ord("‘"): "'", ord("ʼ"): "'"})
     return table
 
 

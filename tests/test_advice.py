@@ -51,6 +51,16 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
 
 
 @pytest.fixture(scope="module")
+def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    with connected(build_server(App(Settings(home=tmp_path_factory.mktemp("crew"))))) as caller:
+        texts = [{"id": "a", "text": "The crew of 1911 was Ada Keene, Bram Olde, Cora Vane, Dirk Moss and Edna Rook."},
+                 {"id": "b", "text": "Order KX-417-B went to the yard."},
+                 {"id": "c", "text": "Order KX-991 is late, said team B at the Pleiße."}]  # fmt: skip
+        caller.good("index_documents", texts=texts, corpus="crew", wait_seconds=50)
+        yield caller
+
+
+@pytest.fixture(scope="module")
 def snapshot(sample_home: Path) -> Snapshot:
     return App(Settings(home=sample_home)).snapshot("sample")
 
@@ -80,6 +90,20 @@ def test_an_identifier_of_which_only_parts_were_found_is_said_to_be_missing(call
     parts = call.good("search_text", query="Entry_900_Kell", corpus="long")["hint"]
     assert "None holds 'Entry_900_Kell' as it is written" in parts
     assert "as it is written" not in call.good("search_text", query="Keene", corpus="one")["hint"]
+
+
+def test_an_identifier_finds_what_holds_it_and_not_what_holds_some_part_of_it(crew: Caller) -> None:
+    for query, held in (("KX-417-B", ["text:b"]), ("KX-991", ["text:c"]), ("KX-99", ["text:c"]), ("KX-1", ["text:b", "text:c"])):
+        found = crew.good("search_text", query=query, corpus="crew")
+        assert sorted(one["uri"] for one in found["citations"]) == held, query
+    assert crew.good("search_text", query="e", corpus="crew")["state"] == "not_found", "Pleiße is one word"
+
+
+def test_a_sentence_that_names_five_is_written_once_in_each_list(crew: Caller) -> None:
+    told = crew.good("get_entity", id_or_name="Ada Keene", corpus="crew")["text"].partition("## Relationships")[2]
+    assert told.count("Bram Olde, Cora Vane") == 1 and told.count(": as r") == 3
+    listed = crew.good("local_search", query="Ada Keene", corpus="crew")["text"].partition("## Entities")[2]
+    assert listed.count("Bram Olde, Cora Vane") == 1 and listed.count("Dirk Moss (") == 1
 
 
 def test_a_word_that_only_asks_is_not_called_missing(call: Caller) -> None:

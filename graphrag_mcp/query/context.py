@@ -117,14 +117,15 @@ def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
 
 def entity_items(found: Sequence[Row], detailed: bool, described: bool = True) -> list[Item]:
     """One line per entity: a bullet, described or not, or `id|entity|description|number of relationships`."""
-    items = []
+    items, shown = [], {""}  # four names of one sentence have it for description: it is written once
     for row in found:
         alias = f"e{row['n']}"
         if detailed:
             text = columns(alias, row["title"], one_line(row["description"], 600), row["degree"])
         else:
-            said = f": {first_sentence(row['description'], 160)}" if described else ""
-            text = f"- [{alias}] {one_line(row['title'], 100)} ({row['type']}){said}"
+            said = first_sentence(row["description"], 160) if described else ""
+            text = f"- [{alias}] {one_line(row['title'], 100)} ({row['type']}){'' if said in shown else f': {said}'}"
+            shown.add(said)
         items.append(Item(alias, text, None, "Entities"))
     return items
 

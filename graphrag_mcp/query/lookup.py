@@ -142,13 +142,15 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
     found = context.rows(snapshot, "relationships", [row["id"] for row in light[:most]])
     others = [row["target_id"] if row["source_id"] == id else row["source_id"] for row in found]
     names = {row["id"]: row for row in snapshot.by_key("entities", others, "id", ["id", "n", "title"]).to_pylist()}
-    items = []
+    items, shown = [], {}  # a sentence that names ten of them is written once
     for row, other_id in zip(found, others, strict=True):
         other = names.get(other_id)
         if other is None:
             continue
         title, alias = one_line(other["title"], 80), f"r{row['n']}"
-        text = f"- [{alias}] {title} (e{other['n']}), weight {row['weight']:g}: {one_line(row['description'], 200)}"
+        said = one_line(row["description"], 200)
+        said = said if (again := shown.setdefault(said, alias)) == alias or len(said) < 30 else f"as {again}"
+        text = f"- [{alias}] {title} (e{other['n']}), weight {row['weight']:g}: {said}"
         data = {"id": alias, "entity": title, "entity_id": f"e{other['n']}", "weight": row["weight"]}
         items.append(Item(alias, text, None, "Relationships", row["weight"], data=data))
     return items

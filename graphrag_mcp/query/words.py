@@ -68,7 +68,7 @@ def search_text(
 
 def _as_written(snapshot: Snapshot, query: str, ranked: Sequence[tuple[str, float]]) -> str:
     """For an identifier or a number: that what follows holds only pieces of it."""
-    if len(query.split()) != 1 or len(query_terms(query)) < 2 or not query.isascii():
+    if not _is_identifier(query, named=True):
         return ""
     ids = [id for id, _ in ranked]
     texts = snapshot.by_key("passages", ids, "id", ["text"], hold=True)["text"].to_pylist()
@@ -77,6 +77,12 @@ def _as_written(snapshot: Snapshot, query: str, ranked: Sequence[tuple[str, floa
         return f"None holds {one_line(query, 80)!r} as it is written, only parts of it."
     said = f"{one_line(query, 80)!r} stands as it is written in {held} of the {len(ids)} passages found, at the top."
     return said if held < len(ids) else ""
+
+
+def _is_identifier(query: str, named: bool = False) -> bool:
+    """One word of several parts, with a digit in it; `named`: or without (`get_source`, but `running` as well)."""
+    digits = named or any(map(str.isdigit, query))
+    return digits and len(query.split()) == 1 and query.isascii() and len(query_terms(query)) > 1
 
 
 def matches(snapshot: Snapshot, query: str, filters: Sequence[str] = ()) -> tuple[list[tuple[str, float]], list[str]]:
@@ -146,6 +152,8 @@ def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tu
     raw = {row["id"]: score(row["terms"], row["n_terms"]) for row in found}
     top = max(raw.values(), default=0.0) or 1.0
     exact = {row["id"]: whole in plain(row["text"]) for row in found}
+    if _is_identifier(query) and any(exact.values()):  # not all that holds some part of E4471 or ADR-019
+        raw = {id: value for id, value in raw.items() if exact[id]}
     scored = [(id, 0.9 * value / top + 0.1 * exact[id]) for id, value in raw.items()]
     return sorted(scored, key=lambda one: (not literals and not exact[one[0]], -round(one[1], 9), one[0]))
 
