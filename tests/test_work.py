@@ -274,6 +274,15 @@ def test_a_report_that_is_offered_is_that_communitys_question_and_not_also_its_p
     assert len(claim(folder, settings(folder), "ada", kind="report", max_items=20, max_tokens=100_000).items) == 9
     assert claim(folder, settings(folder), "bob", kind="report").held == 9
 
+def test_reports_wait_until_what_was_handed_in_is_merged(tmp_path: Path) -> None:
+    folder = keepers(tmp_path)
+    read = claim(folder, settings(folder), "ada", max_items=20, max_tokens=20_000)
+    submit(folder, settings(folder), "ada", [{"work_id": one.work_id, **MIRA} for one in read.items if one.ask_kind == "extract"])
+    early = claim(folder, settings(folder), "ada")
+    assert early.items == [] and early.held == 0 and early.remaining["report"], "written on a graph that is about to change"
+    index_documents(folder, IndexRequest(method="agent"), settings(folder))
+    assert "report" not in claim(folder, settings(folder), "ada").remaining or claim(folder, settings(folder), "ada").items
+
 
 def test_descriptions_to_be_made_one_are_handed_out_too(tmp_path: Path) -> None:
     folder = tmp_path / "corpora" / "kb"

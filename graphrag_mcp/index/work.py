@@ -102,9 +102,11 @@ def claim(
     leases.free(folder, gone)
     taken = leases.taken(folder, who)
     held: list[Lease] = []
+    unmerged = False  # an answer that the next merge takes in changes what the reports are about
     for place, (row, found) in enumerate(_questions(folder, settings, snapshot, order)):
-        if place >= LOOKED_AT and held:
+        if place >= LOOKED_AT and held or unmerged and row["kind"] == "report":
             break
+        unmerged = unmerged or row["kind"] != "report" and not found
         for key, ask in found.items():
             text = _prompt(ask)
             tokens = count_tokens(text)

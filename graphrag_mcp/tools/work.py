@@ -147,7 +147,7 @@ def _nobody_waits(found: Any, kind: str) -> str:
         others = ", ".join(f"{count} {name}" for name, count in found.remaining.items())
         return f'Nothing of kind {kind} waits for an agent; open are {others}: claim_work(kind="any").'
     if found.remaining:
-        return f"Every open question has been answered; the answers are merged in a moment. {more}"
+        return f"What was handed in is being merged, other questions may follow: call claim_work again in 5 s. {more}"
     if found.agents:
         return f"Every question is answered. {more}"
     return (
