@@ -46,7 +46,7 @@ PART_OF = {
     "suspicious": "fences", "credentials": "fences", "lexicon": "extract", "lexicon_han": "extract", "han": "extract", "names": "extract",
     "lexicon_east": "extract", "lexicon_foreign": "extract", "lexicon_kinds": "extract", "lexicon_uncased": "extract",
     "east": "extract", "foreign": "extract", "kinds": "extract", "letters": "extract", "uncased": "extract",
-    "stems": "text", "tokens": "text", "lexicon_tokens": "text",
+    "stems": "text", "dates": "text", "tokens": "text", "lexicon_tokens": "text",
     "ask_limits": "ask", "ask_writer": "ask", "ask_threads": "ask", "ask_open": "ask", "pack_ids": "pack", "pack_wire": "pack", "http": "server", "stdio": "server",
     "cli_arguments": "cli", "cli_common": "cli",
     "jobs_record": "jobs", "jobs_documents": "jobs", "jobs_run": "jobs", "jobs_process": "jobs",
@@ -259,7 +259,7 @@ def test_local_search_is_read_in_at_most_16_files_behind_the_door(sample_home: P
 
 # Two workshops that are entered by one door each and never look out again: files into documents (read.py), text into
 # names (extract.py). Whoever follows a document through indexing reads their doors; what lies behind is counted apart.
-BEHIND_READ = {f"index/{name}.py" for name in ("find", "formats", "html_text", "decode", "opening", "skip", "office", "parsers", "quota")}
+BEHIND_READ = {"dates.py"} | {f"index/{name}.py" for name in ("find", "formats", "html_text", "decode", "opening", "skip", "office", "parsers", "quota")}
 BEHIND_EXTRACT = {f"{name}.py" for name in ("names", "kinds", "han", "east", "uncased", "foreign", "lexicon_foreign")}
 BEHIND_EXTRACT |= {"stems.py", "tokens.py"}  # behind text.py: word forms, and counting
 # A third one: questions go in by ask.py, and what is answered comes out.

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
+from graphrag_mcp import dates
 from graphrag_mcp.index import formats, parsers, quota
 from graphrag_mcp.index.decode import ReadError, clean, find_title, iso_date
 from graphrag_mcp.index.find import NAMED_LIMIT, Found, FoundFile, Scope, absent, find, shown
@@ -69,8 +70,11 @@ def _document(
             taken[uri] = taken.get(uri, 0) + 1
     found = find_title(piece.text) if piece.prose and not piece.title else ""
     title = piece.title or found or (f"{shown(name)} #{piece.key}" if piece.key else shown(name))
-    dated = iso_date(piece.metadata.get("date") or piece.metadata.get("created") or "")
-    return Document(uri, _one_line(title), piece.text, dict(piece.metadata), dated or created, file.uri, digest)
+    metadata = dict(piece.metadata)
+    if piece.prose and {key.casefold() for key in metadata}.isdisjoint(dates.KEYS) and not dates.in_name(name):
+        metadata |= {"date": said} if (said := dates.in_head(piece.text)) else {}
+    dated = iso_date(metadata.get("date") or metadata.get("created") or "")
+    return Document(uri, _one_line(title), piece.text, metadata, dated or created, file.uri, digest)
 
 
 def _one_line(title: object) -> str:

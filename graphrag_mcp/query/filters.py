@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphrag_mcp import dates
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.pack import one_line
 from graphrag_mcp.query import context
@@ -32,10 +33,9 @@ from graphrag_mcp.text import counted
 FIELDS = ("document", "uri", "entity", "type", "date", "rating")
 GUESSES = {"doc": "document", "path": "uri", "file": "uri", "name": "entity", "rank": "rating"}
 MOST = 20  # filters of one call
+LISTED = 20  # documents that pass, where no word of the question is in them
 SHOWN = 12  # metadata keys that an error lists
 FIRST_PROBE = 800  # candidates read when 200 unfiltered ones do not suffice; four times as many each time after
-_DATED = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)")
-DATES = ("date", "created", "published", "updated", "time", "timestamp")  # metadata keys that date a document
 FORM = "Write filters as field=value, field!=value, field>=value or field<=value"
 
 _FORM = re.compile(r"\s*([^\s!<>=][^!<>=]{0,100}?)\s*(!=|>=|<=|==?)\s*(.{0,1000}?)\s*\Z", re.DOTALL)
@@ -134,6 +134,17 @@ def described(filters: Filters) -> str:
     return ", ".join(one_line(f"{one.field}{one.op}{one.value}", 80) for one in filters.conditions)
 
 
+def listed(snapshot: Snapshot, filters: Filters) -> str:
+    """The documents that pass, the first ones by date, for a question that has no word but "what happened?"."""
+    if not filters.documents:
+        return ""
+    facts = [documents(snapshot)[id] for id in filters.documents]
+    facts.sort(key=lambda fact: (fact["date"], fact["uri"]))
+    lines = [f"- [{fact['document'][0]}] {fact['date'][:10]} {one_line(fact['document'][2], 80)}" for fact in facts]
+    more = [f"- and {len(lines) - LISTED} more"] if len(lines) > LISTED else []
+    return "\nThese pass:\n" + "\n".join(lines[:LISTED] + more)
+
+
 def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """What filters ask of every document, read once a generation: alias, uri, title, date, metadata."""
     if snapshot not in _facts:
@@ -148,9 +159,8 @@ def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError:
         metadata = {}
     held = {str(name).casefold(): value for name, value in metadata.items()} if isinstance(metadata, dict) else {}
-    date = next((str(held[name]) for name in DATES if held.get(name)), "")
-    if not date and (named := _DATED.search(row["uri"].rpartition("/")[2])):  # minutes-2024-03-02.md
-        date = "-".join(named.group(1, 3, 4))
+    date = next((str(held[name]) for name in dates.KEYS if held.get(name)), "")
+    date = date or dates.in_name(row["uri"].rpartition("/")[2])
     dated, date = ("itself", date) if date else ("file" if row["created"] else "", row["created"])
     names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
     return {"document": names, "uri": row["uri"], "date": date, "dated": dated, "metadata": held}

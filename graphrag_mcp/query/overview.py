@@ -97,13 +97,14 @@ def not_found(
     result.text = f"No word of this question occurs in the {searched} of corpus {snapshot.manifest.corpus}."
     advice = "Try a name from above with get_entity." if near else "Try global_search for what the corpus is about."
     if filters is not None:
-        from graphrag_mcp.query.filters import described
+        from graphrag_mcp.query.filters import described, listed
 
         documents = counters.get("documents", 0)
         passed = documents if filters.documents is None else len(filters.documents)
         result.text = f"Nothing that passes the filters ({described(filters)}) speaks of this question."
         result.text += f" {passed} of {counted(documents, 'documents')} pass."
-        advice = "Ask again with fewer filters."
+        result.text += listed(snapshot, filters)
+        advice = "Ask again with fewer filters, or read one with get_source."
     if near:
         result.text += f"\nNearest names: {context.named_list(list(near.values())[:5])}."
     result.hint = " ".join(filter(None, [note, advice]))
