@@ -67,5 +67,6 @@ def judged(line: str) -> tuple[str, Any]:
         return "", None  # notifications and answers are not answered
     name = parsed.get("id")
     known = isinstance(name, int | str) and not isinstance(name, bool) and not _HALVES.search(str(name))
-    wanted = 'It needs jsonrpc "2.0", an id that is text or a whole number, a method, and params that are an object.'
+    wanted = 'It needs jsonrpc "2.0", an id that is text or a whole number, a method, and params that are an object,'
+    wanted += " not nested 200 levels deep."
     return refused(INVALID_REQUEST, f"this is no request. {wanted}", name if known else None)

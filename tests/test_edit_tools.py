@@ -130,6 +130,11 @@ def test_relationships_are_edited_by_id_and_by_their_ends(call: Caller) -> None:
     assert tried["changes"] == {"entities_added": 1} and "Orla Quist" in tried["text"]
 
 
+def test_a_long_description_is_tried_without_being_sent_back(call: Caller) -> None:
+    tried = call.good("edit_graph", op="update", ids=["York"], fields=["description=" + "The mill. " * 9_000])
+    assert tried["text"] and "dry_run=false" in tried["next_call"] and tried["tokens"] < 500, tried["tokens"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

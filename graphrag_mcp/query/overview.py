@@ -104,7 +104,7 @@ def not_found(
         result.text = f"Nothing that passes the filters ({described(filters)}) speaks of this question."
         result.text += f" {passed} of {counted(documents, 'documents')} pass."
         result.text += listed(snapshot, filters)
-        advice = "Ask again with fewer filters, or read one with get_source."
+        advice = "Ask again with fewer filters" + (", or read one with get_source." if passed else ".")
     if near:
         result.text += f"\nNearest names: {context.named_list(list(near.values())[:5])}."
     result.hint = " ".join(filter(None, [note, advice]))

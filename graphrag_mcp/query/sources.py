@@ -26,6 +26,7 @@ TABLE_OF = {
 KIND = {"t": "text units", "d": "documents", "e": "entities", "r": "relationships", "c": "communities", "k": "claims"}
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 20
+GIVEN = 2_000  # characters of one string of ids that are read: what stands around each of them is looked at
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
 _ALIAS = re.compile(
     r"(?<![A-Za-z0-9])(?:([tderck])(\d{1,12})(?:\.(\d{1,6}))?|([0-9a-f]{32}))(\+)?(?![A-Za-z0-9])", re.IGNORECASE
@@ -124,7 +125,7 @@ def _only_ids(given: str) -> bool:
 
 def _aliases(given: str) -> list[str]:
     """The ids in it, but for those of other corpora (`a/t4`) and what is part of a path (`notes/t33.md`)."""
-    found = []
+    found, given = [], given[:GIVEN]
     for match in _ALIAS.finditer(given):
         before, after = given[: match.start()], given[match.end() :]
         apart = not before.endswith(("/", "\\")) or re.search(rf"(?:^|[\s,/]){_ALIAS.pattern}/$", before, re.IGNORECASE)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 QUIET_SECONDS = 2.0  # after the last edit, communities are brought up to date
 WAIT_SECONDS = 30  # for a removal; what takes longer goes on as a job
 SHOWN = 20
+ECHOED = 300  # characters of ids or fields that the next call repeats
 
 
 def _on(value: Any) -> Any:
@@ -148,8 +149,7 @@ def edit(
     targets = _as_given(snapshot, op, ids) if given else [_target(snapshot, op, one) for one in ids]
     result = edit(app.folder(name), app.settings, Wish(op, targets, values, by), dry_run)
     result.corpus, result.op = name, op
-    said = f'op="{op}", ids={json.dumps(list(ids), ensure_ascii=False)}'
-    said += f", fields={json.dumps(list(fields), ensure_ascii=False)}" if fields else ""
+    said = f'op="{op}", ids={_again(ids)}' + (f", fields={_again(fields)}" if fields else "")
     if dry_run and not result.text.startswith("Nothing"):
         result.next_call = f'edit_graph({said}, corpus="{name}", dry_run=false)'
     elif result.undo_id:
@@ -157,6 +157,12 @@ def edit(
         result.text += f"{follows}\nUndo: {result.undo_id}."
         result.hint = f'edit_graph(op="undo", ids=["{result.undo_id}"], corpus="{name}", dry_run=false) takes it back.'
     return result
+
+
+def _again(given: Sequence[str]) -> str:
+    """A list of the call for the next call; a long one is the caller's own, and is not sent back."""
+    said = json.dumps(list(given), ensure_ascii=False)
+    return said if len(said) <= ECHOED else "[...]"
 
 
 def _split(fields: Sequence[str]) -> dict[str, str]:
