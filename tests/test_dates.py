@@ -1,4 +1,4 @@
-"""The dates that documents say of themselves, and filters by them."""
+"""What documents say of themselves: dates, with filters by them; and a first line that is no title."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp import dates
+from graphrag_mcp.index.decode import find_title
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
@@ -34,3 +35,12 @@ def test_files_are_dated_by_what_they_say_and_listed_where_no_word_fits(tmp_path
     found = local_search(open_snapshot(folder), "What happened?", filters=["date>=2023", "date<=2025-06"])
     names = [line.rpartition(" ")[2] for line in found.text.splitlines() if line.startswith("- [d")]
     assert found.state == "not_found" and names == ["Next", "Stop", "Hall"] and "get_source" in found.hint
+
+
+@pytest.mark.parametrize(("text", "title"), [
+    ("ANNA: Good morning.\n\nBO: Hello.\n\nANNA: Shall we?\n", ""), ("[00:01] so, welcome\n\n[00:04] thanks\n\n[00:09] well\n", ""),
+    ("王：早上好。\n\n李：你好。\n\n王：开始吧。\n", ""), ("Minutes: the pier\n\nAda spoke first.\nBo: no.\n", "Minutes: the pier"),
+    ("The pier\n\nAnna: Good.\n\nBo: Yes.\n\nAnna: So.\n", "The pier"),
+])  # fmt: skip
+def test_what_somebody_says_first_is_no_title(text: str, title: str) -> None:
+    assert find_title(text) == title

@@ -93,11 +93,14 @@ _HEADING = re.compile(
     r"^(?P<fence>```|~~~)|^ {0,3}#{1,6}[ \t]+(?P<hash>\S.*)|^(?P<line>\S.*)\n(?P<rule>={3,}|-{3,}|~{3,})[ \t]*$", re.M
 )
 _KEY_VALUE = re.compile(r"([A-Za-z_][\w -]{0,60})[ \t]*:(?:[ \t]+(.*))?$")
+_SPOKEN = re.compile(r"^(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?[\])]?[ \t]|[^\W\d_][\w .'-]{0,30}[:：])[ \t]*\S", re.M)
+SPEECH = 2_000  # characters in which two more lines begin with who speaks, or when
 TITLE_AREA = 64_000  # characters in which a heading is looked for
 
 
 def find_title(text: str) -> str:
-    """The first heading, else a first line of at most 120 characters before a blank line, else ""."""
+    """The first heading, else a first line of at most 120 characters before a blank line, if nobody speaks it; else
+    ""."""
     area = text[front_matter(text)[1] :][:TITLE_AREA]
     fenced = False
     for match in _HEADING.finditer(area):
@@ -107,7 +110,8 @@ def find_title(text: str) -> str:
             return (match["hash"] or match["line"]).rstrip(" \t#") or "#"
     first, _, rest = re.sub(r"\A(?:[ \t]*+(?:(?:[-=*_]{3,}|<!--[^\n]{0,80}-->)[ \t]*+)?\n)*+", "", area).partition("\n")
     alone = rest.strip() and not rest.partition("\n")[0].strip()
-    return first.strip() if alone and len(first) <= 120 else ""
+    spoken = _SPOKEN.match(first) and len(_SPOKEN.findall(area[:SPEECH])) > 2  # of an interview, a chat
+    return first.strip() if alone and len(first) <= 120 and not spoken else ""
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
