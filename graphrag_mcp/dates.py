@@ -13,6 +13,7 @@ from graphrag_mcp.stems import folded
 
 KEYS = ("date", "created", "published", "updated", "time", "timestamp")  # of metadata, that date a document
 LINES, SHORT = 6, 100  # a date stands in one of the first lines that say something, and that line is short
+BESIDE = 5  # words beside it in a line that dates a text; more are a sentence, and its date is that of what it tells
 
 _MONTHS = [
     "january jan januar janner janvier enero gennaio janeiro januari янв января",
@@ -38,6 +39,8 @@ _FORMS = [re.compile(form) for form in (
     rf"(?<!\d)(?P<d>\d\d?)(?:\.|st|nd|rd|th|er|º)?,? (?:of |de )?{_WORD}\.?,? (?:de )?{_YEAR}",
     rf"\b{_WORD}\.? (?P<d>\d\d?)(?:st|nd|rd|th)?,? {_YEAR}",
 )]  # fmt: skip
+_LABEL = re.compile(r"[ \t]*[*_-]*[^\W\d_]{2,14}[*_]*[:：]")  # Date: Fri, 1 Dec 2023 09:14:00 +0100
+_WORDS = re.compile(r"[^\W\d_]+")
 
 
 def in_name(name: str) -> str:
@@ -50,11 +53,18 @@ def in_head(text: str) -> str:
     """The first date of its first lines: `Date: 2024-03-02`, `27. Mai 2025`, `日期：2024年3月2日`."""
     lines = [line for line in text[:2_000].splitlines() if line.strip()][:LINES]
     for line in lines:
-        found = [(match.start(), day) for form in _FORMS if len(line) <= SHORT
+        found = [(match.start(), match.end(), day) for form in _FORMS if len(line) <= SHORT
                  for match in form.finditer(line) if (day := _day(match.groupdict()))]  # fmt: skip
         if found:
-            return min(found)[1]
+            start, end, day = min(found)
+            if line.startswith("#") or _LABEL.match(line) or _beside(line[:start] + " " + line[end:]) <= BESIDE:
+                return day
     return ""
+
+
+def _beside(rest: str) -> int:
+    """Words, of a script without blanks as many as it has letters by two."""
+    return sum(1 if word[0] < "\u2e80" else (len(word) + 1) // 2 for word in _WORDS.findall(rest))
 
 
 def _day(held: dict[str, str]) -> str:

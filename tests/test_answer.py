@@ -308,13 +308,13 @@ def test_wrapping_is_taken_off() -> None:
 
 @pytest.mark.parametrize("piece", ["\n", " ", "\n \t", "score ", "[", "(Data: ", "[Data: Sources (", "References\n", "**\n"])
 def test_a_reply_of_a_megabyte_is_read_in_no_time(piece: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     text = "It is so. " + piece * (300_000 // len(piece)) + " End."
     restored(text, NAMES)
     read_answer(text)
     with contextlib.suppress(BadReply):
         read_node(json.dumps({"answer": text}))
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 # ---- streaming -------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from graphrag_mcp.store.truth import live_documents
 from graphrag_mcp.types import Document, IndexRequest, IndexResult
 
 # Bump when the meaning of stored rows changes: everything is then derived again from the truth.
-DERIVATION = 3
+DERIVATION = 4
 Spans = set[tuple[int, int]]
 Cut = tuple[Spans, Spans, dict[str, set[str]]]  # of text units, of passages; text unit -> names in it
 
