@@ -24,7 +24,7 @@ from graphrag_mcp.types import IndexRequest, InlineText
 SETS = {
     path.stem: json.loads(path.read_text("utf-8")) for path in sorted(Path(__file__).parent.glob("languages/*.json"))
 }
-NAMES, PASSAGES = 9, 10  # of ten questions, in every language; measured: see docs/log-to-2026-11-21.md
+NAMES, PASSAGES = 9, 10  # of ten questions, in every language; measured: see docs/log-earlier.md
 
 
 def build(folder: Path) -> Snapshot:
