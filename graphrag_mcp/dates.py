@@ -39,7 +39,6 @@ _FORMS = [re.compile(form) for form in (
     rf"(?<!\d)(?P<d>\d\d?)(?:\.|st|nd|rd|th|er|º)?,? (?:of |de )?{_WORD}\.?,? (?:de )?{_YEAR}",
     rf"\b{_WORD}\.? (?P<d>\d\d?)(?:st|nd|rd|th)?,? {_YEAR}",
 )]  # fmt: skip
-_LABEL = re.compile(r"[ \t]*[*_-]*[^\W\d_]{2,14}[*_]*[:：]")  # Date: Fri, 1 Dec 2023 09:14:00 +0100
 _WORDS = re.compile(r"[^\W\d_]+")
 
 
@@ -57,7 +56,7 @@ def in_head(text: str) -> str:
                  for match in form.finditer(line) if (day := _day(match.groupdict()))]  # fmt: skip
         if found:
             start, end, day = min(found)
-            if line.startswith("#") or _LABEL.match(line) or _beside(line[:start] + " " + line[end:]) <= BESIDE:
+            if line.startswith("#") or _beside(line[:start] + " " + line[end:]) <= BESIDE:
                 return day
     return ""
 

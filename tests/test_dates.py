@@ -20,6 +20,7 @@ from graphrag_mcp.types import IndexRequest
     ("日期：2024年3月29日", "2024-03-29"), ("12 de octubre de 1999", "1999-10-12"), ("March 3rd, 2021", "2021-03-03"), ("3 марта 2021 г.", "2021-03-03"),
     ("am 02.03.2024", "2024-03-02"), ("31.02.2020", ""), ("03/04/2024", ""), ("3 marbles 2020", ""), ("version 2024.1.2.3", ""), ("x " * 60 + "2024-01-02", ""),
     ("Ada was born on 4 May 1976 in York, and", ""), ("桥于2019年3月2日在新港的东岸正式通车并命名", ""), ("| Board | 4 May 2020 |", "2020-05-04"),
+    ("Note: the bridge that Ada built opened on 4 May 1976", ""),
 ])  # fmt: skip
 def test_a_date_in_the_first_lines_is_read(head: str, day: str) -> None:
     assert dates.in_head(f"Weekly\n\n{head}\n1999-01-01") == (day or "1999-01-01")

@@ -96,7 +96,7 @@ def test_an_entity_is_looked_for_in_all_of_them(call: Caller) -> None:
 def test_a_filter_that_only_one_corpus_knows_leaves_the_others_out(call: Caller) -> None:
     found = call.good("local_search", query="harbour", corpus="*", filters=["author=Ben"])
     assert [one["uri"] for one in found["citations"]] == ["text:painting"]
-    assert "Known are" in call.good("local_search", query="harbour", corpus="*", filters=["nothing=1"])["text"]
+    assert "Known are" in call.good("local_search", query="harbour", corpus="*", filters=["nothing=1"])["hint"]
 
 
 # ---- one corpus of several is kept --------------------------------------------------------------

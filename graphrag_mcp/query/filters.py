@@ -138,11 +138,11 @@ def listed(snapshot: Snapshot, filters: Filters) -> str:
     """The documents that pass, the first ones by date, for a question that has no word but "what happened?"."""
     if not filters.documents:
         return ""
-    facts = [documents(snapshot)[id] for id in filters.documents]
-    facts.sort(key=lambda fact: (fact["date"], fact["uri"]))
-    lines = [f"- [{fact['document'][0]}] {fact['date'][:10]} {one_line(fact['document'][2], 80)}" for fact in facts]
-    more = [f"- and {len(lines) - LISTED} more"] if len(lines) > LISTED else []
-    return "\nThese pass:\n" + "\n".join(lines[:LISTED] + more)
+    facts = sorted((documents(snapshot)[id] for id in filters.documents), key=lambda fact: (fact["date"], fact["uri"]))
+    first = [(fact["date"][:10], *fact["document"]) for fact in facts[:LISTED]]
+    lines = [f"- [{id}] {day} {one_line(title, 80)}" for day, id, _, title in first]
+    more = [f"- and {len(facts) - LISTED} more"] if len(facts) > LISTED else []
+    return "\nThese pass:\n" + "\n".join(lines + more)
 
 
 def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:

@@ -156,11 +156,11 @@ def spoiled(
     """
     wrong = []
     root, own = f"{folder}/tables/{table}.lance/", f"_versions/{(1 << 64) - 1 - version}.manifest"
-    names = _content(root + own)
-    for entry in entries:
-        looked = (root, version, entry["sha256"])
+    fresh = [entry for entry in entries if (root, version, entry["sha256"]) not in _seen]
+    names = _content(root + own) if fresh else b""
+    for entry in fresh:
         try:
-            listed = {} if looked in _seen else _record(f"{folder}/files/{entry['file']}", entry["sha256"])
+            listed = _record(f"{folder}/files/{entry['file']}", entry["sha256"])
         except (OSError, ValueError):
             continue  # doctor will find it
         files = [
@@ -177,7 +177,7 @@ def spoiled(
         wrong += [f"{table}.lance/{path}: {what}" for path, what in bad.items()]
         _seen.update((root + path, size, sha256) for path, size, sha256 in files if path not in bad)
         if not bad:
-            _seen.add(looked)
+            _seen.add((root, version, entry["sha256"]))
     return wrong
 
 

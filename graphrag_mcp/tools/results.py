@@ -157,8 +157,8 @@ async def serve(
         except GraphRAGError as error:
             if not error.names or "state" not in type(late).model_fields:
                 raise
-            said = {"state": "not_found", "text": f"{str(error)[:1].upper()}{str(error)[1:]}\n{error.names}."}
-            result = type(late).model_validate(said)  # names of documents are shown in a fence, or not at all
+            advice = str(error)[:1].upper() + str(error)[1:]  # outside the fence; names of documents are within
+            result = type(late).model_validate({"state": "not_found", "text": f"{error.names}.", "hint": advice})
         return reply(result, budget)
 
     with telling(tool):
