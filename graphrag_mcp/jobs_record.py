@@ -88,9 +88,11 @@ def as_it_is(home: Path, job: Job) -> Job:
     """A job of a dead process waits for another one; one of an earlier release, that nobody takes over, has failed."""
     if job.status in FINAL:
         return job
-    if job.status == "queued" and flag(home, job.job_id).exists():
-        return replace(job, status="cancelled")  # whoever leads will find the flag and write it down
-    if alive(job):
+    if job.status == "queued":
+        if flag(home, job.job_id).exists():
+            return replace(job, status="cancelled")  # whoever leads will find the flag and write it down
+        job = read(home, job.job_id) or job  # unless that was just done: the record first, then the flag goes
+    if job.status in FINAL or alive(job):
         return job
     if marker(home, job.corpus, job.job_id).exists():
         return replace(job, status="queued", phase=TAKEN_OVER_SOON)
