@@ -139,8 +139,8 @@ def listed(snapshot: Snapshot, filters: Filters) -> str:
     if not filters.documents:
         return ""
     facts = sorted((documents(snapshot)[id] for id in filters.documents), key=lambda fact: (fact["date"], fact["uri"]))
-    first = [(fact["date"][:10], *fact["document"]) for fact in facts[:LISTED]]
-    lines = [f"- [{id}] {day} {one_line(title, 80)}" for day, id, _, title in first]
+    first = [(fact["date"][:10], fact["document"]) for fact in facts[:LISTED]]
+    lines = [f"- [{names[0]}] {day} {one_line(names[2], 80)}" for day, names in first]
     more = [f"- and {len(facts) - LISTED} more"] if len(facts) > LISTED else []
     return "\nThese pass:\n" + "\n".join(lines + more)
 
