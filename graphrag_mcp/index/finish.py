@@ -7,7 +7,7 @@ next run. Knows no files, no formats and no names.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
@@ -71,11 +71,12 @@ def communities(run: Run, recluster: bool) -> None:
         if done:
             changes["pending"] = Change(sorted(done), to_table("pending", failed))
         _want_rest(run, changes)
-        base = vectors.written()
+        vectors.write(changes)  # while the last vectors are on their way
+        versions = vectors.written().tables
         parameters = {**run.parameters, **(models.parameters() if models else {})}
         parameters["clustering"], parameters["clustered"] = drift, by
         parameters["embedding"] = parameters.get("embedding") or manifest.parameters.get("embedding", "")
-        _commit(run, tables.apply(run.folder, base, changes), numbers, made.counters, parameters)
+        _commit(run, versions, numbers, made.counters, parameters)
     with run.stage("compact"):
         versions = tables.compact(run.folder, run.manifest)
         if versions is not None:
@@ -180,8 +181,8 @@ def _want(run: Run, changes: Mapping[str, Change]) -> None:
         run.vectors.want(table, change.rows, change.gone, run.snapshot())
 
 
-def _early(run: Run) -> Callable[[Sequence[Any]], Awaitable[None]] | None:
-    return run.vectors.early if run.vectors is not None and run.vectors.asker.embeds else None
+def _early(run: Run) -> Callable[[Sequence[Any]], object]:
+    return run.vectors.early if run.vectors is not None and run.vectors.asker.embeds else lambda _: None
 
 
 def _want_rest(run: Run, changes: Mapping[str, Change]) -> None:
@@ -210,6 +211,9 @@ class _Beside:
         """Written table by table, since all of them at once are a tenth of the memory of a run."""
         if self.run.vectors is not None:
             for name, change in self.run.vectors.changes(True, self.run.take):
-                self.base = replace(self.base, tables=tables.apply(self.run.folder, self.base, {name: change}))
+                self.write({name: change})
                 del change
         return self.base
+
+    def write(self, changes: Mapping[str, Change]) -> None:
+        self.base = replace(self.base, tables=tables.apply(self.run.folder, self.base, changes))

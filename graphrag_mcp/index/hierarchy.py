@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -144,7 +144,7 @@ def report(
     snapshot: Snapshot, tree: Hierarchy, touched: set[str] | None, number: dict[str, int], *,
     models: Models | None = None, texts: Mapping[str, str] | None = None, retry: Set[str] = frozenset(),
     take: Callable[[Future[Any]], Any] = Future.result, moved: Moved | None = None, edges: pa.Table | None = None,
-    embed: Callable[[Sequence[Report]], Awaitable[object]] | None = None,
+    embed: Callable[[Sequence[Report]], object] = lambda _: None,
 ) -> Made:  # fmt: skip
     """Communities, memberships and reports. `touched` None: compare every report; `retry`: these are asked again;
     `texts`: descriptions newer than the snapshot's, by row id; `moved`, `edges`: how the tree changed and of what it is
@@ -222,7 +222,7 @@ class _Job:
     models: Models | None
     texts: Mapping[str, str]
     take: Callable[[Future[Any]], Any]
-    embed: Callable[[Sequence[Report]], Awaitable[object]] | None = None
+    embed: Callable[[Sequence[Report]], object]
 
 
 def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str], dict[str, str]]:

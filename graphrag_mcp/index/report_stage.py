@@ -9,7 +9,7 @@ so. Knows the asker, no store.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -75,8 +75,8 @@ def prompt_from(settings: Settings, corpus_folder: Path) -> ReportPrompt:
 class Writing:
     """The reports of one run. `done` are those that need not be written; `types` and `descriptions` by row id.
 
-    `embed`: has reports embedded into the book of answers, where whoever writes their vectors finds them: asked for
-    between the questions, they are there when the last report is, and the run need not wait for them after it.
+    `embed`: told of reports that are ready, so that their vectors are asked for between the questions and not after
+    the last of them.
     """
 
     asker: Asker
@@ -88,12 +88,11 @@ class Writing:
     descriptions: Mapping[str, str]
     claims: Mapping[str, Sequence[Claim]]
     done: dict[str, Written]
-    embed: Callable[[Sequence[Report]], Awaitable[object]] | None = None
+    embed: Callable[[Sequence[Report]], object] = lambda _: None
     degraded: dict[str, str] = field(default_factory=dict)
     unsure: set[str] = field(default_factory=set)  # these, and reports that a model made of such reports
     _tasks: dict[str, asyncio.Task[Written]] = field(default_factory=dict)
     _ready: list[Report] = field(default_factory=list)
-    _embedding: list[asyncio.Future[object]] = field(default_factory=list)
 
     def fingerprint(self, id: str, extractive: str) -> str:
         """Changes when the model would be shown something else; `extractive` when its sentences changed."""
@@ -116,7 +115,7 @@ class Writing:
         for id in sorted(ids, key=lambda id: not self._wanted(self.communities[id])):
             self._of(id)
         made = await asyncio.gather(*map(self._of, ids))
-        await asyncio.gather(*self._embedding)
+        self.embed(self._ready)
         return dict(zip(ids, made, strict=True))
 
     def _of(self, id: str) -> asyncio.Task[Written]:
@@ -129,9 +128,9 @@ class Writing:
             return self.done[id]
         made = await self._new(id)
         self._ready.append(made.report)
-        if self.embed is not None and len(self._ready) >= TOGETHER:
+        if len(self._ready) >= TOGETHER:
             ready, self._ready = self._ready, []
-            self._embedding.append(asyncio.ensure_future(self.embed(ready)))
+            self.embed(ready)
         return made
 
     async def _new(self, id: str) -> Written:

@@ -7,6 +7,7 @@ are embedded, no search.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,6 +50,7 @@ class Vectors:
     failed: int = 0
     given: dict[str, set[str]] = field(default_factory=dict)  # by table, ids whose vectors a change of this run has
     latest: dict[str, dict[str, str]] = field(default_factory=dict)  # by table and id, the text that counts now
+    _early: list[asyncio.Task[Any]] = field(default_factory=list)
 
     def want(
         self, table: str, rows: pa.Table | None, gone: Sequence[str] | Mapping[str, Any] = (),
@@ -66,13 +68,17 @@ class Vectors:
         texts = {row["id"]: embedded_text(table, row, titles) for row in rows.select(COLUMNS[table]).to_pylist()}
         shas = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32] for text in texts.values()]
         latest.update(zip(texts, shas, strict=True))
-        future = self.asker.start(self.asker.embed(list(texts.values())))
+        future = self.asker.start(self._embedded(list(texts.values())))
         self.wanted.setdefault(table, []).append(_Wanted(list(texts), shas, future))
 
-    async def early(self, rows: Sequence[Any]) -> None:
-        """Embed reports into the book of answers before they are rows of a table."""
-        said = [{"title": row.title, "summary": row.summary} for row in rows]
-        await self.asker.embed([embedded_text("reports", one, {}) for one in said])
+    def early(self, rows: Sequence[Any]) -> None:
+        """Embed reports into the book of answers before they are rows of a table; called on the asker's loop."""
+        said = [embedded_text("reports", {"title": row.title, "summary": row.summary}, {}) for row in rows]
+        self._early.append(asyncio.get_running_loop().create_task(self.asker.embed(said)))
+
+    async def _embedded(self, texts: Sequence[str]) -> list[bytes | None]:
+        await asyncio.gather(*self._early)  # or what is on its way would be bought twice
+        return await self.asker.embed(texts)
 
     def want_missing(self, snapshot: Snapshot, everything: bool) -> None:
         """Embed the rows of the generation that have no vector; `everything`: all, another model made the others."""
