@@ -8,7 +8,7 @@ next run. Knows no files, no formats and no names.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -203,14 +203,17 @@ class _Beside:
     base: Manifest
 
     def take(self, future: Future[Any]) -> Any:
-        """The result of work on the asker's loop; what vectors are there is written before it is waited for."""
-        self.written()
+        """The result of work on the asker's loop; vectors that come meanwhile are written."""
+        while not future.done() and self.run.vectors is not None and (coming := self.run.vectors.coming()):
+            self.run.check()
+            wait([future, *coming], 0.25, FIRST_COMPLETED)
+            self.written(everything=False)
         return self.run.take(future)
 
-    def written(self) -> Manifest:
+    def written(self, everything: bool = True) -> Manifest:
         """Written table by table, since all of them at once are a tenth of the memory of a run."""
         if self.run.vectors is not None:
-            for name, change in self.run.vectors.changes(True, self.run.take):
+            for name, change in self.run.vectors.changes(everything, self.run.take):
                 self.write({name: change})
                 del change
         return self.base

@@ -91,6 +91,10 @@ class Vectors:
                 rows = snapshot.by_key(table, missing[start : start + BATCH], "id", COLUMNS[table])
                 self.want(table, rows, (), snapshot)
 
+    def coming(self) -> list[Future[list[bytes | None]]]:
+        """What was asked for and is in no change yet."""
+        return [one.future for wanted in self.wanted.values() for one in wanted]
+
     def changes(
         self, everything: bool, take: Callable[[Future[Any]], Any] = Future.result
     ) -> Iterator[tuple[str, Change]]:
