@@ -150,7 +150,7 @@ def documents(
         }
         if run.vectors is not None:
             run.vectors.want("passages", first["passages"].rows, old_passages)
-            first |= dict(run.vectors.changes(everything=False))
+            first |= dict(run.vectors.changes())
         versions = tables.apply(run.folder, run.manifest, first)
     gone_units = set(old_units) - batch.kept
     with run.stage("merge"):

@@ -204,19 +204,27 @@ class _Beside:
 
     def take(self, future: Future[Any]) -> Any:
         """The result of work on the asker's loop; vectors that come meanwhile are written."""
-        while not future.done() and self.run.vectors is not None and (coming := self.run.vectors.coming()):
-            self.run.check()
-            wait([future, *coming], 0.25, FIRST_COMPLETED)
-            self.written(everything=False)
+        while not future.done() and self._coming(future):
+            pass
         return self.run.take(future)
 
-    def written(self, everything: bool = True) -> Manifest:
-        """Written table by table, since all of them at once are a tenth of the memory of a run."""
-        if self.run.vectors is not None:
-            for name, change in self.run.vectors.changes(everything, self.run.take):
-                self.write({name: change})
-                del change
+    def written(self) -> Manifest:
+        """With all vectors."""
+        while self._coming():
+            pass
         return self.base
+
+    def _coming(self, *others: Future[Any]) -> bool:
+        """Write vectors as they come, a table at a time, since all of them at once are a tenth of the memory of a run;
+        False when there are none to come."""
+        vectors = self.run.vectors
+        if coming := vectors.coming() if vectors is not None else []:
+            self.run.check()
+            wait([*others, *coming], 0.25, FIRST_COMPLETED)
+        for name, change in vectors.changes() if vectors is not None else ():
+            self.write({name: change})
+            del change
+        return bool(coming)
 
     def write(self, changes: Mapping[str, Change]) -> None:
         self.base = replace(self.base, tables=tables.apply(self.run.folder, self.base, changes))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,24 +95,21 @@ class Vectors:
         """What was asked for and is in no change yet."""
         return [one.future for wanted in self.wanted.values() for one in wanted]
 
-    def changes(
-        self, everything: bool, take: Callable[[Future[Any]], Any] = Future.result
-    ) -> Iterator[tuple[str, Change]]:
-        """Changes of the vector tables, one after another: of what is there already, or of `everything`, waited for.
-
-        Who writes each before taking the next never holds the vectors of all tables twice."""
+    def changes(self) -> Iterator[tuple[str, Change]]:
+        """Changes of the vector tables with what is there, one after another: who writes each before taking the next
+        never holds the vectors of all tables twice."""
         for table, vectors in VECTORS.items():
-            change = self._change(table, everything, take)
+            change = self._change(table)
             if change is not None:
                 yield vectors, change
             del change
 
-    def _change(self, table: str, everything: bool, take: Callable[[Future[Any]], Any]) -> Change | None:
-        ready = [one for one in self.wanted.get(table, ()) if everything or one.future.done()]
+    def _change(self, table: str) -> Change | None:
+        ready = [one for one in self.wanted.get(table, ()) if one.future.done()]
         self.wanted[table] = [one for one in self.wanted.get(table, ()) if one not in ready]
         rows: dict[str, tuple[str, bytes]] = {}
         for one in ready:
-            for id, sha, vector in zip(one.ids, one.shas, take(one.future), strict=True):
+            for id, sha, vector in zip(one.ids, one.shas, one.future.result(), strict=True):
                 self.failed += vector is None
                 if vector is not None and self.latest[table].get(id) == sha:
                     rows[id] = (sha, vector)
