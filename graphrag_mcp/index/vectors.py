@@ -50,7 +50,7 @@ class Vectors:
     failed: int = 0
     given: dict[str, set[str]] = field(default_factory=dict)  # by table, ids whose vectors a change of this run has
     latest: dict[str, dict[str, str]] = field(default_factory=dict)  # by table and id, the text that counts now
-    _early: list[asyncio.Task[Any]] = field(default_factory=list)
+    _early: list[asyncio.Task[None]] = field(default_factory=list)
 
     def want(
         self, table: str, rows: pa.Table | None, gone: Sequence[str] | Mapping[str, Any] = (),
@@ -74,7 +74,10 @@ class Vectors:
     def early(self, rows: Sequence[Any]) -> None:
         """Embed reports into the book of answers before they are rows of a table; called on the asker's loop."""
         said = [embedded_text("reports", {"title": row.title, "summary": row.summary}, {}) for row in rows]
-        self._early.append(asyncio.get_running_loop().create_task(self.asker.embed(said)))
+        self._early.append(asyncio.get_running_loop().create_task(self._ahead(said)))
+
+    async def _ahead(self, texts: Sequence[str]) -> None:
+        await self.asker.embed(texts)  # the book keeps the vectors, this task none
 
     async def _embedded(self, texts: Sequence[str]) -> list[bytes | None]:
         await asyncio.gather(*self._early)  # or what is on its way would be bought twice
