@@ -69,3 +69,11 @@ def test_a_key_that_stands_in_a_text_is_sent_to_no_model(docs: Path, tmp_path: P
         index(tmp_path / "c", docs, on(server))
         sent = [json.dumps(seen.body) for seen in server.requests]
     assert any("Ada Lovelace set api_key" in one for one in sent) and not any(key in one for one in sent)
+
+
+def test_no_text_is_embedded_twice_while_its_vector_is_on_its_way(docs: Path, tmp_path: Path) -> None:
+    with openai_server(demo, latency=0.2) as server:
+        result = index(tmp_path / "c", docs, on(server))
+        asked = [text for seen in server.requests for text in seen.body.get("input", ())]
+    assert asked and len(asked) == len(set(asked))
+    assert len(rows(tmp_path / "c", "reports_vectors")) == result.counts["communities"] > 0
