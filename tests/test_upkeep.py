@@ -125,6 +125,7 @@ LIES: list[tuple[str, dict[str, Any], str, str]] = [
     ("memberships", {"path": []}, "", "membership"),
     ("reports", {"id": "0" * 32}, "", "report"),
     ("reports", {"entity_ids": ["0" * 32]}, "", "dangling"),
+    ("reports", {"summary": f"Ada built it. [Data: Entities ({'0' * 32})]"}, "", "dangling"),
     ("reports", {"level": 9}, "", "report"),
     ("reports", {"n": lambda row: row["n"] + 1}, "", "report"),
     ("terms", {"passages": 99}, "", "terms"),

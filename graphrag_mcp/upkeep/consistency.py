@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from graphrag_mcp.errors import GraphRAGError
+from graphrag_mcp.pack_ids import referenced_ids
 from graphrag_mcp.store import edits, truth
 from graphrag_mcp.store.schema import FULL_TEXT, SCALAR, TABLES, VECTORS
 from graphrag_mcp.store.tables import Snapshot
@@ -240,15 +241,19 @@ def _memberships(snapshot: Snapshot, communities: Mapping[str, Row], fresh: bool
 
 
 def _reports(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
-    there = _ids(snapshot, "reports")
-    for id in sorted(ids.communities ^ there):
-        yield "report", "reports", f"community {id} has {'a report but is not there' if id in there else 'no report'}"
+    told = _ids(snapshot, "reports")
+    for id in sorted(ids.communities ^ told):
+        yield "report", "reports", f"community {id} has {'a report but is not there' if id in told else 'no report'}"
     if snapshot.manifest.stale:
         return
-    groups = {"entity_ids": ids.entities, "relationship_ids": ids.relationships, "text_unit_ids": ids.units}
-    for row in _rows(snapshot, "reports", columns=["id", *groups]):
-        for column, known in groups.items():
-            yield from _dangling("reports", ((row["id"], id) for id in row[column]), known)
+    there = {"Entities": ids.entities, "Relationships": ids.relationships, "Sources": ids.units}
+    there["Reports"] = ids.communities
+    lists = {"Entities": "entity_ids", "Relationships": "relationship_ids", "Sources": "text_unit_ids"}
+    for row in _rows(snapshot, "reports", ["id", "summary", "full_content", "findings", *lists.values()]):
+        said = referenced_ids(f"{row['summary']}\n{row['full_content']}\n{row['findings']}")
+        for group, known in there.items():
+            named = {*said.get(group, ()), *(row[lists[group]] if group in lists else ())}
+            yield from _dangling("reports", ((row["id"], id) for id in sorted(named)), known)
 
 
 def _claims(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
