@@ -18,13 +18,15 @@ import corpora
 
 def run(command: list[str]) -> tuple[dict, float, float, int]:
     """Output of `--json`, CPU seconds, wall seconds, peak RSS in MB of one whole process."""
+    import os
     import resource
     import subprocess
     import time
 
     began = time.perf_counter()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as installed
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return json.loads(done.stdout.strip().splitlines()[-1]), cpu, time.perf_counter() - began, after.ru_maxrss // 1024
