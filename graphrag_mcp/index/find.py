@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import PurePath
 
 from graphrag_mcp.index import office, skip
-from graphrag_mcp.index.opening import ANY, LINKED, entries, read, why
+from graphrag_mcp.index.opening import ANY, LINKED, entries, head, read, why
 from graphrag_mcp.settings import Settings
 
 HEAD = 8192  # bytes of a file that are looked at before it is taken
@@ -222,6 +222,7 @@ class _Walk:
     ) -> list[tuple[str, list[skip.Rules]]]:
         """Takes or counts the entries of one folder; gives the folders to enter. OSError when it cannot be listed."""
         inner: list[tuple[str, list[skip.Rules]]] = []
+        above, uris = os.path.join(folder, ""), _uri(label, root, folder).rstrip("/") + "/"
         with entries(folder) as (listed, at):
             there = sorted(islice(listed, WALK_LIMIT + 1), key=lambda entry: entry.name)
             self.found.entries += len(there)
@@ -231,21 +232,22 @@ class _Walk:
                 self.found.skip(skip.DEPENDENCY)
                 return []
             for entry in there:
-                path = os.path.join(folder, entry.name)
+                path = above + entry.name
                 try:
-                    if self._entry(entry, path, names, label, root, rules, at):
+                    if self._entry(entry, path, names, label, uris, rules, at):
                         inner.append((path, rules))
                 except FileNotFoundError:
                     pass  # deleted while we looked
                 except OSError as error:
-                    self._incomplete(prefix, _uri(label, root, path), why(error))
+                    self._incomplete(prefix, uris + shown(entry.name), why(error))
         return inner
 
     def _entry(
-        self, entry: os.DirEntry[str], path: str, beside: set[str], label: str, root: str, rules: list[skip.Rules],
+        self, entry: os.DirEntry[str], path: str, beside: set[str], label: str, uris: str, rules: list[skip.Rules],
         at: int,
     ) -> bool:  # fmt: skip
-        """Takes or counts one entry of the open folder `at`; True when it is a folder to enter."""
+        """Takes or counts one entry of the open folder `at`, whose uris begin with `uris`; True when it is a folder to
+        enter."""
         if entry.is_symlink() or getattr(entry, "is_junction", bool)():
             self.found.skip("symbolic link")
         elif entry.is_dir(follow_symlinks=False):
@@ -255,22 +257,33 @@ class _Walk:
             self.found.skip(reason)
         elif not entry.is_file(follow_symlinks=False):
             self.found.skip("not a regular file")
+        elif reason := skip.file_reason(entry.name) or self._ignored(path, rules):
+            self.found.skip(reason)
         else:
-            reason = skip.file_reason(entry.name) or self._ignored(path, rules)
-            status, sha = None if reason else entry.stat(follow_symlinks=False), ""
-            if status is not None:
-                reason, sha = self._content(path, status.st_size, at)
-            if status is None or reason:
-                self.found.skip(reason)
-            elif self.settings.hard_links or status.st_nlink <= 1:
-                links = ANY if self.settings.hard_links else 1
-                self.files[path] = FoundFile(path, _uri(label, root, path), label, links=links, sha=sha)
-            else:
-                file = FoundFile(path, _uri(label, root, path), label, links=status.st_nlink, sha=sha)
-                same = self.found.linked.setdefault((status.st_dev, status.st_ino), [])
-                if all(path != other.path for other in same):
-                    same.append(file)
+            self._file(entry, path, label, uris, at)
         return False
+
+    def _file(self, entry: os.DirEntry[str], path: str, label: str, uris: str, at: int) -> None:
+        try:
+            start, status = head(path, HEAD, at)
+        except OSError:  # `sha` will say why
+            start, status = None, entry.stat(follow_symlinks=False)
+        if status.st_size > self.settings.max_file_bytes:
+            reason, sha = f"over {self.settings.max_file_bytes / 1e6:g} MB", ""
+        else:
+            reason, sha = _head_reason(entry.name, start) if status.st_size else ("empty", "")
+        if reason:
+            self.found.skip(reason)
+            return
+        several = not self.settings.hard_links and status.st_nlink > 1
+        links = status.st_nlink if several else ANY if self.settings.hard_links else 1
+        file = FoundFile(path, uris + shown(entry.name), label, links=links, sha=sha)
+        if not several:
+            self.files[path] = file
+            return
+        same = self.found.linked.setdefault((status.st_dev, status.st_ino), [])
+        if all(path != other.path for other in same):
+            same.append(file)
 
     def _ignored(self, path: str, rules: list[skip.Rules]) -> str:
         if not rules:
@@ -278,26 +291,19 @@ class _Walk:
         path = PurePath(path).as_posix() + "/" * path.endswith("/")
         return skip.IGNORED if skip.ignored(path, rules) else ""
 
-    def _content(self, path: str, size: int, at: int) -> tuple[str, str]:
-        if size > self.settings.max_file_bytes:
-            return f"over {self.settings.max_file_bytes / 1e6:g} MB", ""
-        return _head_reason(path, at) if size else ("empty", "")
 
-
-def _head_reason(path: str, at: int = -1) -> tuple[str, str]:
+def _head_reason(name: str, start: bytes | None) -> tuple[str, str]:
     """Why the name and the first 8 KB say not to read a file; "" also when it cannot be opened: `sha` will say so.
     And its SHA-256 where that is all of it: most files are read once, and not twice."""
-    suffix = skip.suffix_of(os.path.basename(path))
+    suffix = skip.suffix_of(name)
     if office.missing(suffix):
         return f"{suffix} {office.NO_EXTRA}", ""
-    try:
-        head = read(path, HEAD, whole=False, at=at)
-    except OSError:
+    if start is None:
         return "", ""
-    if skip.private_key(head):
+    if skip.private_key(start):
         return skip.SECRET, ""
-    reason = skip.BINARY if suffix not in _PACKED and skip.binary(head) else ""
-    return reason, hashlib.sha256(head).hexdigest() if len(head) < HEAD else ""
+    reason = skip.BINARY if suffix not in _PACKED and skip.binary(start) else ""
+    return reason, hashlib.sha256(start).hexdigest() if len(start) < HEAD else ""
 
 
 def _single(path: str, found: Found, files: dict[str, FoundFile], settings: Settings) -> None:
@@ -322,13 +328,20 @@ def _single(path: str, found: Found, files: dict[str, FoundFile], settings: Sett
     elif status.st_nlink > 1 and not settings.hard_links and path not in files:
         reason = LINKED
     else:
-        reason = skip.kind_of(name) or _head_reason(path)[0]
+        reason = skip.kind_of(name) or _head_reason(name, _start(path))[0]
     if reason:
         found.errors.append({"path": uri, "reason": reason})
         files.pop(path, None)
     else:
         known = ANY if settings.hard_links else files[path].links if path in files else 1
         files[path] = FoundFile(path, uri, label, named=True, links=known)
+
+
+def _start(path: str) -> bytes | None:
+    try:
+        return head(path, HEAD)[0]
+    except OSError:
+        return None
 
 
 def _rules_in(folder: str, names: set[str]) -> list[skip.Rules]:

@@ -24,8 +24,12 @@ ANY = 1 << 30  # hard links to a file, where their number does not matter
 def open_regular(path: str, links: int = ANY, at: int = -1) -> int:
     """A descriptor of the regular file at `path`, reached without following any link. OSError otherwise, and for a
     file that has more than `links` names: one of them may lie anywhere. `at`: its folder, opened by `entries`."""
+    return _opened(path, links, at)[0]
+
+
+def _opened(path: str, links: int, at: int) -> tuple[int, os.stat_result]:
     if at >= 0:
-        descriptor = os.open(os.path.basename(path), _FLAGS, dir_fd=at)
+        descriptor = os.open(path[path.rfind("/") + 1 :], _FLAGS, dir_fd=at)
     elif os.open in os.supports_dir_fd:
         descriptor = _reach(path, _FLAGS)
     else:
@@ -40,7 +44,7 @@ def open_regular(path: str, links: int = ANY, at: int = -1) -> int:
     if status.st_nlink > links:
         os.close(descriptor)
         raise OSError(errno.EMLINK, LINKED)
-    return descriptor
+    return descriptor, status
 
 
 def _reach(path: str, flags: int) -> int:
@@ -78,6 +82,18 @@ def blocks(path: str, limit: int, links: int = ANY, at: int = -1) -> Iterator[by
         while limit > 0 and (block := os.read(descriptor, min(1 << 20, limit))):
             limit -= len(block)
             yield block
+    finally:
+        os.close(descriptor)
+
+
+def head(path: str, limit: int, at: int = -1) -> tuple[bytes, os.stat_result]:
+    """The first bytes of a file, and what it is: a walk asks for both, of every file that there is."""
+    descriptor, status = _opened(path, ANY, at)
+    try:
+        data = os.read(descriptor, limit)
+        while len(data) < min(limit, status.st_size) and (more := os.read(descriptor, limit - len(data))):
+            data += more
+        return data, status
     finally:
         os.close(descriptor)
 
