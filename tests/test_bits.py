@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -43,7 +45,7 @@ def unread(folder: Path) -> set[Path]:
     for table, version in manifest.tables.items() if manifest else ():
         root = folder / "tables" / f"{table}.lance"
         names = (root / "_versions" / f"{(1 << 64) - 1 - version}.manifest").read_bytes()
-        paths = [path for kind in ("data", "_indices") for path in (root / kind).rglob("*")]
+        paths = [path for kind in ("data", "_indices", "_deletions") for path in (root / kind).rglob("*")]
         found |= {path for path in paths if path.is_file() and not checks._named(str(path.relative_to(root)), names)}
     return found
 
@@ -91,7 +93,7 @@ def test_a_damaged_row_is_left_out_also_where_only_some_of_its_columns_are_read(
 
 
 @pytest.mark.parametrize("where", ["memberships.lance/data/*", "terms.lance/data/*", "passages.lance/_indices/*/*",
-                                   "claims.lance/data/*"])  # fmt: skip
+                                   "terms.lance/_deletions/*", "claims.lance/data/*"])  # fmt: skip
 def test_what_rows_cannot_say_of_themselves_is_refused_as_a_whole(index: Path, where: str) -> None:
     path = biggest(index, where)
     with flipped(path, path.stat().st_size // 2, 0):
@@ -174,13 +176,29 @@ def test_of_the_files_that_nobody_looks_at_when_a_table_is_opened_none_is_read(i
         return shown, [sorted(snapshot.full_text(name, ["the"], columns=["id"])["id"].to_pylist()) for name in FULL_TEXT]
 
     right, dead = found(), unread(index)
-    assert {path.relative_to(index / "tables").parts[1] for path in dead} == {"data", "_indices"}
+    assert {path.relative_to(index / "tables").parts[1] for path in dead} == {"data", "_indices", "_deletions"}
     for path in dead:
         path.unlink()
     assert found() == right
 
 
 # ---- records -------------------------------------------------------------------------------------
+
+
+def test_records_of_before_have_no_crc_and_are_held_to_their_sha(index: Path) -> None:
+    before = manifests.read(index)
+    assert before is not None
+    known, _ = checks.recorded(index, before.files)
+    raw = json.dumps({table: {path: value[:2] for path, value in paths.items()} for table, paths in known.items()})
+    (index / "files" / "old.json").write_text(raw)
+    entries = [{"file": "old.json", "sha256": hashlib.sha256(raw.encode()).hexdigest()}]
+    path = biggest(index, "passages.lance/data/*")
+    for records, what in ((before.files, "CRC-32"), (entries, "SHA-256")):
+        for flip in (False, True):
+            like_a_new_process(index)
+            with flipped(path, 40, 2) if flip else nullcontext():
+                wrong = checks.spoiled(index, records, "passages", before.tables["passages"])
+            assert [what in line for line in wrong] == [True] * flip
 
 
 def test_a_commit_hashes_what_is_new_and_nothing_else(index: Path) -> None:
