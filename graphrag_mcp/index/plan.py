@@ -85,7 +85,7 @@ def make(
         else:
             plan.to_read.append(file)
     unreadable = {error["path"] for error in plan.errors}
-    for file_uri, uris in plan.by_file.items():
+    for file_uri, uris in plan.by_file.items() if found.scopes or left else ():
         if file_uri in present or file_uri in unreadable or file_uri.startswith("text:"):
             continue
         if any(scope.complete and file_uri.startswith(scope.prefix) for scope in found.scopes):
