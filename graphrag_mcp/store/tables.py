@@ -24,7 +24,7 @@ from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.checks import BATCH, check_values, prepared, spoiled
 from graphrag_mcp.store.kept import ROW_ID, Ids, Kept, ids_of
-from graphrag_mcp.store.lance import connect, following, wait
+from graphrag_mcp.store.lance import collected, connect, following, wait
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 
@@ -244,7 +244,7 @@ class Snapshot:
 
     def _run(self, table: str, query: Any, names: Sequence[str], *computed: str) -> pa.Table:
         try:
-            found = wait(self._asked_for(table, query, [*names, *computed]).to_arrow())
+            found = wait(collected(self._asked_for(table, query, [*names, *computed])))
         except Exception as error:
             raise self._failed(table, error) from error
         return self._shown(table, found, [*names, *computed])
