@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphrag_mcp.index import imported_tree
 from graphrag_mcp.index.communities import VERSION, ClusterParams, Hierarchy, cluster
@@ -42,7 +43,6 @@ from graphrag_mcp.text import terms
 
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
-STATED = 500  # reports read at once by their ids: more would be looked for in the whole table, 8 KB each
 UNCHECKED = 0.01  # share of the entities that were touched, after which a short run of Leiden looks for a better top
 MOVED = 0.1  # share of the entities that were touched, after which communities are compared with fresh ones
 _REPORT = tuple(field.name for field in fields(Report))
@@ -356,11 +356,11 @@ def _content(
 
 def _stored(snapshot: Snapshot, tree: Hierarchy, wanted: set[str], unread: Row) -> dict[str, Row]:
     """Reports of these communities and of their children, with what nobody reads of them here as in `unread`."""
-    ids = sorted(wanted.union(*(tree.communities[id].children for id in wanted)))
-    step = STATED if len(ids) < snapshot.count("reports") // 2 else max(1, len(ids))
+    ids = wanted.union(*(tree.communities[id].children for id in wanted))
     names = ["fingerprint", *(name for name in _REPORT if name not in unread)]
-    parts = (snapshot.by_key("reports", ids[start : start + step], "id", names) for start in range(0, len(ids), step))
-    return {row["id"]: unread | row for part in parts for row in part.to_pylist()}
+    there = snapshot.rows("reports", columns=["id", ROW_ID])  # less than asking an index for a thousand of them
+    places = there.filter(pc.is_in(there["id"], pa.array(sorted(ids), pa.string())))[ROW_ID].to_pylist()
+    return {row["id"]: unread | row for row in snapshot.at("reports", sorted(places), names).to_pylist()}
 
 
 def _written(row: Row) -> Written:

@@ -112,6 +112,7 @@ class Columns:
         roots = [id for id in sorted(wanted) if every[id].parent not in wanted]
         self._ids = list(dict.fromkeys(chain.from_iterable(every[id].members for id in roots)))
         self._number = dict(zip(self._ids, range(len(self._ids)), strict=True))
+        self._places: dict[str, Any] = {}  # of the members of each community, as they were asked for
         ids = pa.array(self._ids, pa.string())
         self._read_entities(snapshot, ids)
         self._take_edges(links, ids, wanted)
@@ -171,8 +172,11 @@ class Columns:
             places = found if nested else places
 
     def _members(self, community: str) -> Any:
-        members = self._tree.communities[community].members
-        return self._np.fromiter(map(self._number.__getitem__, members), self._np.int64, len(members))
+        if community not in self._places:
+            members = self._tree.communities[community].members
+            numbers = map(self._number.__getitem__, members)
+            self._places[community] = self._np.fromiter(numbers, self._np.int64, len(members))
+        return self._places[community]
 
     def _leaves(self, snapshot: Snapshot, wanted: Collection[str]) -> dict[str, EntityRow]:
         every = self._tree.communities
