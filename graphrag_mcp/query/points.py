@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.query.global_ import Rated
 
 Row = dict[str, Any]
+REPORT = ("id", "n", "level", "title", "summary", "findings")  # what is kept of reports: their lists of ids are longer
 Point = tuple[float, int, int, Row, str]  # score, place of its report, number in it, the report, the text
 
 
@@ -30,7 +31,7 @@ def ranked(
     whole = sum(worth.values()) or 1.0
     rating = {one.id: one.rating for one in kept}
     found: list[Point] = []
-    for place, row in enumerate(context.rows(snapshot, "reports", [one.id for one in kept])):
+    for place, row in enumerate(snapshot.served("reports", [one.id for one in kept], REPORT)):
         findings = context.findings(row) or [{"summary": row["title"], "explanation": row["summary"]}]
         for number, one in enumerate(findings, 1):  # of equal points those of the weightier report first
             text, words = _point(str(one.get("summary", "")), str(one.get("explanation", "")), detailed)
