@@ -148,7 +148,8 @@ def sections_of(
     share = dict(shares) if shares else _shares(budget, detailed)
     parts = {"Sources": _sources(snapshot, found, offsets[0], budget, share.get("Sources", 0.0), explain, window)}
     if mode != "basic":
-        chosen = modes.chosen(snapshot, found, filters)[: modes.ENTITIES]
+        wanted = None if detailed else modes.ENTITIES  # the list of candidates names more
+        chosen = modes.chosen(snapshot, found, filters, wanted)[: modes.ENTITIES]
         claims = context.claims_about(snapshot, chosen)
         listed = {
             "Entities": context.entity_items(chosen, detailed, budget > SMALL),

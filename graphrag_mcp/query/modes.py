@@ -59,18 +59,21 @@ def find(
     return found
 
 
-def chosen(snapshot: Snapshot, found: Retrieved, filters: Filters | None = None) -> list[dict[str, Any]]:
-    """Candidates among the entities, best first, twice as many as are used; included ones first, others refilled."""
+def chosen(
+    snapshot: Snapshot, found: Retrieved, filters: Filters | None = None, read: int | None = None
+) -> list[dict[str, Any]]:
+    """Candidates among the entities, best first, twice as many as are used; included ones first, others refilled.
+    `read`: no more than so many are wanted."""
     most = ENTITIES * OVERSAMPLED
     if filters is None:
-        return [found.rows[one.id] for one in fused.entities(snapshot, found, most)]
+        return [found.rows[one.id] for one in fused.entities(snapshot, found, most, read=read)]
     scored = fused.entities(snapshot, found, most * 5) if found.terms else []
     rows = {row["id"]: dict(row) for row in filters.first}
     found.rows |= rows
     for one in scored:
         if filters.entity(found.rows[one.id]):
             rows.setdefault(one.id, found.rows[one.id])
-    return list(rows.values())[:most]
+    return list(rows.values())[:most][:read]
 
 
 def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[bytes | None, str]:

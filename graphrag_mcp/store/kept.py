@@ -14,7 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-ROW_ID = "_rowid"
+from graphrag_mcp.store.schema import ROW_ID
+
 DIGITS = 32  # of an id (types.content_id)
 _ID = re.compile(r"[0-9a-f]{32}")
 _HALF = (1 << 64) - 1
@@ -43,6 +44,15 @@ class Kept:
         """These rows, of them these columns or all."""
         rows = self.rows if names is None else self.rows.select(list(names))
         return rows.take(pa.array(self.places(key, values), pa.int64()))
+
+    def joined(self, read: pa.Table, places: Sequence[int], names: Sequence[str]) -> pa.Table:
+        """The rows at these places, in their order: columns that were read, with the row ids, beside those kept."""
+        at, here = self.behind(read[ROW_ID])
+        row = dict(zip(at.tolist(), here.nonzero()[0].tolist(), strict=True))
+        found = [place for place in places if place in row]
+        fresh = read.take(pa.array([row[place] for place in found], pa.int64()))
+        kept = self.rows.take(pa.array(found, pa.int64()))
+        return pa.table([fresh[name] if name in fresh.column_names else kept[name] for name in names], list(names))
 
     def behind(self, row_ids: pa.ChunkedArray) -> tuple[Any, Any]:
         """The places of rows by Lance's ids, and which of these ids are here at all."""

@@ -26,7 +26,7 @@ from graphrag_mcp.store.checks import BATCH, check_values, prepared, spoiled
 from graphrag_mcp.store.kept import ROW_ID, Ids, Kept, ids_of
 from graphrag_mcp.store.lance import collected, connect, following, wait
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
+from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, empty, in_lists, names_of
 
 # Rows up to which searches keep a table in memory (a read then costs 0.2 ms instead of 2 to 5), up to 70 MB each.
 HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 6_000, "relationships": 25_000}
@@ -73,7 +73,7 @@ class Snapshot:
         self._held: dict[str, Kept] = {}
         self._light: dict[str, Kept] = {}
         self._addresses: dict[str, tuple[Ids | None, Any]] = {}
-        self._asked: set[str] = set()
+        self._asked: set[tuple[str, str]] = set()
         self._counts: dict[str, int] = {}  # a generation's tables never change: 3 ms each, several a search
 
     def count(self, table: str) -> int:
@@ -91,14 +91,14 @@ class Snapshot:
         """Rows that fulfil an SQL condition (all when empty), in no promised order. ROW_ID may be a column."""
         handle = self._handle(table)
         if handle is None or (limit is not None and limit < 1):
-            return _empty(table, columns)
+            return empty(table, columns)
         query = handle.query().where(where) if where else handle.query()
-        return self._run(table, query.limit(limit) if limit is not None else query, _names(table, columns))
+        return self._run(table, query.limit(limit) if limit is not None else query, names_of(table, columns))
 
     def at(self, table: str, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """The rows that another read of this snapshot gave these row ids for, in no promised order."""
         handle = self._handle(table)
-        return self._run(table, handle.take_row_ids(row_ids), columns) if row_ids else _empty(table, columns)
+        return self._run(table, handle.take_row_ids(row_ids), columns) if row_ids else empty(table, columns)
 
     def by_key(
         self, table: str, values: Sequence[str] | Sequence[int], key: str | None = None,
@@ -111,10 +111,12 @@ class Snapshot:
         key = key or KEY.get(table, "id")
         handle, values = self._handle(table), list(dict.fromkeys(values))
         if handle is None or not values:
-            return _empty(table, columns)
+            return empty(table, columns)
         if hold and (held := self._hold(table)) is not None:
-            return held.find(key, values, _names(table, columns))
-        wanted, names = pa.array(values, TABLES[table].field(key).type), _names(table, columns)
+            return held.find(key, values, names_of(table, columns))
+        if hold and key == "id" and table in self._light and table not in self._spoiled:
+            return self._beside(table, self._light[table], values, names_of(table, columns))
+        wanted, names = pa.array(values, TABLES[table].field(key).type), names_of(table, columns)
         read = names if key in names else [*names, key]
         if len(values) > 500 and len(values) * 20 > self.count(table):
             parts: Iterable[pa.Table] = self.batches(table, read)
@@ -123,7 +125,7 @@ class Snapshot:
         else:
             parts = (self._run(table, handle.query().where(where), read) for where in in_lists(key, values))
         kept = [part.filter(pc.is_in(part[key], wanted)) for part in parts]  # a damaged index finds others, too
-        found = pa.concat_tables(kept) if kept else _empty(table, read)
+        found = pa.concat_tables(kept) if kept else empty(table, read)
         return found.take(pc.sort_indices(pc.index_in(found[key], wanted))).select(names)  # a stable sort
 
     def full_text(
@@ -134,8 +136,8 @@ class Snapshot:
 
         handle = self._handle(table)
         if handle is None or not terms or limit < 1:
-            return _empty(table, columns).append_column("_score", pa.array([], pa.float32()))
-        names = [name for name in _names(table, columns) if name not in ("_score", ROW_ID)]
+            return empty(table, columns).append_column("_score", pa.array([], pa.float32()))
+        names = [name for name in names_of(table, columns) if name not in ("_score", ROW_ID)]
         query = handle.query().nearest_to_text(MatchQuery(" ".join(terms), FULL_TEXT[table])).limit(limit)
         if (held := self._hold(table)) is None:
             return self._run(table, query, names, "_score", *([ROW_ID] if columns and ROW_ID in columns else []))
@@ -154,18 +156,20 @@ class Snapshot:
         """Is the table small enough that searches keep it in memory?"""
         return self._hold(table) is not None
 
-    def columns(self, table: str, names: Sequence[str]) -> Kept | None:
-        """These columns of a whole table, read once and kept (always ask for the same ones); None where it is too large
-        for that."""
+    def columns(self, table: str, names: Sequence[str], most: int = COLUMNS, later: bool = False) -> Kept | None:
+        """These columns of a whole table, `id` among them, read once and kept (always ask for the same ones); None
+        for more rows than `most` and, with `later`, at the first question, which would pay for all."""
         if table not in self._light:
-            if self.count(table) > COLUMNS:
+            first = later and (table, "columns") not in self._asked
+            self._asked.add((table, "columns"))
+            if first or self.count(table) > most:
                 return None
             self._light[table] = self._whole(table, names)
         return self._light[table]
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """The whole table, at most BATCH rows at a time."""
-        handle, names = self._handle(table), _names(table, columns)
+        handle, names = self._handle(table), names_of(table, columns)
         try:
             query = self._asked_for(table, handle.query(), names) if handle is not None else None
             reader = wait(query.to_batches(max_batch_length=BATCH)) if query is not None else None
@@ -197,13 +201,18 @@ class Snapshot:
     def _whole(self, table: str, names: Sequence[str]) -> Kept:
         return Kept(self.rows(table, columns=[*names, ROW_ID]))
 
+    def _beside(self, table: str, kept: Kept, ids: Sequence[Any], names: Sequence[str]) -> pa.Table:
+        """Rows by id, of which only columns that are not kept are read: each costs Lance 16 us of CPU a row."""
+        places, missing = kept.places("id", ids), [name for name in names if name not in kept.rows.column_names]
+        return kept.joined(self.at(table, kept.row_ids[places].tolist(), [*missing, ROW_ID]), places, names)
+
     def _addressed(self, table: str, ids: Sequence[Any]) -> list[int] | None:
         """Row ids of these; None where an index has to say it, and at the first question, which would pay for all."""
-        if table not in self._asked or table in self._spoiled or self.count(table) > ADDRESSED:
-            self._asked.add(table)
+        if (table, "id") not in self._asked or table in self._spoiled or self.count(table) > ADDRESSED:
+            self._asked.add((table, "id"))
             return None
         if table not in self._addresses:
-            kept = self._light.get(table) or self._whole(table, ["id"])
+            kept = self._whole(table, ["id"])
             self._addresses[table] = ids_of(kept.rows["id"]), kept.row_ids
         known, row_ids = self._addresses[table]
         return row_ids[known.places(ids)].tolist() if known is not None else None
@@ -216,7 +225,7 @@ class Snapshot:
         missing = [id for id in ids if id not in known]
         fresh = self.verified(table, self.by_key(table, missing, "id", hold=True)) if missing else None
         if fresh is not None and fresh.num_rows:
-            known = known | {row["id"]: row for row in fresh.select(_names(table, columns)).to_pylist()}
+            known = known | {row["id"]: row for row in fresh.select(names_of(table, columns)).to_pylist()}
             self._served[kind] = known if len(known) <= KEPT else dict(list(known.items())[-KEPT // 2 :])
         return [known[id] for id in ids if id in known]
 
@@ -388,13 +397,3 @@ def _worth_compacting(table: Any, name: str) -> bool:
     column = FULL_TEXT.get(name) or SCALAR[name][0]
     stats = table.index_stats(f"{column}_idx")
     return stats is not None and stats.num_unindexed_rows > max(TAIL_ROWS, TAIL_SHARE * table.count_rows())
-
-
-def _names(table: str, columns: Sequence[str] | None) -> list[str]:
-    return TABLES[table].names if columns is None else list(columns)
-
-
-def _empty(table: str, columns: Sequence[str] | None) -> pa.Table:
-    row_id = {ROW_ID: pa.field(ROW_ID, pa.uint64())}
-    names = [name for name in _names(table, columns) if name != "_score"]
-    return pa.schema([row_id.get(name) or TABLES[table].field(name) for name in names]).empty_table()
