@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from graphrag_mcp.query import fused
 from graphrag_mcp.store.kept import ROW_ID, Kept, ids_of
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
+
+COLUMNS = (None, ["id", "key"], ["title"], ["evidence", "id", "terms"])
 
 
 def ids(count: int, seed: int) -> list[str]:
@@ -62,3 +65,35 @@ def test_rows_by_their_addresses_and_by_memory_are_those_that_an_index_finds(sam
         words = read.by_key(table, wanted[:1], "id", ["terms"])["terms"][0].as_py().split()[:2]
         ranked = read.full_text(table, words, 500, ["id"])
         assert ranked.num_rows and held.full_text(table, words, 500, ["id"]).equals(ranked)
+
+
+def test_rows_of_which_columns_are_kept_are_the_same_and_a_wrong_value_in_memory_is_not_served(
+    sample_home: Path,
+) -> None:
+    folder = next((sample_home / "corpora").iterdir())
+    read = Snapshot(folder, open_snapshot(folder).manifest, hold={})
+    every = read.rows("entities", "", ["id"])["id"].to_pylist()
+    wanted = [*random.Random(2).sample(every, 9), "f" * 32, "nothing", every[0]]
+    by_index = {tuple(names or ()): read.by_key("entities", wanted, "id", names) for names in COLUMNS}
+    assert read.columns("entities", fused.RANKED, later=True) is None  # the first question does not pay for all
+    kept = read.columns("entities", fused.RANKED, later=True)
+    assert kept is not None and read.columns("passages", ("id",), most=1) is None
+    for names in COLUMNS:
+        assert read.by_key("entities", wanted, "id", names, hold=True).equals(by_index[tuple(names or ())])
+    served = read.served("entities", wanted)
+    assert {row["id"]: row for row in served} == {row["id"]: row for row in by_index[()].to_pylist()}
+    other = pa.array([one + 1 for one in kept.rows["frequency"].to_pylist()], pa.int64())
+    kept.rows = kept.rows.set_column(kept.rows.column_names.index("frequency"), "frequency", other)
+    read._served.clear()
+    assert read.served("entities", wanted) == [] and read.left_out == len(by_index[()])
+
+
+def test_entities_ranked_in_memory_are_those_ranked_by_their_rows(sample_home: Path) -> None:
+    held = open_snapshot(next((sample_home / "corpora").iterdir()))
+    read = Snapshot(held.folder, held.manifest, hold={})
+    for query in ("Who was right about the back-run?", "Corrie Head", "Who was right about the back-run?", "灯塔 Nils"):
+        found, other = (fused.retrieve(snapshot, query) for snapshot in (held, read))
+        assert fused.entities(read, other) == (whole := fused.entities(held, found))
+        assert other.rows == found.rows
+        assert fused.entities(read, other, read=3) == whole[:3]
+    assert "entities" in read._light
