@@ -14,8 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from graphrag_mcp.store.schema import ROW_ID
+from graphrag_mcp.store.schema import TABLES
 
+ROW_ID = "_rowid"  # Lance's own number of a row, in one version of a table
 DIGITS = 32  # of an id (types.content_id)
 _ID = re.compile(r"[0-9a-f]{32}")
 _HALF = (1 << 64) - 1
@@ -127,3 +128,15 @@ def _places(column: pa.ChunkedArray) -> dict[Any, list[int]]:
     for at, value in enumerate(column.to_pylist()):
         found.setdefault(value, []).append(at)
     return found
+
+
+def names_of(table: str, columns: Sequence[str] | None) -> list[str]:
+    """The columns, or all of the table."""
+    return TABLES[table].names if columns is None else list(columns)
+
+
+def empty(table: str, columns: Sequence[str] | None) -> pa.Table:
+    """No rows, in these columns (or all of the table), of which one may be ROW_ID; the score of a ranking is none."""
+    row_id = {ROW_ID: pa.field(ROW_ID, pa.uint64())}
+    names = [name for name in names_of(table, columns) if name != "_score"]
+    return pa.schema([row_id.get(name) or TABLES[table].field(name) for name in names]).empty_table()

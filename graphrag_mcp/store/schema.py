@@ -113,8 +113,6 @@ SCALAR = {
 }
 FULL_TEXT = {"passages": "terms", "entities": "terms", "reports": "terms"}
 
-ROW_ID = "_rowid"  # Lance's own number of a row, in one version of a table
-
 STATEMENT = 2_000  # values in one IN list; 500 cost 12 ms, 5,000 cost 41 ms at 50k rows, one scan of a column 4 ms
 
 
@@ -127,15 +125,3 @@ def in_lists(key: str, values: Sequence[str] | Sequence[int]) -> Iterator[str]:
 
 def _literal(value: str | int) -> str:
     return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
-
-
-def names_of(table: str, columns: Sequence[str] | None) -> list[str]:
-    """The columns, or all of the table."""
-    return TABLES[table].names if columns is None else list(columns)
-
-
-def empty(table: str, columns: Sequence[str] | None) -> pa.Table:
-    """No rows, in these columns (or all of the table), of which one may be ROW_ID; the score of a ranking is none."""
-    row_id = {ROW_ID: pa.field(ROW_ID, pa.uint64())}
-    names = [name for name in names_of(table, columns) if name != "_score"]
-    return pa.schema([row_id.get(name) or TABLES[table].field(name) for name in names]).empty_table()

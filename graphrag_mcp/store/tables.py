@@ -23,10 +23,10 @@ import pyarrow.compute as pc
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.checks import BATCH, check_values, prepared, spoiled
-from graphrag_mcp.store.kept import ROW_ID, Ids, Kept, ids_of
+from graphrag_mcp.store.kept import ROW_ID, Ids, Kept, empty, ids_of, names_of
 from graphrag_mcp.store.lance import collected, connect, following, wait
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, empty, in_lists, names_of
+from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 
 # Rows up to which searches keep a table in memory (a read then costs 0.2 ms instead of 2 to 5), up to 70 MB each.
 HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 6_000, "relationships": 25_000}
