@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mcp.types import Implementation
 
 from graphrag_mcp import pack
 from graphrag_mcp.app import App
@@ -175,3 +176,28 @@ def test_passages_that_follow_each_other_are_one_block_with_all_their_ids(snapsh
     texts = {f"d{row['n']}": row["text"] for row in rows}
     for cited in result.citations:
         assert texts[cited.document_id][cited.char_start : cited.char_end].strip() in result.text
+
+
+SHORT_CALLS = [
+    ("local_search", {"query": "Who opened the canister with the sounding roll?"}),
+    ("global_search", {"query": "What are the main themes?"}),
+    ("search_text", {"query": "the harbour and the tide"}),
+    ("explore_graph", {"start": "Skerrow"}),
+    ("drift_search", {"query": "How did the accord come about?"}),
+]
+
+
+@pytest.mark.parametrize("host", ["Visual Studio Code", "Visual Studio Code - Insiders", "code-server"])
+def test_vs_code_gets_results_that_it_still_shows_and_longer_ones_when_they_are_asked_for(
+    sample_home: Path, call: Caller, host: str
+) -> None:
+    target = build_server(App(Settings(home=sample_home, roots=(SAMPLE,))))
+    with connected(target, client_info=Implementation(name=host, version="1.139.1")) as there:
+        for tool, arguments in SHORT_CALLS:
+            shown = there.good(tool, **arguments)
+            assert len(json.dumps(shown, ensure_ascii=False)) <= 8_192, tool  # above it VS Code writes it to a file
+        tool, arguments = SHORT_CALLS[0]
+        plain, short = call.good(tool, **arguments), there.good(tool, **arguments)
+        assert short["tokens"] <= 2_000 < plain["tokens"] and short["next_cursor"]
+        assert short["citations"][0] == plain["citations"][0]  # the best of it, not another answer
+        assert there.good(tool, **arguments, max_tokens=5_000)["tokens"] > 4_000

@@ -95,7 +95,7 @@ async def drift_search(
         "depth": clamp("depth", depth, 1, 6), "breadth": clamp("breadth", breadth, 1, 100),
         "max_nodes": clamp("max_nodes", max_nodes, 2, 200),
     }  # fmt: skip
-    inner, whole = budgets(max_tokens, 6000)
+    inner, whole = budgets(max_tokens, 6000, ctx=ctx)
     app = ctx.request_context.lifespan_context.app
     name = f"drift-{secrets.token_hex(6)}"
 
@@ -126,7 +126,7 @@ async def drift_step(
 ) -> Annotated[CallToolResult, DriftResult]:
     """Record your answer, score and follow-up questions for a node, and get the next node's context in the same call.
     Twice changes nothing."""
-    inner, whole = budgets(max_tokens, 6000)
+    inner, whole = budgets(max_tokens, 6000, ctx=ctx)
 
     def work(app: App) -> Result:
         session, corpus = _session(app, session_id)
@@ -146,7 +146,7 @@ async def drift_finish(
     session_id: SessionId, ctx: Ctx, reduce: Reduce = False, format: Form = "answers", max_tokens: Budget6000 = 6000,
 ) -> Annotated[CallToolResult, DriftResult]:
     """The answers of a DRIFT session, ranked and cited, to write the final answer from. The session stays open."""
-    inner, whole = budgets(max_tokens, 6000)
+    inner, whole = budgets(max_tokens, 6000, ctx=ctx)
     late = too_long(DriftResult, "drift_finish", "drift_finish(session_id=...)")
 
     def work(app: App) -> Result:

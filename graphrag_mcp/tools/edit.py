@@ -21,7 +21,7 @@ from graphrag_mcp import jobs
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.tools.arguments import FALSE_WORDS, Corpus, Strings, as_strings, as_word, names
-from graphrag_mcp.tools.results import Ctx, serve
+from graphrag_mcp.tools.results import Ctx, client_name, serve
 from graphrag_mcp.types import EditResult, IndexRequest, RemoveResult
 
 if TYPE_CHECKING:
@@ -114,9 +114,7 @@ async def edit_graph(
 
 def _who(ctx: Ctx) -> str:
     """The client's name for itself, as provenance."""
-    params = getattr(ctx.session, "client_params", None)
-    name = getattr(getattr(params, "client_info", None), "name", "") or "unknown"
-    return "agent:" + re.sub(r"[^\w.@-]+", "-", name)[:60]
+    return "agent:" + re.sub(r"[^\w.@-]+", "-", client_name(ctx) or "unknown")[:60]
 
 
 # ---- editing ---------------------------------------------------------------------------------------

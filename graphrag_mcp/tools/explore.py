@@ -40,7 +40,7 @@ async def explore_graph(
     """Walk the graph: an entity's neighbours, or with goal how two entities are connected (shortest and strongest
     path, with evidence). Empty: central entities and the community tree."""
     steps, most = clamp("hops", hops, 1, 4), clamp("max_nodes", max_nodes, 2, 200)
-    inner, whole = budgets(max_tokens, 4000, corpus)
+    inner, whole = budgets(max_tokens, 4000, corpus, ctx)
 
     if "/" in start + goal:  # sample/e1: an id of that corpus
         from graphrag_mcp.query.several import ends

@@ -45,7 +45,7 @@ async def get_entity(
 ) -> Annotated[CallToolResult, EntityResult]:
     """Everything about one entity: description, aliases, relationships with evidence, communities. An ambiguous or
     unknown name gives candidates."""
-    inner, whole = budgets(max_tokens, 3000, corpus)
+    inner, whole = budgets(max_tokens, 3000, corpus, ctx)
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.lookup import get_entity as lookup
@@ -67,7 +67,7 @@ async def get_community_report(
 ) -> Annotated[CallToolResult, ReportResult]:
     """The report on one community of related entities: summary, findings with citations, members, parent and
     children. Ids come from global_search and get_entity."""
-    inner, whole = budgets(max_tokens, 4000, corpus)
+    inner, whole = budgets(max_tokens, 4000, corpus, ctx)
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.lookup import get_community_report as lookup
@@ -88,7 +88,7 @@ async def get_source(
 ) -> Annotated[CallToolResult, SourceResult]:
     """The exact original text behind citations, with document, lines and character offsets. Quote from this."""
     near = clamp("around", around, 0, 10)
-    inner, whole = budgets(max_tokens, 4000, corpus)
+    inner, whole = budgets(max_tokens, 4000, corpus, ctx)
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.lookup import get_source as lookup

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 SECONDS = 45.0  # hosts cut a call at 60; what is not done by then is answered with what to do next
 MOST = 20_000  # tokens of any reply: hosts cut at 25,000
+# VS Code's chat shows its model no result of more than 8,192 characters of JSON, but the name of a file with it, of
+# whose lines (our text is one) its read_file shows 2,000 characters. docs/log.md of 2026-11-22 has the figures.
+SHORT = 2_000
+SHOW_SHORT = re.compile("visual studio code|code - oss|code-server|vscodium", re.IGNORECASE)  # how it calls itself
 THREADS = 4  # engine calls at a time
 
 ADVISED = re.compile(r'\b(?:get_source|get_entity|edit_graph)\((?![^()]*corpus=)(?:[^()"]|"[^"]*")+(?=\))')  # in hints
@@ -71,19 +75,28 @@ def clamp(name: str, value: int, low: int, high: int) -> int:
     return used
 
 
-def budgets(max_tokens: int, default: int, corpus: str = "") -> tuple[int, int]:
+def budgets(max_tokens: int, default: int, corpus: str = "", ctx: Ctx | None = None) -> tuple[int, int]:
     """(for the engine, for the whole reply); a remark when what was asked for had to be changed.
 
-    A `corpus` that was named is named in the next call too, whose place is kept free.
+    A `corpus` that was named is named in the next call too, whose place is kept free. With `ctx` a default is less in
+    a host that does not show longer results.
     """
     from graphrag_mcp.pack import LOWEST, clamp_budget, count_tokens
 
+    if ctx is not None and max_tokens == default and SHOW_SHORT.match(client_name(ctx)):
+        max_tokens = min(default, SHORT)
     used, hint = clamp_budget(min(max(max_tokens, -(10**9)), 10**9), default)
     remark(hint)
     said = " ".join(REMARKS.get() or ())  # it will stand in the hint and under the text
     kept = (2 * count_tokens(said) + 12 if said else 0) + (30 if SUBJECT.get() else 0)  # a cursor's mark, twice
     kept += 2 * count_tokens(corpus) + 10 if corpus.strip() else 0
     return max(LOWEST, used - kept), used
+
+
+def client_name(ctx: Ctx) -> str:
+    """How the client calls itself; "" if it did not say."""
+    params = getattr(ctx.session, "client_params", None)
+    return str(getattr(getattr(params, "client_info", None), "name", "") or "")
 
 
 def reply(result: Result, budget: int = MOST) -> CallToolResult:

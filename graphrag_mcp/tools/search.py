@@ -61,7 +61,7 @@ async def local_search(
 ) -> Annotated[CallToolResult, SearchResult]:
     """Answer a specific question about people, things, events or details: the best passages with their entities
     and relationships, each with an id to cite. Start here."""
-    inner, whole = budgets(max_tokens, 6000, corpus)
+    inner, whole = budgets(max_tokens, 6000, corpus, ctx)
     pieces: list[str] = []
     given: dict[str, Any] = {
         "max_tokens": inner, "response_format": response_format, "cursor": cursor, "keywords": keywords,
@@ -96,7 +96,7 @@ async def global_search(
     """Answer a question about the whole corpus (main themes, overview, trends): points from the community reports
     that matter most, with citations."""
     wanted = clamp("level", level, -1, 99)
-    inner, whole = budgets(max_tokens, 6000, corpus)
+    inner, whole = budgets(max_tokens, 6000, corpus, ctx)
     pieces: list[str] = []
     given: dict[str, Any] = {
         "level": wanted, "max_tokens": inner, "response_format": response_format, "cursor": cursor,
@@ -129,7 +129,7 @@ async def search_text(
     """Find exact words, names, numbers, identifiers or "quoted strings" in the original texts. Use it to verify, or
     when local_search misses a literal."""
 
-    inner, whole = budgets(max_tokens, 4000, corpus)
+    inner, whole = budgets(max_tokens, 4000, corpus, ctx)
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.words import search_text as search

@@ -20,7 +20,7 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.subject import SUBJECT, folder_name
 from graphrag_mcp.tools.arguments import Budget6000, Corpus, as_int, as_list, as_word, names
-from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, serve
+from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, client_name, serve
 from graphrag_mcp.types import Result, WorkResult
 
 LEAST = 3_000  # tokens: with less, the instructions leave no room for a text
@@ -178,6 +178,4 @@ def _holder(ctx: Ctx) -> str:
 
 def _who(ctx: Ctx) -> str:
     """The client's name for itself, as provenance."""
-    params = getattr(ctx.session, "client_params", None)
-    name = getattr(getattr(params, "client_info", None), "name", "") or "unknown"
-    return re.sub(r"[^\w.@-]+", "-", name)[:60]
+    return re.sub(r"[^\w.@-]+", "-", client_name(ctx) or "unknown")[:60]
