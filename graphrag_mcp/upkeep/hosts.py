@@ -62,10 +62,10 @@ HOSTS = (
         reload="Turn graphrag off and on in Cursor Settings > MCP, or restart Cursor",
         check="Cursor Settings > MCP shows graphrag with its tools",
     ),
-    # "MCP configuration reference" and "Variables reference", Visual Studio Code documentation.
+    # "MCP configuration reference" and "Variables reference", Visual Studio Code documentation; run in 1.139.1.
     Host(
         "vscode", "VS Code", "servers", ".vscode/mcp.json", "code", "${env:%s}", comments=True,
-        reload="VS Code asks whether to trust and start it; else run MCP: List Servers",
+        reload="VS Code starts it with the next message in its chat, or from MCP: List Servers; it may ask you first",
         check="MCP: List Servers in the command palette, then Show Output",
         gone="If it still runs, stop it: MCP: List Servers in the command palette",
     ),
