@@ -11,12 +11,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 from graphrag_mcp.lexicon_east import (
+    JA_ABSTRACT,
     JA_DULL,
     JA_HEADS,
     JA_PLACES,
     JA_ROLES,
     JA_SURNAMES,
     JA_TITLES,
+    JA_TITLES_KANA,
     JOSA,
     KO_COMMON,
     KO_DULL,
@@ -115,6 +117,8 @@ def _ja_kanji(text: str, start: int, end: int) -> Iterator[Candidate]:
     bare = form[: len(form) - len(title)] if title else form
     surname = _surname(bare)
     glued = text[end : end + 1]
+    if len(surname) == 1 and not title and (len(bare) == 2 or bare[-1] in JA_ABSTRACT):
+        surname = ""  # 原因, 平均, 関係者
     if surname and len(bare) - len(surname) <= 3 and (not (kind := _head(bare, 2)) or title):
         if bare == surname and not title and (given := _given(text, end)):
             yield start, given, "person", True
@@ -150,6 +154,8 @@ def _given(text: str, end: int) -> int:
     """Where the given name in katakana or hiragana ends that follows a surname; 0 for none."""
     if kana := re.compile("[ァ-ヺー]{2,6}").match(text, end):
         return kana.end()
+    if text.startswith(JA_TITLES_KANA, end):
+        return 0  # 田中さんは
     found = _GIVEN_KANA.match(text, end)
     if not found or _PARTICLE.match(found[1]) or found[1].endswith(("から", "まで", "という")):
         return 0

@@ -24,7 +24,7 @@ from graphrag_mcp.names import LOWER_RUN, Names, common
 from graphrag_mcp.text import STOP_WORDS, normalise_name, stop_word
 from graphrag_mcp.types import Mention
 
-VERSION = "nlp-3"
+VERSION = "nlp-4"
 Candidate = tuple[int, int, str, bool]
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 SHORT = 300  # characters: up to here a text is taken for a question, where single rare words are worth trying

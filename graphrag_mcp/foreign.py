@@ -16,6 +16,8 @@ from graphrag_mcp.lexicon_foreign import (
     GIVEN,
     HEADS,
     INTO,
+    LABELS,
+    MONTH,
     ROLES,
     SAYS,
     VI_BEFORE,
@@ -48,6 +50,7 @@ _VI = re.compile(
     rf"(?<![{WORD}])(?P<head>{'|'.join(sorted(_VI_WORDS, key=lambda words: (-len(words), words)))}) (?P<name>{_VI_CAP})"
 )
 _VI_LETTERS = re.compile("[ơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ]")
+_POLITE = frozenset("вы вас вам вами ваш ваша ваше ваши ви".split())
 _ROMANCE = frozenset("fr es it pt".split())
 
 
@@ -64,7 +67,7 @@ def script_language(text: str, lower: set[str]) -> str:
 
 def is_role(word: str) -> bool:
     """Does this capitalised word say who somebody is: Ingenieur, Писательница?"""
-    key = bare(word)
+    key = bare(word.rstrip("."))
     return key in ROLES or (key[-1:] == "s" and key[:-1] in ROLES)
 
 
@@ -90,10 +93,25 @@ def cut(text: str, tokens: list[Token], language: str) -> tuple[list[Token], set
         elif language == "de" and following and text[to : following[1]] == " " and _genitive(word, following[0]):
             word, to = word[:-1], to - 1
             stops.add(len(out))
+        if word.isdigit() and index + 1 == len(tokens) and MONTH.match(text, to):
+            continue  # в Бильбао 3 мая
+        if out and language in ("ru", "uk") and word.lower() in _POLITE:
+            stops.add(len(out) - 1)  # Пишет Вам Николай Громов
+            continue
+        if out and following and _begins(out[-1][0], word):
+            stops.add(len(out) - 1)  # в 1961 году в Вологде Василий Громов
         if following and is_role(word):
             (roles if text[to : following[1]] == " " else stops).add(len(out))
         out.append((word, at, to))
     return out, roles, stops
+
+
+def _begins(before: str, word: str) -> bool:
+    """Does a person's name begin with this given name, so that the word before it is no part of it?"""
+    if word[0] < "\u0370" or bare(word) not in GIVEN:
+        return False
+    key = bare(before)
+    return key not in GIVEN and not _SURNAME.search(key)
 
 
 def _genitive(word: str, following: str) -> bool:
@@ -117,9 +135,11 @@ def strength(
 ) -> bool | None:
     """True, False (weak) or None (no name) for a name that the rules of capitals alone judge to be `strong`."""
     start, end = span
-    if len(words) > 1 or strong:
+    if len(words) > 1 or (strong and text[end : end + 1] != ":"):
         return strong
     word = words[0]
+    if text[start - 1 : start] in ("", "\n") and text[end : end + 1] == ":" and bare(word) in LABELS:
+        return None
     if opening and language == "vi":
         return None  # Thành phố, Giáo sư: half a word
     if strong is None or len(word) < 3:
@@ -164,6 +184,8 @@ def kind_of(text: str, start: int, end: int, words: list[str], language: str) ->
     """The type that the name's own words, or the word before it, speak for; "" for none."""
     first, last = bare(words[0]), bare(words[-1])
     if len(words) > 1:
+        if language == "tr" and last in HEADS:
+            return HEADS[last]  # Yasemin Üniversitesi
         if first in GIVEN or (language == "vi" and first in VI_SURNAMES and len(words) < 5):
             return "person"
         for word in (first, last):
@@ -172,14 +194,14 @@ def kind_of(text: str, start: int, end: int, words: list[str], language: str) ->
     led = _LED.search(text, max(0, start - 40), start)
     key = bare(re.sub(r"^[a-z]+['’]", "", led[1].lower())) if led else ""
     if key in ROLES:
-        return "person" if led and led[0].split()[-1:] == led[1].split() or len(words) > 1 else ""
+        return "person" if led and led[0].split()[-1:] == led[1].split() else ""  # not: director de X
     if key in HEADS and not (len(words) > 1 and HEADS[key] == "content"):
         return HEADS[key]
     if len(words) > 1:
         return "person" if len(words) < 4 and _SURNAME.search(last) and last[0] > "\u0370" else ""
     if language == "de" and (kind := _de_part(words[0].lower())):
         return kind
-    into = INTO["romance" if language in _ROMANCE else language] if language in INTO or language in _ROMANCE else ()
+    into = INTO.get(language) or (INTO["romance"] if language in _ROMANCE else ())
     if led and led[1].lower() in into and first not in GIVEN and text[end : end + 1] != "s":
         return "location"
     return "location" if language == "tr" and re.match(r"['’](?:[dt][ae]n?(?:ki)?)\b", text[end : end + 8]) else ""

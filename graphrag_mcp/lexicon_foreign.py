@@ -6,6 +6,7 @@ of their cases, so that one entry serves all of them. Every list is a hint, neve
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from graphrag_mcp.stems import folded, without_cases
@@ -30,33 +31,33 @@ erfinder entdecker bildhauer fotograf pilot kapitän student botschafter senator
 # Who somebody is, before the name. In German, Turkish and at the start of a sentence it has a capital too.
 ROLES = _words(_FEMININE + " ".join(word + "in" for word in _FEMININE.split()) + """
 kaufmann kauffrau doktor herzog herzogin gräfin papst bischof erzbischof general oberst arzt ärztin frau herr bruder schwester
-sohn tochter vater mutter pfarrer admiral ritter freiherr prinz prinzessin heiliger abt
+geehrter geehrte lieber liebe sohn tochter vater mutter pfarrer admiral ritter freiherr prinz prinzessin heiliger abt
 ingénieur ingénieure physicien physicienne professeur docteur négociant marchand romancier romancière écrivain écrivaine poète
 peintre compositeur compositrice roi reine empereur président présidente ministre maire architecte historien historienne
 philosophe chimiste mathématicien astronome journaliste acteur actrice chanteur chanteuse réalisateur réalisatrice directeur
-directrice général colonel capitaine évêque pape prince princesse duc duchesse comte comtesse madame monsieur
+directrice général colonel capitaine évêque pape prince princesse duc duchesse comte comtesse madame monsieur mme mlle cher chère
 ingeniero ingeniera físico física profesor profesora doctor doctora comerciante novelista escritor escritora poeta pintor pintora
 compositor compositora rey reina emperador presidente presidenta ministro ministra alcalde alcaldesa arquitecto arquitecta
 historiador historiadora filósofo filósofa químico química matemático matemática astrónomo astrónoma periodista actor cantante
-director directora coronel capitán obispo príncipe princesa duque duquesa conde condesa señor señora
+director directora coronel capitán obispo príncipe princesa duque duquesa conde condesa señor señora sr sra srta don doña estimado estimada querido querida
 ingegnere fisico fisica professore professoressa dottore dottoressa mercante scrittore scrittrice poetessa pittore pittrice
 compositore compositrice re regina imperatore sindaco architetto architetta storico storica filosofo filosofa chimico chimica
 matematico matematica astronomo astronoma giornalista attore attrice regista direttore direttrice generale colonnello capitano
-vescovo papa principe principessa duca duchessa conte contessa signor signora professor dottor ingegner
+vescovo papa principe principessa duca duchessa conte contessa signor signora sig sig.ra gentile egregio caro cara professor dottor ingegner
 engenheiro engenheira físico física professora romancista escritora comerciante rei rainha imperador presidente prefeito prefeita
 arquiteto arquiteta historiador filósofo químico matemático astrônomo astrónomo jornalista ator atriz cantor cantora diretor
-diretora coronel capitão bispo príncipe senhor senhora
-mühendis fizikçi yazar tüccar profesör doktor başkan bay bayan şair ressam kral kraliçe sultan padişah müdür bakan cumhurbaşkanı
+diretora coronel capitão bispo príncipe senhor senhora prezado prezada caro cara
+mühendis fizikçi yazar tüccar profesör doktor başkan bay bayan sayın şair ressam kral kraliçe sultan padişah müdür bakan cumhurbaşkanı
 başbakan bilgin öğretmen oyuncu şarkıcı yönetmen gazeteci mimar tarihçi kimyager matematikçi filozof besteci avukat hakim paşa
 romancı heykeltıraş vali
 физик писатель писательница инженер профессор доктор купец директор художник художница поэт поэтесса учёный композитор актёр
 актриса режиссёр король королева царь царица император императрица князь княгиня генерал президент министр мэр журналист
 журналистка архитектор историк философ математик химик астроном врач певец певица академик адмирал маршал святой патриарх
-изобретатель губернатор граф графиня барон полковник капитан лётчик космонавт лейтенант скульптор переводчик критик
-фізик фізикиня письменник письменниця інженер інженерка професор професорка купець художниця поетеса вчений вчена композитор
+изобретатель губернатор граф графиня барон полковник капитан лётчик космонавт лейтенант господин госпожа г-н г-жа гражданин гражданка товарищ уважаемый уважаемая уважаемые дорогой дорогая лейтенант скульптор переводчик критик
+пан пані шановний шановна фізик фізикиня письменник письменниця інженер інженерка професор професорка купець художниця поетеса вчений вчена композитор
 режисер режисерка цариця імператор князь княгиня президентка міністр міністерка журналіст журналістка архітектор історик
 філософ хімік лікар лікарка співак співачка академік гетьман отаман святий винахідник
-φυσικός μηχανικός καθηγητής καθηγήτρια συγγραφέας έμπορος γιατρός δρ κύριος κυρία πρόεδρος υπουργός βασιλιάς βασίλισσα αυτοκράτορας
+φυσικός μηχανικός καθηγητής καθηγήτρια συγγραφέας έμπορος γιατρός δρ κύριος κυρία κ αγαπητέ αγαπητή πρόεδρος υπουργός βασιλιάς βασίλισσα αυτοκράτορας
 ποιητής ποιήτρια ζωγράφος συνθέτης ηθοποιός τραγουδιστής τραγουδίστρια σκηνοθέτης στρατηγός πρωθυπουργός δήμαρχος δημοσιογράφος
 αρχιτέκτονας ιστορικός φιλόσοφος μαθηματικός χημικός αστρονόμος επίσκοπος άγιος
 """)  # fmt: skip
@@ -132,8 +133,65 @@ weltbank nachbardorf bauernhof weinberg regenwald urwald sandbank datenbank dach
 INTO = {
     "de": frozenset("in nach aus bei".split()), "romance": frozenset("à a en em".split()), "ru": frozenset("в во из".split()),
     "uk": frozenset("в у із з".split()), "el": frozenset("στη στην στο στον".split()), "vi": frozenset("ở tại".split()),
-    "nl": frozenset("in te naar".split()),
+    "nl": frozenset("in te naar".split()), "es": frozenset(["en"]),  # "a" stands before persons too
 }  # fmt: skip
+# What opens a sentence with a capital and is no name, beside the words of grammar that tell the language; months and
+# days of a language that writes them so; the polite you of Russian.
+OPENING = {name: frozenset(words.split()) for name, words in {
+    "es": """
+        le les me te nos os mi mis tu tus nuestro nuestra hay está están fueron hoy ayer mañana ahora aquí allí primero después
+        antes también además si ya aún todavía cada todo todos toda todas otro otra pero porque aunque mientras así sólo solo
+        muchos muchas algunos algunas ese esa esos esas aquel aquella dónde cómo cuándo cuánto cuántos cuáles ni o""",
+    "fr": """
+        je tu on me te y si mon ma mes ton ta tes notre nos votre vos leur leurs hier demain aujourd'hui ici là aussi ainsi puis
+        alors donc chaque tout tous toute toutes plusieurs certains quand pourquoi comment combien voici voilà cet""",
+    "it": """
+        mi ti ci vi lui lei noi voi loro io tu mio mia tuo tua nostro nostra oggi ieri domani qui ora prima poi ogni tutto tutti
+        tutte quando dove perché come quale quali quanto ma se anche solo quel quella quei""",
+    "pt": """
+        eu tu nós você vocês me te lhe lhes meu minha nosso nossa hoje ontem amanhã agora aqui ali primeiro depois antes também
+        cada todo todos toda todas outro outra porque enquanto se já ainda qual quais quanto esse essa isso isto""",
+    "nl": """
+        ik jij je we wij u mijn ons onze vandaag gisteren morgen nu hier daar eerst dan daarna elk elke alle alles waarom hoe
+        hoeveel welke welk als toen""",
+    "tr": """
+        ben sen biz siz onlar o şu bunlar şunlar önce sonra ancak ama fakat çünkü bugün dün yarın şimdi burada orada geçen gelecek
+        bütün tüm bazı birçok evet hayır lütfen neden niçin eğer hem iki üç ocak şubat mart nisan mayıs haziran temmuz ağustos
+        eylül ekim kasım aralık pazartesi salı çarşamba perşembe cuma cumartesi pazar""",
+    "vi": """
+        tôi chúng ta bạn anh chị em nó họ cô chú hôm sáng chiều ngày tháng năm tuần theo vì nếu nhưng mà cũng hãy xin kính sẽ đang
+        bây lúc mỗi mọi nhiều đó thì""",
+    "ru": """
+        вы вам вас вами ваш ваша ваше ваши вашего вашему вашей мы я ты мне нам нас мой моя мои наш наша наши вот здесь там тогда
+        сейчас сегодня вчера завтра утром вечером днём сначала потом затем если хотя поэтому однако ещё уже все всё каждый да нет
+        можно нужно чтобы почему зачем куда откуда во ко""",
+    "uk": """
+        ви вам вас вами ваш ваша ми я ти мені нам нас мій моя наш наша ось тут там тоді зараз сьогодні вчора завтра спочатку потім
+        якщо хоча тому однак ще вже всі все кожен так ні можна треба щоб чому навіщо куди""",
+    "el": """
+        εγώ εσύ εμείς εσείς μου σου μας σας σήμερα χθες αύριο τώρα εδώ εκεί πρώτα ύστερα έτσι όμως αλλά αν όταν κάθε όλοι όλα
+        γιατί επίσης""",
+}.items()}  # fmt: skip
+# At the start of a line and before a colon: the head of a letter or of minutes, not who speaks.
+LABELS = _words("""
+asunto fecha asistentes presentes lugar de para pregunta respuesta nota tema
+objet date présents lieu à question réponse note sujet
+oggetto data presenti luogo da domanda risposta nota
+assunto data presentes local pergunta resposta
+onderwerp datum aanwezig vraag antwoord
+betreff datum anwesend ort von an frage antwort teilnehmer thema
+konu tarih katılanlar yer kimden kime soru cevap yanıt not
+тема дата присутствовали место кому от вопрос ответ примечание участники повестка
+дата присутні місце кому від питання відповідь
+θέμα ημερομηνία παρόντες τόπος προς από ερώτηση απάντηση
+""")
+# A number before one of these is the day of a date.
+MONTH = re.compile(
+    r" (?:de )?(?:(?:янв|фев|мар|апр|июн|июл|авг|сен|окт|ноя|дек)[а-я]*|ма[яй]|(?:січ|лют|берез|квіт|трав|черв|лип|серп|верес|жовт"
+    r"|листоп|груд)[а-яі]*|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|janvier|février"
+    r"|mars|avril|mai|juin|juillet|août|septembre|octobre|novembre|décembre|gennaio|febbraio|aprile|maggio|giugno|luglio|settembre"
+    r"|ottobre|dicembre|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|dezembro)\b"
+)
 # Verbs after the subject of a first sentence.
 SAYS = frozenset("""
 ist war liegt wurde gehört befindet entstand est était fut se es fue era está é foi fica era è fu si ligt was είναι ήταν bir это là
@@ -145,15 +203,21 @@ bettina sabine ingrid gisela ursula anneliese hildegard katharina wolfgang gerha
 gaspard hélène irène octave anselme émile étienne françois gérard guillaume henriette jacqueline juliette laurent léon mathieu
 mathilde michèle rené sébastien sylvie thérèse yves agnès benoît cécile céline élise édouard
 gaspar emilio octavio anselmo irene ignacio javier josé joaquín alejandro álvaro beatriz carmen diego elvira esteban fernando
-gonzalo guillermo inés isabel jaime lucía luisa mercedes miguel pilar ramón rafael rodrigo sancho teresa vicente joão otávio emílio
-helena paulo pedro tiago gaspare ottavio giuseppe giacomo giulia giulio lorenzo luca luigi matteo paola pietro raffaele salvatore
-silvia stefano vincenzo chiara francesca
+carlos andrés marta tomás juan pedro luis antonio manuel francisco pablo sergio alberto roberto ricardo eduardo enrique
+mario óscar raúl rubén víctor adrián iván hugo lucas julián julio maría ana laura sara paula cristina elena rosa raquel
+silvia patricia mónica alicia nuria nerea marina rocío gonzalo guillermo inés isabel jaime lucía luisa mercedes miguel pilar ramón rafael rodrigo sancho teresa vicente joão otávio emílio
+ana carlos antónio antônio josé luís manuel miguel fernanda mariana beatriz rui nuno helena paulo pedro tiago gaspare ottavio giuseppe giacomo giulia giulio lorenzo luca luigi matteo paola pietro raffaele salvatore
+marco andrea davide alessandro giovanni antonio mario carlo roberto fabio simone riccardo federico elisa anna laura valentina
+martina sofia giorgia silvia stefano vincenzo chiara francesca
 ahmet mehmet mustafa ali ayşe fatma emine hatice zeynep yusuf ömer selma enver cengiz samim nebil hasan hüseyin ibrahim murat orhan
-kemal ismail osman süleyman selim elif leyla hakan burak emre cem can deniz
+işıl çağrı aylin ayça barış başak berk burcu cemal ceren derya ece emel erdem ferhat gamze gökhan gül gülşen halil ilker irem
+kadir kaan kerem mahmut melek meltem merve murat necla nermin nihat onur oya özge pelin pınar ramazan recep rıza sedat
+seda selin serkan sevgi sevim sibel şule taner tolga tuğba tülay ufuk umut volkan yasemin yaşar yavuz kemal ismail osman süleyman selim elif leyla hakan burak emre cem can deniz
 владимир александр александра иван николай михаил сергей алексей андрей дмитрий пётр анна мария елена вера ирина ольга наталья
 татьяна светлана людмила григорий тимофей фёдор павел олег игорь борис василий виктор евгений константин лев максим роман семён
 степан юрий яков антон артём виталий георгий денис кирилл леонид никита пантелей тарас екатерина дарья софья зоя надежда любовь
-галина валентина
+галина валентина марина дмитрий вадим валерий вячеслав геннадий глеб егор илья кирилл матвей станислав эдуард алёна алла вера
+виктория жанна инна лариса лидия маргарита нина оксана полина раиса тамара юлия яна
 остап оксана данило андрій ірина михайло володимир олександр микола сергій олексій дмитро петро олена ольга наталія тетяна григорій
 тимофій павло борис василь віктор євген кирило юрій богдан тарас іван марія катерина софія ганна леся
 στέφανος ελένη λεωνίδας νικόλαος ανδρέας ειρήνη μιχαήλ αντώνης γιώργος γεώργιος κώστας κωνσταντίνος δημήτρης δημήτριος γιάννης

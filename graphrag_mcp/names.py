@@ -30,6 +30,7 @@ from graphrag_mcp.lexicon import (
     TAILS,
     TITLES,
 )  # fmt: skip
+from graphrag_mcp.lexicon_foreign import OPENING
 from graphrag_mcp.text import normalise_name, stop_word
 
 Candidate = tuple[int, int, str, bool]
@@ -94,7 +95,7 @@ class Names:
         if self.language == "en" and not text.isascii() and not lower & LANGUAGES["en"]:
             self.language = foreign.script_language(text, lower)
         self.english = self.language == "en"
-        self.starters = (STARTERS if self.language == "en" else LANGUAGES[self.language]) | _OTHER_SCRIPTS
+        self.starters = _STARTERS_IN[self.language]
         self.seen: set[str] = set()  # words that stand capitalised where no sentence begins
         self.pieces: list[tuple[int, int, list[str], bool, bool, bool]] = []
 
@@ -302,6 +303,9 @@ class Names:
 
 # Words of grammar in other scripts: no English word is one, and a short question has too few to show its language.
 _OTHER_SCRIPTS = frozenset(word for words in LANGUAGES.values() for word in words if word[0] > "\u036f")
+_STARTERS_IN = {"en": STARTERS | _OTHER_SCRIPTS} | {
+    name: words | _OTHER_SCRIPTS | OPENING.get(name, frozenset()) for name, words in LANGUAGES.items() if name != "en"
+}
 _STARTERS_AND_MONTHS = STARTERS | MONTHS
 _CUTTING = _STARTERS_AND_MONTHS | TITLES | {"the", "a", "an", "i", "and", "of"}
 _NEVER_LONE = frozenset(("the", "a", "an", "i", "and", "of"))

@@ -19,8 +19,10 @@ from graphrag_mcp.lexicon_uncased import (
     HINDI_HEADS,
     HINDI_OUT,
     JOINING,
+    ON,
     PLACES,
     THAI_HEADS,
+    THAI_KIN,
     THAI_PLACES,
     THAI_STOPS,
     THAI_TITLES,
@@ -37,6 +39,8 @@ _HINDI = "\u0900-\u0963\u0971-\u097f"
 _SPACED = re.compile(f"[{_ARABIC}]+|[{_HEBREW}]+(?:[\"'׳״](?=[\u05d0-\u05ea])[{_HEBREW}]+)*['׳]?|[{_HINDI}]+")
 _ANY = re.compile(f"[{_ARABIC}{_HEBREW}{_HINDI}\u0e00-\u0eff]")
 _OTHER = re.compile("[\u0964-\u0970\u0980-\u0dff\u0e80-\u0eff\u10a0-\u10ff\u1200-\u137f\u1780-\u17ff]{3,40}")
+_ARABIC_GLUED = re.compile(r"(?:بال|وال|كال|فال|لل)\w{2}|[وفبكل]ال\w{3}")  # after a name: with the, and the
+_DEED = re.compile(r"ا\w{2,4}ا\w|\w{2,}[هة]|ت\w{2}ي\w")  # إغلاق, زيارة, تعيين, folded: what somebody did
 _PROCLITICS = {"ar": ("وال", "بال", "لل", "و", "ب", "ل", "ف", "ك"), "he": tuple("וב של שב וה מה ו ב ל מ ש ה כ".split())}
 _NO_NAME = COMMON | HINDI_HEADS.keys()
 _WORDS = 3  # of a name, most
@@ -47,7 +51,7 @@ _THAI_NAMED = re.compile(
     rf"(?P<person>{'|'.join(map(re.escape, THAI_TITLES))}) ?"
     rf"(?P<first>[{_THAI}]{{2,40}})(?: (?P<second>[{_THAI}]{{2,30}}))?"
     rf"|(?P<head>{'|'.join(sorted(_THAI_KIND, key=lambda head: (-len(head), head)))})(?P<rest>[{_THAI}]{{2,50}})"
-    rf"|(?P<place>{'|'.join(sorted(THAI_PLACES, key=lambda place: (-len(place), place)))})"
+    rf"|(?<!์)(?P<place>{'|'.join(sorted(THAI_PLACES, key=lambda place: (-len(place), place)))})"
 )
 _THAI_STOP = re.compile("|".join(sorted(THAI_STOPS, key=lambda word: (-len(word), word))))
 _THAI_PAIR = re.compile(f"(?<![{_THAI}])[{_THAI}]{{2,20}} [{_THAI}]{{2,20}}(?![{_THAI}])")
@@ -61,7 +65,7 @@ class _Word:
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self.start, self.end = start, end
-        self.form = folded(text[start:end])
+        self.form = text[start:end] if text[start:end] in ON else folded(text[start:end])
         self.bare, self.kept = self.form, start
         script = "he" if "א" <= text[start] <= "ת" else "ar" if text[start] < "\u0900" else ""
         if script and not _known(self.form):
@@ -200,9 +204,11 @@ def _begins(text: str, words: list[_Word], index: int) -> bool:
 def _doer(text: str, words: list[_Word], index: int, pairs: Counter[tuple[str, str]]) -> tuple[int, int] | None:
     """First and last word of who is said to have done something: after the verb in Arabic, before it in Hebrew."""
     if words[index].form[0] > "\u05ff":
-        last = _run(text, words, index + 1, pairs, "person")
-        plain = index + 1 < len(words) and not words[index + 1].form.startswith("ال")
-        return (index + 1, last) if last > index + 1 and plain else None
+        first = index + 1
+        first += first < len(words) and TITLES.get(words[first].form) == "person"  # his son X took over
+        last = _run(text, words, first, pairs, "person")
+        plain = first < len(words) and not words[first].form.startswith("ال")
+        return (first, last) if last > first and plain else None
     first = index
     while first > 0 and index - first < 4 and text[words[first - 1].end : words[first].start] == " ":
         first -= 1
@@ -233,6 +239,8 @@ def _run(text: str, words: list[_Word], first: int, pairs: Counter[tuple[str, st
             break
         if named and not _goes_on(words[last], word, pairs, kind, named):
             break
+        if named and _ARABIC_GLUED.match(text, word.start):
+            break
         last += 1
         named += word.form not in JOINING
     return last
@@ -243,7 +251,8 @@ def _goes_on(before: _Word, word: _Word, pairs: Counter[tuple[str, str]], kind: 
     if before.form in JOINING or word.form in JOINING or pairs[before.form, word.form] > 1:
         return True
     if kind == "person":
-        return named < 2 or (named == 2 and before.form in GIVEN)
+        goes = before.form in GIVEN and (word.form in GIVEN or not _DEED.fullmatch(word.form))
+        return named < 2 or (named == 2 and goes)
     if "א" <= word.form[0] <= "ת":
         return before.form in TWO_WORDS or (named < 2 and word.form[0] == "ה" and before.form[0] != "ה")
     return named < 2 and word.form.startswith("ال") and before.form.startswith("ال")
@@ -313,7 +322,11 @@ def _thai(text: str) -> Iterator[Candidate]:
         elif match["person"]:
             kind, start = "person", match.start("first")
             first, whole = match.span("first")
-            end = _cut(text, first, whole)
+            if text.startswith(THAI_KIN, first):
+                at = first
+                continue
+            # with a family name after it a short name is whole, also with a word in it: บุญมี วงศ์ไทย
+            end = whole if match["second"] and whole - first < 10 else _cut(text, first, whole)
             if end == whole and match["second"]:
                 end = _cut(text, match.start("second"), match.end("second"))
                 end = end if end > match.start("second") + 1 else whole

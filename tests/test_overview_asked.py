@@ -20,6 +20,9 @@ WHOLE = [
     "Gib mir einen Überblick", "What trends appear across the documents?", "résume les documents",
     "Dame un resumen de los documentos", "主要テーマは何ですか", "この文書の概要を教えてください", "全体の要約をお願いします",
     "전체 내용을 요약해 주세요", "ما هي المواضيع الرئيسية؟", "Ana temalar nelerdir?",
+    "この資料全体はどんなテーマについてですか", "О чём все эти документы?", "¿De qué tratan todos estos documentos?",
+    "इन दस्तावेज़ों के मुख्य विषय क्या हैं?", "Bu belgelerin ana konuları nelerdir?", "Chủ đề chính của các tài liệu này là gì?",
+    "เอกสารทั้งหมดนี้เกี่ยวกับอะไร", "De quoi parlent tous ces documents ?",
 ]  # fmt: skip
 
 

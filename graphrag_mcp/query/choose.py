@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from graphrag_mcp.query import fused, global_
+from graphrag_mcp.query.asking import OVERVIEW
 from graphrag_mcp.query.words import quoted
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.types import content_id
@@ -31,7 +32,7 @@ def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
     named = _names_here(query, snapshot)
     if _IDENTIFIER.match(query) and not named:
         return "text", "The question is one identifier or number, to be found as it is written."
-    overview = global_.OVERVIEW.search(query)
+    overview = OVERVIEW.search(query)
     if overview and not named:
         return "global", f"{overview.group().strip()!r} asks about the corpus as a whole, and nothing in it is named."
     if global_.asked_about(snapshot, query) is None:

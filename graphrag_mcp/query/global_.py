@@ -8,7 +8,6 @@ it rates, reads and answers. Knows no passages but those cited.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from graphrag_mcp.pack import (
     write_cursor,
 )
 from graphrag_mcp.query import context, fused
+from graphrag_mcp.query.asking import ASKING_ELSEWHERE, ASKING_HAN, OVERVIEW
 from graphrag_mcp.query.modes import narrowed, told
 from graphrag_mcp.query.points import communities_of, point_items, ranked, similarity
 from graphrag_mcp.store.tables import Snapshot
@@ -59,38 +59,6 @@ _ASKING = frozenset(terms(
     "list main major key important overall general common theme themes topic topics subject subjects point points "
     "overview summary summarize summarise corpus document documents text texts dataset collection content contents "
 ))  # fmt: skip
-
-
-# The same in other languages, and words that ask about a corpus as a whole: taken out before the terms are made.
-# Prefixes, since most of these languages inflect; CJK have no word ends at all.
-OVERVIEW = re.compile(
-    r"\b(?:(?:main|major|key|overall|common|central|recurring|general)\s+(?:\w+\s+){0,2}?(?:theme|topic|idea|trend|"
-    r"subject|issue|point|pattern)s?|themes|overview|summar(?:y|ise|ize|ies)|big\s+picture|as\s+a\s+whole|"
-    r"trends|(?:corpus|collection|dataset|documents?|texts?|files|notes)\s+(?:is|are)?\s*about|"
-    r"themen|überblick|zusammenfass\w*|hauptthem\w*|worum\s+geht|insgesamt|"
-    r"thèmes?|aperçu|résum\w*|vue\s+d.ensemble|tendances?|temas?|resum\w*|panorama|tendencias?|visão\s+geral|"
-    r"temi|riassum\w*|panoramica|tendenze|overzicht|samenvat\w*|thema.s|"
-    r"темы|темах|обзор\w*|резюме|тенденци\w*|в\s+целом|кратко\w*)\b"
-    r"|主题|主題|概述|概览|概要|总结|總結|综述|趋势|趨勢|整体|主要内容|全体|要約|まとめ|テーマ|傾向|주제|요약|개요|전반|동향"
-    r"|ملخص|مواضيع|موضوعات|نظرة عامة|सारांश|विषय|अवलोकन|özet|tema(?:lar|ları)",
-    re.IGNORECASE,
-)
-_ASKING_ELSEWHERE = re.compile(
-    r"\b(?:news|articles?|documents?|notes|files?|everything|appears?|emerges?|across|fassen?|zusammen|gib|nenne|zeig\w*|"
-    r"mir|uns|bitte|sind|alle[nrs]?|eine[nr]?|wichtigste[nrs]?|inhalte?s?|dokumente?n?|texten?|principaux|principales?|"
-    r"quel(?:le)?s|quoi|parle(?:nt)?|donne[rz]?|moi|l.ensemble|contenu|textes?|dame|haz|documentos|textos|contenido|"
-    r"cuáles|principali|quali|dammi|documenti|testi|contenuto|principais|quais|conteúdo|belangrijkste|geef|documenten|"
-    r"teksten|inhoud|каковы|основн\w+|главн\w+|документ\w*|текст\w*|содержани\w+|ana|belge\w*|metin\w*|nelerdir)\b"
-    r"|文書|資料|記事|内容|主な|について|ください|お願い(?:し|致し|いたし)?|教えて?|何|で(?:す|した|しょう)か?|ますか?|(?<![ぁ-ゖ])(?:これら|この|その)"
-    r"|(?:を)?して|(?<![ぁ-ゖ])[のをはがにで]|[のをはがにで](?![ぁ-ゖ])"  # not those within きのこ
-    r"|주요|전체|무엇(?:인가요|입니까)?|문서\w*|내용\w*|해\s?주세요|(?<!\w)[은는이가을를의]\b"
-    r"|الرئيسية|المستندات|الوثائق|(?<!\w)ال(?!\w)|मुख्य|दस्तावेज़?\w*",
-    re.IGNORECASE,
-)
-_ASKING_HAN = re.compile(
-    "主要|主题|内容|概述|概括|总结|介绍|文档|文件|文集|资料|语料库?|讲了?|提到|说了?|关于|整个|这[个些]|有?什么|哪些|是"
-    "|一下|新闻|文章|报道|[请的了吗呢]"
-)
 
 
 @dataclass(slots=True)
@@ -264,8 +232,8 @@ def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     """The worth of the terms that say what is asked about; None for an empty or a wholly general question."""
     asked = query[: fused.QUERY_CHARACTERS]
     if OVERVIEW.search(asked):  # with one word that stays, so that those of grammar go
-        asked = f"{_ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"
-    wanted = query_terms(_ASKING_HAN.sub(" ", asked))
+        asked = f"{ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"
+    wanted = query_terms(ASKING_HAN.sub(" ", asked))
     if not set(wanted) - _ASKING:
         return None
     worth, _ = fused.term_worth(snapshot, wanted)

@@ -1,4 +1,4 @@
-"""Which entity a caller means: by alias, full id, name, other name, then by words.
+"""Which entity a caller means: by alias, full id, name, other name, name without courtesies, then by words.
 
 Takes a snapshot and what was asked for; gives the entity's row, or the candidates. Knows neither results nor budgets.
 """
@@ -8,13 +8,20 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from graphrag_mcp import extract, lexicon, lexicon_east, lexicon_foreign, lexicon_uncased
 from graphrag_mcp.query import context
+from graphrag_mcp.query.ranking import MARKS
+from graphrag_mcp.stems import folded
 from graphrag_mcp.store.edits import in_force
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import normalise_name, terms
 from graphrag_mcp.types import content_id
 
 Row = dict[str, Any]
+# Beside a name that somebody is called by, and no part of it: el señor X, X जी को.
+_BESIDE = frozenset("the el la los las il lo le der die das o a os as को ने से का की के पर में".split())
+_MARKS = MARKS.replace("'", "")
+_VIETNAMESE = frozenset(map(folded, lexicon_foreign.VI_BEFORE["person"].split("|")))
 
 
 def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
@@ -31,17 +38,51 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     keys = [one for name in (key, bare) if name for one in (name, given.get(name, name))]
     if found := context.rows(snapshot, "entities", [content_id("entity", one) for one in dict.fromkeys(keys)]):
         return found[0], _namesakes(snapshot, found[0]["key"])
+    if (called := _called(asked[:300])) and normalise_name(called) != key:
+        found, others = resolve(snapshot, called)
+        if found is not None:
+            return found, others
     words = terms(asked[:300])[:16]
     near = snapshot.verified("entities", snapshot.full_text("entities", words, 60)).to_pylist()
     near.sort(key=lambda row: (-row["degree"], row["id"]))
     named = [row for row in near if key in row["names"]]
     if len(named) == 1:
         return named[0], []
-    whole = [row for row in near if f" {key} " in f" {row['key']} "] if not named else named
+    whole = [row for row in near if _holds(row, key)] if not named else named
     if len(whole) == 1:
         return whole[0], []
     nearest = context.rows(snapshot, "entities", [row["id"] for row in context.nearest_names(snapshot, asked, 8)])
     return None, list({row["id"]: row for row in [*whole[:8], *nearest]}.values())[:8]
+
+
+def _holds(row: Row, key: str) -> bool:
+    """Is this a whole word of the entity's name, or the family name that a name without blanks begins with?"""
+    if key in lexicon_east.JA_SURNAMES:
+        return row["type"] == "person" and row["key"].startswith(key) and len(key) < len(row["key"]) < len(key) + 4
+    return f" {key} " in f" {row['key']} "
+
+
+def _called(asked: str) -> str:
+    """The one name in what was asked for, all else being courtesy: 田中さん, 김민수 씨는, السيد كريم; "" for none."""
+    strong = {(one[4], one[5]) for one in extract.mentions(asked, short=True) if one[3]}
+    if len(strong) != 1:
+        return ""
+    start, end = strong.pop()
+    rest = f"{asked[:start]} {asked[end:]}".replace("’", "'").split()
+    return asked[start:end] if all(_courtesy(word.strip(_MARKS).casefold()) for word in rest) else ""
+
+
+def _courtesy(word: str) -> bool:
+    bare, form = lexicon_foreign.bare(word), folded(word)
+    if not word or word in _BESIDE or word in lexicon.TITLES or bare in lexicon_foreign.ROLES or word[0] == "'":
+        return True
+    if form in _VIETNAMESE:
+        return True
+    if word in lexicon_east.JA_TITLES or word in lexicon_uncased.THAI_TITLES or word in lexicon_east.JOSA:
+        return True
+    if any(word.removesuffix(particle) in lexicon_east.KO_TITLES for particle in ("", *lexicon_east.JOSA)):
+        return True
+    return (lexicon_uncased.TITLES.get(form) or lexicon_uncased.HINDI_HEADS.get(form)) == "person"
 
 
 def _namesakes(snapshot: Snapshot, key: str) -> list[Row]:

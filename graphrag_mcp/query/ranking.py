@@ -109,6 +109,10 @@ def rarity(total: int, holding: int) -> float:
     return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
 
 
+# Around a word of a question and no part of it, in the scripts that have signs of their own.
+MARKS = "\"'“”‘’«»„.,;:!?¿¡()[]，。？！、；：（）「」『』،؛؟।…"
+
+
 def stands_nowhere(word: str, known: Container[str], unknown: Set[str]) -> bool:
     """Has no form of this word been found? Of a word and its stem `unknown` holds one: where that is gone, both are."""
     found = query_terms(word)

@@ -20,7 +20,6 @@ from graphrag_mcp.types import SearchResult
 
 Row = dict[str, Any]
 LITERALS = 5  # that are looked up, and words that are named, when they stand nowhere
-_MARKS = "\"'“”‘’.,;:!?()[]，。？！、（）"
 _QUOTED = re.compile(r'"([^"]{1,500})"|“([^“”]{1,500})”|「([^「」]{1,500})」|『([^『』]{1,500})』|«([^«»]{1,500})»')
 
 
@@ -112,7 +111,7 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
     known, unknown = fused.term_worth(snapshot, query_terms(used))
     gone = set(unknown)
     lost = [] if found else [one for one in _written(used)[:LITERALS] if not _matches(snapshot, one, [plain(one)])]
-    words = [word.strip(_MARKS) for word in _QUOTED.sub(" ", used).split()]
+    words = [word.strip(ranking.MARKS) for word in _QUOTED.sub(" ", used).split()]
     lost += [word for word in words if ranking.stands_nowhere(word, known, gone)]
     return list(dict.fromkeys(lost))
 

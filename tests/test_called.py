@@ -1,0 +1,91 @@
+"""Names as people call each other, letters as people begin them, and what a language puts beside a name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.extract import extract, mentions
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.names import resolve
+from graphrag_mcp.query.words import absent
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+
+TEXTS = (
+    "鈴木由美が消防署へ連絡した。鈴木由美は新潟で十二年働いた。",
+    "김민수는 부산 창고를 닫자고 제안했다. 참석자: 김민수, 이서연",
+    "اقترح أحمد منصور إغلاق المستودع. السيد كريم النجار، لم تصل المحركات. الحاضرون: أحمد منصور، كريم النجار",
+    "उपस्थित: राजेश गुप्ता। राजेश गुप्ता जी बजट फिर से बनाएँगे।",
+    "นายสมชาย ใจดี เสนอให้ปิดคลังสินค้าที่ขอนแก่น",
+    "Sr. Andrés Peña:\n\nLos motores no han llegado a la fábrica. Andrés Peña volverá a calcular el presupuesto.",
+    "Kính gửi ông Lê Minh Đức, động cơ vẫn chưa đến. Ông Lê Minh Đức sẽ tính lại ngân sách.",
+    "Orhan Güneş şirketin başına geçti ve fabrikayı taşıdı.",
+    "Tobias Fenn repaired the bridge. His brother lives with Tobias Fenn.",
+)
+CALLED = {
+    "鈴木さん": "鈴木由美", "김민수 씨는": "김민수", "السيد كريم النجار": "كريم النجار", "राजेश गुप्ता जी को": "राजेश गुप्ता",
+    "คุณสมชาย ใจดี": "สมชาย ใจดี", "el señor Andrés Peña": "Andrés Peña", "ông Lê Minh Đức": "Lê Minh Đức",
+    "Orhan Güneş'i": "Orhan Güneş", "Mr. Tobias Fenn": "Tobias Fenn",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    folder: Path = tmp_path_factory.mktemp("called")
+    texts = tuple(InlineText(text, str(at)) for at, text in enumerate(TEXTS))
+    index_documents(folder / "c", IndexRequest(texts=texts), Settings(home=folder))
+    return open_snapshot(folder / "c")
+
+
+@pytest.mark.parametrize(("asked", "title"), CALLED.items())
+def test_whoever_is_called_with_a_courtesy_or_a_particle_is_found(snapshot: Snapshot, asked: str, title: str) -> None:
+    found, _ = resolve(snapshot, asked)
+    assert found is not None and found["title"] == title
+
+
+@pytest.mark.parametrize("asked", ["Tobias Fenn's brother", "the bridge of Tobias Fenn"])
+def test_what_only_mentions_a_name_is_not_taken_for_it(snapshot: Snapshot, asked: str) -> None:
+    found, candidates = resolve(snapshot, asked)
+    assert found is None and "Tobias Fenn" in {row["title"] for row in candidates}
+
+
+def test_the_signs_of_other_scripts_are_no_part_of_a_missing_word(snapshot: Snapshot) -> None:
+    assert absent(snapshot, "متى غادر الصندوق؟ كريم") == ["غادر", "الصندوق"]
+
+
+def found_in(text: str) -> dict[str, str]:
+    return {one.form: one.type for one in extract(text) if one.strong}
+
+
+@pytest.mark.parametrize(("text", "form"), [
+    ("В 1961 году в Вологде Василий Громов открыл завод.", "Василий Громов"),
+    ("Пишет Вам Николай Громов из компании.", "Николай Громов"),
+    ("Estimada Lucía Ortega:\n\nEn la feria usaremos el puesto.", "Lucía Ortega"),
+    ("Sayın Işıl Demir,\n\nFuarda bir stand kullanacağız.", "Işıl Demir"),
+    ("اقترح أحمد منصور إغلاق المستودع في الإسكندرية.", "أحمد منصور"),
+    ("اتصلت مريم سليمان بالإطفاء.", "مريم سليمان"),
+    ("وفي عام 1994 تولى ابنه يوسف الخطيب الإدارة.", "يوسف الخطيب"),
+    ("1994 में उनके बेटे विकास मेहता ने कंपनी सँभाली।", "विकास मेहता"),
+    ("บริษัทก่อตั้งโดยนายบุญมี วงศ์ไทย เมื่อปี 2504", "บุญมี วงศ์ไทย"),
+])  # fmt: skip
+def test_a_name_ends_where_other_words_begin(text: str, form: str) -> None:
+    assert found_in(text)[form] == "person"
+    assert not any(form in other and other != form for other in found_in(text))
+
+
+@pytest.mark.parametrize(("text", "wrong"), [
+    ("Le escribo desde Oviedo. La feria es en mayo. Le ruego que venga.", "Le"),
+    ("Asunto: puesto en la feria de la ciudad", "Asunto"),
+    ("12 Mart 2024\nKatılanlar: Ahmet Yılmaz ve Işıl Demir", "Katılanlar"),
+    ("Toplantı 12 Mart 2024 için planlandı ve onaylandı.", "Mart"),
+    ("ظهر على الشاشة الرمز. وقف على الشاطئ.", "على الشاشة"),
+    ("田中さんは倉庫を借りた。", "田中さん"),
+    ("原因はモーターの過熱だった。", "原因"),
+    ("Ольга летит в Бильбао 3 мая и вернётся.", "Бильбао 3"),
+    ("บริษัทก่อตั้งโดยนายบุญมี วงศ์ไทย เมื่อปี 2504", "ไทย"),
+])  # fmt: skip
+def test_words_of_grammar_and_heads_of_letters_are_no_names(text: str, wrong: str) -> None:
+    assert wrong not in {one[1] for one in mentions(text) if one[3]}
