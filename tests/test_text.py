@@ -8,7 +8,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp.text import Lines, count_tokens, is_cjk, normalise_name, query_terms, sentences, stop_word, terms
@@ -191,10 +191,13 @@ ALPHABET = st.characters(codec="utf-8") | st.sampled_from(list("the of and ä½ å¥
 
 
 @given(st.text(ALPHABET, max_size=200), st.text(ALPHABET, max_size=200))
+@example("Organization", "q_Alo")
 @settings(max_examples=300, deadline=None)
 def test_counts_of_parts_cover_the_whole(left: str, right: str) -> None:
-    # One token of grace: a cut may move how digits fall into threes or letters into pairs.
-    assert count_tokens(left + right) <= count_tokens(left) + count_tokens(right) + 1
+    # A cut may move how digits fall into threes or letters into pairs, and within a word leave two that are known to be
+    # common: `android` and `husband` are a token each, what they make together is seven.
+    grace = 6 if left[-1:].isalpha() and right[:1].isalpha() else 1
+    assert count_tokens(left + right) <= count_tokens(left) + count_tokens(right) + grace
 
 
 @pytest.mark.parametrize("name", ["cmrc_zh", "hotpot_train100"])
