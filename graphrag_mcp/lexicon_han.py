@@ -120,3 +120,11 @@ _PAIRS = """
 """
 _flat = "".join(_PAIRS.split())
 SIMPLIFY: dict[int, str] = {ord(a): b for a, b in zip(_flat[::2], _flat[1::2], strict=True) if a != b}
+
+# What people are called by behind their names, in both spellings: 王女士, 陈思远老师.
+ZH_TITLES = tuple(sorted((
+    "先生 女士 小姐 太太 夫人 老师 老師 教授 副教授 博士 医生 醫生 大夫 护士 律师 律師 法官 经理 經理 总经理 總經理 总监 總監 "
+    "主任 院长 院長 校长 校長 所长 所長 部长 部長 局长 局長 处长 處長 科长 科長 市长 市長 省长 省長 县长 縣長 镇长 鎮長 村长 "
+    "村長 书记 書記 主席 总统 總統 总理 總理 总裁 總裁 董事长 董事長 工程师 工程師 师傅 師傅 同学 同學 同志 队长 隊長 船长 船長 "
+    "站长 站長 馆长 館長 会长 會長 秘书 秘書 助理 议员 議員 委员 委員 法师 法師 大师 大師 教练 教練 导演 導演"
+).split(), key=lambda title: -len(title)))

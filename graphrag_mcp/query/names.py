@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from graphrag_mcp import extract, lexicon, lexicon_east, lexicon_foreign, lexicon_uncased
+from graphrag_mcp import extract, lexicon, lexicon_east, lexicon_foreign, lexicon_han, lexicon_uncased
+from graphrag_mcp.han import is_han
 from graphrag_mcp.query import context
 from graphrag_mcp.query.ranking import MARKS
 from graphrag_mcp.stems import folded
@@ -57,13 +58,17 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
 
 def _holds(row: Row, key: str) -> bool:
     """Is this a whole word of the entity's name, or the family name that a name without blanks begins with?"""
-    if key in lexicon_east.JA_SURNAMES:
+    if key in lexicon_east.JA_SURNAMES or key in lexicon_han.ZH_SURNAMES or key in lexicon_han.ZH_SURNAMES_TWO:
         return row["type"] == "person" and row["key"].startswith(key) and len(key) < len(row["key"]) < len(key) + 4
     return f" {key} " in f" {row['key']} "
 
 
 def _called(asked: str) -> str:
-    """The one name in what was asked for, all else being courtesy: 田中さん, 김민수 씨는, السيد كريم; "" for none."""
+    """The one name in what was asked for, all else courtesy: 田中さん, 김민수 씨는, السيد كريم, 王女士; "" for none."""
+    bare = asked.strip()
+    title = next((one for one in lexicon_han.ZH_TITLES if bare.endswith(one)), "")
+    if title and 0 < len(bare) - len(title) < 5 and all(map(is_han, bare)):
+        return bare[: -len(title)]
     strong = {(one[4], one[5]) for one in extract.mentions(asked, short=True) if one[3]}
     if len(strong) != 1:
         return ""
