@@ -49,6 +49,7 @@ def test_whoever_is_called_with_a_courtesy_or_a_particle_is_found(snapshot: Snap
 
 @pytest.mark.parametrize(("asked", "title"), [
     ("Tobias Fenn's brother", "Tobias Fenn"), ("the bridge of Tobias Fenn", "Tobias Fenn"), ("王老师", "王丽华"), ("王老师", "王芳"),
+    ("Tobias Fenn's doctor", "Tobias Fenn"), ("राजेश गुप्ता के पिता", "राजेश गुप्ता"), ("杭州市长", "杭州"),
 ])  # fmt: skip
 def test_what_only_mentions_a_name_is_not_taken_for_it(snapshot: Snapshot, asked: str, title: str) -> None:
     found, candidates = resolve(snapshot, asked)

@@ -21,6 +21,8 @@ from graphrag_mcp.types import content_id
 Row = dict[str, Any]
 # Beside a name that somebody is called by, and no part of it: el señor X, X जी को.
 _BESIDE = frozenset("the el la los las il lo le der die das o a os as को ने से का की के पर में".split())
+_GENITIVE = frozenset("का की के".split())
+_UNTITLED = frozenset(("location", "organization", "natural object", "event"))  # 北京市长 is not 北京
 _MARKS = MARKS.replace("'", "")
 _VIETNAMESE = frozenset(map(folded, lexicon_foreign.VI_BEFORE["person"].split("|")))
 
@@ -39,16 +41,17 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     keys = [one for name in (key, bare) if name for one in (name, given.get(name, name))]
     if found := context.rows(snapshot, "entities", [content_id("entity", one) for one in dict.fromkeys(keys)]):
         return found[0], _namesakes(snapshot, found[0]["key"])
-    if (called := _called(asked[:300])) and normalise_name(called) != key:
-        found, others = resolve(snapshot, called)
-        if found is not None:
-            return found, others
     words = terms(asked[:300])[:16]
     near = snapshot.verified("entities", snapshot.full_text("entities", words, 60)).to_pylist()
     near.sort(key=lambda row: (-row["degree"], row["id"]))
     named = [row for row in near if key in row["names"]]
     if len(named) == 1:
         return named[0], []
+    called, titled = _called(asked[:300])
+    if called and normalise_name(called) != key:
+        found, others = resolve(snapshot, called)
+        if found is not None and not (titled and found["type"] in _UNTITLED):
+            return found, others
     whole = [row for row in near if _holds(row, key)] if not named else named
     if len(whole) == 1:
         return whole[0], []
@@ -63,18 +66,23 @@ def _holds(row: Row, key: str) -> bool:
     return f" {key} " in f" {row['key']} "
 
 
-def _called(asked: str) -> str:
-    """The one name in what was asked for, all else courtesy: 田中さん, 김민수 씨는, السيد كريم, 王女士; "" for none."""
+def _called(asked: str) -> tuple[str, bool]:
+    """The one name in what was asked for, all else courtesy: 田中さん, 김민수 씨는, السيد كريم, 王女士; "" for none.
+    And is there a word that only people are called by?"""
     bare = asked.strip()
     title = next((one for one in lexicon_han.ZH_TITLES if bare.endswith(one)), "")
     if title and 0 < len(bare) - len(title) < 5 and all(map(is_han, bare)):
-        return bare[: -len(title)]
+        return bare[: -len(title)], True
     strong = {(one[4], one[5]) for one in extract.mentions(asked, short=True) if one[3]}
     if len(strong) != 1:
-        return ""
+        return "", False
     start, end = strong.pop()
-    rest = f"{asked[:start]} {asked[end:]}".replace("’", "'").split()
-    return asked[start:end] if all(_courtesy(word.strip(_MARKS).casefold()) for word in rest) else ""
+    before, after = (part.replace("’", "'").split() for part in (asked[:start], asked[end:]))
+    if len(after) > 1 and (after[0] == "'s" or not _GENITIVE.isdisjoint(after[:-1])):
+        return "", False  # Fenn's doctor, राजेश गुप्ता के पिता: somebody else
+    rest = [word.strip(_MARKS).casefold() for word in (*before, *after)]
+    titled = any(word and word not in _BESIDE and word[0] != "'" for word in rest)
+    return (asked[start:end], titled) if all(map(_courtesy, rest)) else ("", False)
 
 
 def _courtesy(word: str) -> bool:
