@@ -150,18 +150,22 @@ def _prepare(run: Run) -> None:
 
 
 def _thrifty() -> None:
-    """Free memory goes back to the system: Arrow's pool and glibc's many heaps kept 50 MB of some 500 for later. But
-    not at once, or each column of a large graph is mapped and emptied anew: a tenth of the CPU of an update in 105,000
-    entities. Four times as much would cost a run with a model 15 of its 390 MB."""
+    """Free memory goes back to the system: Arrow's pool and glibc's many heaps kept 50 MB of some 500 for later.
+
+    Not at once in a process that ends with the run, or each column of a large graph is mapped and emptied anew: a tenth
+    of the CPU of an update in 105,000 entities. Four times as much would cost a run with a model 15 of its 390 MB; a
+    server, which indexes in other threads and goes on, gives back all that it can."""
     import pyarrow as pa
 
     pa.set_memory_pool(pa.system_memory_pool())
     if sys.platform.startswith("linux"):
+        ends = threading.current_thread() is threading.main_thread()
         with suppress(OSError, AttributeError):
             c = ctypes.CDLL("libc.so.6")
             c.mallopt(M_ARENA_MAX, 2)
-            c.mallopt(M_TRIM_THRESHOLD, 2 << 20)
-            c.mallopt(M_MMAP_THRESHOLD, 1 << 20)
+            c.mallopt(M_TRIM_THRESHOLD, 2 << 20 if ends else 256 * 1024)
+            if ends:
+                c.mallopt(M_MMAP_THRESHOLD, 1 << 20)
 
 
 @contextmanager
