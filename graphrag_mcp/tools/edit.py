@@ -21,7 +21,7 @@ from graphrag_mcp import jobs
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.tools.arguments import FALSE_WORDS, Corpus, Strings, as_strings, as_word, names
-from graphrag_mcp.tools.results import Ctx, client_name, serve
+from graphrag_mcp.tools.results import Ctx, serve, who
 from graphrag_mcp.types import EditResult, IndexRequest, RemoveResult
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ async def remove_documents(
 ) -> Annotated[CallToolResult, RemoveResult]:
     """Take documents out for good: their folder, indexed again, leaves them out. Naming the file itself brings it
     back."""
-    by = _who(ctx)
+    by = "agent:" + who(ctx)
     late = RemoveResult(text="remove_documents goes on.", hint="See graph_status.", next_call="graph_status()")
     return await serve(ctx, "remove_documents", lambda app: remove(app, corpus, ids, by, dry_run), late)
 
@@ -107,14 +107,9 @@ async def edit_graph(
     dry_run: DryRun = True,
 ) -> Annotated[CallToolResult, EditResult]:
     """Correct entities and relationships. Edits win over the documents, outlast indexing, can be undone."""
-    by = _who(ctx)
+    by = "agent:" + who(ctx)
     late = EditResult(text="edit_graph was not finished in time.", hint='See op="log" before you try again.')
     return await serve(ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run), late)
-
-
-def _who(ctx: Ctx) -> str:
-    """The client's name for itself, as provenance."""
-    return "agent:" + re.sub(r"[^\w.@-]+", "-", client_name(ctx) or "unknown")[:60]
 
 
 # ---- editing ---------------------------------------------------------------------------------------

@@ -99,6 +99,11 @@ def client_name(ctx: Ctx) -> str:
     return str(getattr(getattr(params, "client_info", None), "name", "") or "")
 
 
+def who(ctx: Ctx) -> str:
+    """The client's name for itself, as provenance."""
+    return re.sub(r"[^\w.@-]+", "-", client_name(ctx) or "unknown")[:60]
+
+
 def reply(result: Result, budget: int = MOST) -> CallToolResult:
     """The result in both channels. What a text-only host would miss (hint, next page, next call) ends the text.
 

@@ -20,7 +20,7 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.subject import SUBJECT, folder_name
 from graphrag_mcp.tools.arguments import Budget6000, Corpus, as_int, as_list, as_word, names
-from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, client_name, serve
+from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, serve, who
 from graphrag_mcp.types import Result, WorkResult
 
 LEAST = 3_000  # tokens: with less, the instructions leave no room for a text
@@ -89,7 +89,7 @@ async def claim_work(
 async def submit_work(ctx: Ctx, results: Results, corpus: Corpus = "") -> Annotated[CallToolResult, WorkResult]:
     """Hand in what you found for items of claim_work, several at once. Good ones are kept, bad ones come back with the
     reason."""
-    who = _who(ctx)
+    by = who(ctx)
 
     def work(app: App) -> Result:
         from graphrag_mcp.index.work import submit
@@ -99,7 +99,7 @@ async def submit_work(ctx: Ctx, results: Results, corpus: Corpus = "") -> Annota
         name = app.corpus_for_reading(corpus.strip())
         # Before as well: killed behind the first answer, the merge comes all the same.
         done = submit(
-            app.folder(name), app.settings, who, results, before=lambda: jobs.merge_later(app.settings, name, 0)
+            app.folder(name), app.settings, by, results, before=lambda: jobs.merge_later(app.settings, name, 0)
         )
         if done.accepted:
             jobs.merge_later(app.settings, name, len(done.accepted), done.pending)
@@ -173,9 +173,4 @@ def _holder(ctx: Ctx) -> str:
     sessions nothing tells two alike apart, so there every claim is one of its own."""
     session = "" if ctx.headers is None else ctx.headers.get("mcp-session-id") or secrets.token_hex(8)
     mark = folder_name(f"{SUBJECT.get()} {session}")  # whoever knows a session's id may speak in it: it is not written
-    return f"{_who(ctx)}@{mark}@{os.getpid()}"
-
-
-def _who(ctx: Ctx) -> str:
-    """The client's name for itself, as provenance."""
-    return re.sub(r"[^\w.@-]+", "-", client_name(ctx) or "unknown")[:60]
+    return f"{who(ctx)}@{mark}@{os.getpid()}"
