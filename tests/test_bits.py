@@ -236,3 +236,18 @@ def test_records_are_written_together_when_they_are_many_and_forget_what_has_gon
     entries, raw = checks.record(index, before.files, before.tables, without, 99)
     assert len(entries) == 1 and "terms" not in json.loads(raw)
     assert checks.record(index, before.files, before.tables, {}, 99) == ([], b"")
+
+
+def test_a_server_remembers_no_record_that_the_manifest_no_longer_names(index: Path) -> None:
+    before = manifests.read(index)
+    assert before is not None
+    many = [*before.files, *[before.files[0]] * checks.RECORDS]
+    merged, raw = checks.record(index, many, before.tables, before.tables, 99)
+    (index / "files" / merged[0]["file"]).write_bytes(raw)
+    for entries in (before.files, merged, before.files):
+        assert checks.recorded(index, entries)[1] == []
+        assert checks.spoiled(index, entries, "passages", before.tables["passages"]) == []
+        assert {*checks._parsed[str(index)]} <= {entry["sha256"] for entry in entries}
+    for number in range(checks.FOLDERS + 3):
+        checks.spoiled(index.parent / f"other{number}", [], "passages", 1)
+    assert len(checks._parsed) == checks.FOLDERS

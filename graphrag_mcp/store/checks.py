@@ -24,7 +24,8 @@ import pyarrow as pa
 from graphrag_mcp.store.schema import TABLES, VECTORS
 
 BATCH = 8_192  # rows taken apart at once
-SEEN = 30_000  # files remembered as whole, some 10 MB
+SEEN = 8_000  # files remembered as whole, some 3 MB
+FOLDERS = 8  # corpora of which what their records say is remembered
 RECORDS = 32  # records that a manifest names; one more, and they are written again as one
 LOOKED = 64 << 20  # bytes of a table's files that opening it may look at: 64 MB take 20 ms, once a process
 WHOLE = 1 << 16  # bytes that are read at once
@@ -145,7 +146,7 @@ def record(
 
 def recorded(folder: Path, entries: Sequence[Entry]) -> tuple[Mapping[str, Files], list[str]]:
     """What the records say, by table; and the names of records that cannot be used."""
-    return _merged(str(folder / "files"), tuple((entry["file"], entry["sha256"]) for entry in entries))
+    return _merged(str(folder), tuple((entry["file"], entry["sha256"]) for entry in entries))
 
 
 def spoiled(
@@ -160,9 +161,10 @@ def spoiled(
     root, own = f"{folder}/tables/{table}.lance/", f"_versions/{(1 << 64) - 1 - version}.manifest"
     fresh = [entry for entry in entries if (root, version, entry["sha256"]) not in _seen]
     names = _content(root + own) if fresh else b""
+    held = _held(str(folder), [entry["sha256"] for entry in entries])
     for entry in fresh:
         try:
-            listed = _record(f"{folder}/files/{entry['file']}", entry["sha256"])
+            listed = _record(held, f"{folder}/files/{entry['file']}", entry["sha256"])
         except (OSError, ValueError):
             continue  # doctor will find it
         files = {
@@ -256,25 +258,40 @@ def _hint(root: Path, where: str, known: Files) -> Iterator[tuple[str, str]]:
 _seen: set[tuple[str, int, str]] = set()  # files, and records of a table, that this process has found whole
 
 
+_parsed: dict[str, dict[str, dict[str, Any]]] = {}  # what records say, by corpus and by the SHA-256 of each
+
+
 @lru_cache(maxsize=1)
 def _merged(folder: str, entries: tuple[tuple[str, str], ...]) -> tuple[Mapping[str, Files], list[str]]:
     known: dict[str, Files] = {}
     broken = []
+    held = _held(folder, [sha256 for _, sha256 in entries])
     for name, sha256 in entries:
         try:
-            for table, files in _record(f"{folder}/{name}", sha256).items():
+            for table, files in _record(held, f"{folder}/files/{name}", sha256).items():
                 known.setdefault(table, {}).update({path: tuple(value) for path, value in files.items()})
         except (OSError, ValueError):
             broken.append(name)
     return known, broken
 
 
-@lru_cache(maxsize=RECORDS + 16)  # one in 32 lists every file there is, some 15 MB after an hour of commits
-def _record(path: str, sha256: str) -> dict[str, Any]:
-    raw = Path(path).read_bytes()
-    if hashlib.sha256(raw).hexdigest() != sha256:
-        raise ValueError(path)
-    return json.loads(raw)
+def _held(folder: str, named: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What was parsed of the records that a manifest names. Of others nothing is kept: one in 32 lists every file there
+    is, some 5 MB while an agent commits all day."""
+    known = _parsed.pop(folder, {})
+    _parsed[folder] = held = {sha256: known[sha256] for sha256 in named if sha256 in known}
+    for other in list(_parsed)[:-FOLDERS]:
+        _parsed.pop(other, None)
+    return held
+
+
+def _record(held: dict[str, dict[str, Any]], path: str, sha256: str) -> dict[str, Any]:
+    if sha256 not in held:
+        raw = Path(path).read_bytes()
+        if hashlib.sha256(raw).hexdigest() != sha256:
+            raise ValueError(path)
+        held[sha256] = json.loads(raw)
+    return held[sha256]
 
 
 def _paths(root: Path, known: Files) -> Iterator[str]:
