@@ -81,6 +81,7 @@ def find(
     found = Found(sources={label: dict(source) for label, source in sources.items()})
     folders: list[str] = []
     singles: list[str] = []
+    ours = skip.ours(settings.home)
     for path in dict.fromkeys(paths):
         try:
             real = os.path.realpath(path)
@@ -90,6 +91,9 @@ def find(
             continue
         if within and not any(_inside(real, folder) for folder in within):  # moved since the caller looked
             found.errors.append({"path": shown(path), "reason": "outside the folders this server may read"})
+            continue
+        if any(_inside(real, folder) for folder in ours):
+            found.errors.append({"path": shown(path), "reason": f"{skip.OURS}, and such files are never indexed"})
             continue
         (folders if stat.S_ISDIR(mode) else singles).append(real)
     files: dict[str, FoundFile] = {}  # by path
@@ -188,6 +192,7 @@ class _Walk:
         self.scopes: set[str] = set()
         self.incomplete: set[str] = set()
         self._inner = {source["path"]: name for name, source in found.sources.items()}
+        self._ours = skip.ours(settings.home)
 
     def folder(self, top: str) -> None:
         prefix = _uri(self.label, self.root, top).rstrip("/") + "/"
@@ -252,6 +257,7 @@ class _Walk:
             self.found.skip("symbolic link")
         elif entry.is_dir(follow_symlinks=False):
             reason = skip.folder_reason(entry.name, beside) or self._ignored(path + "/", rules)
+            reason = skip.OURS if path in self._ours else reason
             if not reason:
                 return True
             self.found.skip(reason)

@@ -6,6 +6,7 @@ given) and knows neither documents nor how a file is parsed.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from pathspec import GitIgnoreSpec
 SECRET, HIDDEN, DEPENDENCY, LOCK, MINIFIED, BINARY = (
     "looks like a secret", "hidden", "dependency or build folder", "lock file", "minified file", "binary",
 )
-UNSUPPORTED, IGNORED = "unsupported type", "ignored by .gitignore"
+UNSUPPORTED, IGNORED, OURS = "unsupported type", "ignored by .gitignore", "index of this server"
 
 _SECRETS = (
     ".env* *.env *.pem *.key *.p12 *.pfx *.jks *.keystore *.keytab *.kdbx *.ppk *.ovpn *.tfstate *.tfstate.* *.tfvars "
@@ -112,8 +113,15 @@ def folder_reason(name: str, beside: Collection[str]) -> str:
 
 
 def machine_made(names: Collection[str]) -> bool:
-    """A folder whose own entries say so: a Python virtual environment, or a cache by the CACHEDIR.TAG convention."""
-    return "pyvenv.cfg" in names or "cachedir.tag" in names
+    """A folder whose own entries say so: a Python virtual environment, a cache by the CACHEDIR.TAG convention, or a
+    corpus of another home than `ours`."""
+    return "pyvenv.cfg" in names or "cachedir.tag" in names or {"manifest.json", "truth", "tables"} <= set(names)
+
+
+def ours(home: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The folders that a home keeps indexes, walks and jobs in. A home may lie among the documents: its own files read
+    as such would change with every run, and bring back what was removed and what belongs to another token."""
+    return tuple(os.path.join(os.path.realpath(home), name) for name in ("corpora", "drift", "jobs"))
 
 
 # ---- ignore files -------------------------------------------------------------------------------
