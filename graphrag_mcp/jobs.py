@@ -49,7 +49,7 @@ from graphrag_mcp.types import IndexRequest
 
 __all__ = [
     "FINAL", "STARTING", "UTC", "Job", "cancel", "datetime", "finish_open", "hand_over", "is_small", "keeping",
-    "listing", "load", "merge_later", "process_mark", "request_of", "run", "start",
+    "listing", "load", "merge_later", "process_mark", "request_of", "run", "start", "trouble",
 ]  # fmt: skip
 
 SMALL_BYTES, SMALL_FILES = 2_000_000, 100  # up to this a job is over before a process of its own has started
@@ -66,6 +66,7 @@ log = logging.getLogger(__name__)
 _starting, _leading = threading.Lock(), threading.Lock()
 _keepers: dict[Path, tuple[int, threading.Event]] = {}
 _leaders: dict[tuple[Path, str], threading.Thread] = {}
+_troubles: dict[str, str] = {}  # by corpus: why this process cannot do what is open, where no record can say so
 _woken = threading.Event()
 _forgot = 0.0
 
@@ -176,6 +177,12 @@ def keeping(settings: Settings) -> Iterator[None]:
                 over.set()
 
 
+def trouble(corpus: str) -> str:
+    """What keeps this process from doing the open jobs of a corpus, tried again every second; "" when nothing does. On
+    a disk that is quite full a record cannot say that it failed."""
+    return _troubles.get(corpus, "")
+
+
 def hand_over(settings: Settings) -> None:
     """This process ends. What is still open, it leaves to a process that does that and nothing else."""
     for corpus in records.corpora_at_work(settings.home):
@@ -217,8 +224,12 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
             with IN_PROCESS, _lead_of(settings.home, corpus) as led:
                 me.name = f"job-{corpus}" if led else me.name  # whom the end of the server waits for a moment
                 worked = led and _turn(settings, corpus)
-        except Exception:
-            log.exception("the open jobs of %s were not done; tried again", corpus)
+            _troubles.pop(corpus, None)
+        except Exception as error:
+            said = getattr(error, "strerror", None) or getattr(error, "what", None) or type(error).__name__
+            if _troubles.get(corpus) != said:  # once, not every second of a night with a full disk
+                log.exception("the open jobs of %s were not done; tried again until they are", corpus)
+            _troubles[corpus] = said
             time.sleep(1.0)
         me.name = f"waits-{corpus}"
         with _leading:

@@ -149,11 +149,14 @@ def save(home: Path, job: Job, durably: bool = True) -> None:
         write_durably(path, raw, mark)
         return
     temporary = path.with_name(f".{path.name}{mark}.tmp")
-    temporary.write_bytes(raw)
     try:
+        temporary.write_bytes(raw)
         os.replace(temporary, path)
     except PermissionError:  # Windows, while somebody reads; the next write is due soon
         temporary.unlink(missing_ok=True)
+    except OSError:
+        temporary.unlink(missing_ok=True)  # half of it, on a disk that is full
+        raise
 
 
 def open_up(home: Path, job: Job) -> None:

@@ -15,6 +15,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -188,6 +189,8 @@ def writing(folder: Path) -> Iterator[None]:
         yield
     except (OSError, RuntimeError) as error:  # the latter is what LanceDB raises, with lines of its source
         said = getattr(error, "strerror", None) or str(error).splitlines()[0][:300]
+        if number := re.search(r"\(os error (\d+)\)", said):
+            said = os.strerror(int(number[1]))
         raise GraphRAGError(
             f"corpus {folder.name} cannot be written ({said})",
             "Free disk space or give this user the right to write there, then run it again; what was committed is kept",

@@ -231,7 +231,10 @@ def _headline(job: Job, result: IndexResult) -> str:
     if job.status == "failed":
         return f"Indexing corpus {job.corpus} failed ({job.job_id}): {job.error}"
     if job.status not in FINAL:
-        return f"Indexing corpus {job.corpus} goes on as {job.job_id}: {_where(job)}."
+        goes_on = f"Indexing corpus {job.corpus} goes on as {job.job_id}: {_where(job)}."
+        if trouble := jobs.trouble(job.corpus):
+            goes_on += f" It is held up ({trouble}) and tried again until that is put right."
+        return goes_on
     changes = _listed(counts, "added", "changed", "removed", "unchanged")
     held = _listed(counts, "documents_total", "text_units", "entities", "relationships", "communities")
     if job.status == "done" and result.errors and not result.done and not counts.get("removed"):
