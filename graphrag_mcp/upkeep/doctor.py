@@ -36,6 +36,10 @@ RESTORE = "Restore the file from a backup, or index the folders anew into a new 
 UNREADABLE = "Give this user the right to read it, or take away what stands in its place"
 REMOVE = "Run graphrag-mcp doctor --repair: it is removed"
 FORGET = "Run graphrag-mcp doctor --repair: the older generations that need it are forgotten"
+OVERTAKEN = (
+    "Delete manifest.json and run graphrag-mcp doctor --repair to go on from there; was the older one put back on "
+    "purpose, delete the later files in generations. The next commit would drop them"
+)
 SALVAGE = "Run graphrag-mcp doctor --repair while no server runs: what can be read of the book is kept"
 # Communities depend on those before them: where these are sound (rows of two of the tables have check values, and the
 # third is compared with them), what is derived again begins with them.
@@ -112,6 +116,9 @@ def _examined(folder: Path, cut: Cutter | None = None) -> list[Finding]:
 
 def _manifest(folder: Path) -> Iterator[Finding]:
     advice = "Run graphrag-mcp doctor --repair: it is written again from the newest whole generation"
+    if later := _overtaken(folder):
+        what = f"generation {later} was committed after the one it names"
+        yield Finding("manifest", "manifest.json", what, OVERTAKEN)
     for path in [folder / "manifest.json", *sorted((folder / "generations").glob("*.json"))]:
         try:
             generation = manifests.parse(path.read_bytes(), path.name).generation
@@ -123,6 +130,17 @@ def _manifest(folder: Path) -> Iterator[Finding]:
             yield Finding("manifest", path.name, error.what, advice)
         except OSError as error:
             yield Finding("manifest", path.name, f"{path.name} cannot be read ({error.strerror})", UNREADABLE)
+
+
+def _overtaken(folder: Path) -> int:
+    """The newest whole generation, where manifest.json names an earlier one; else 0. The one after the current may be
+    of a commit that was killed before its end. Two are of commits that came to theirs: an older file was put back."""
+    try:
+        current = manifests.parse((folder / "manifest.json").read_bytes(), "manifest.json").generation
+    except (OSError, Damaged, NewerFormat):
+        return 0
+    later = [kept.generation for kept in manifests.generations(folder) if kept.generation > current]
+    return later[-1] if len(later) > 1 else 0
 
 
 def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
@@ -218,7 +236,7 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
             path.unlink()
         except OSError:  # found, and not ours to mend
             continue
-    if manifest is not None:
+    if manifest is not None and not _overtaken(folder):  # a commit forgets what is later
         manifests.commit(folder, manifest)
     for path, _ in _orphaned(folder):
         if path.is_dir():
