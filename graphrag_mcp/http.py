@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import hmac
 import ipaddress
+import json
 import logging
 import os
 import re
@@ -37,6 +38,7 @@ SESSIONS = 1_000
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 _STOPPING = "the server is stopping. Try again later."
+_TOO_LARGE = "the request is over 4 MiB. Give long texts as files (paths), or in several calls."
 
 Scope = MutableMapping[str, Any]
 log = logging.getLogger(__name__)
@@ -148,9 +150,9 @@ class Door:
             headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
         refused = self.refusal(scope, headers)
         if refused is not None:
-            await _refuse(send, *refused)
+            await _refuse(scope, send, *refused)
         elif self.stopping:
-            await _refuse(send, 503, _STOPPING)
+            await _refuse(scope, send, 503, _STOPPING)
         elif scope["method"] == "GET":
             # No event of ours has an id, so there is nothing to resume; the SDK has no answer to who asks for it.
             kept = [(name, value) for name, value in scope["headers"] if name.lower() != b"last-event-id"]
@@ -200,8 +202,18 @@ class Door:
                 self.calls += 1
             return message
 
+        too_large = False
+
+        async def taught(message: MutableMapping[str, Any]) -> None:
+            nonlocal too_large
+            if message["type"] == "http.response.start" and message["status"] == 413:
+                too_large = True
+                await _refuse(scope, send, 413, _TOO_LARGE)
+            elif not too_large:
+                await send(message)
+
         try:
-            await self.app(scope, counted, send)
+            await self.app(scope, counted, taught)
         finally:
             self.calls -= whole
 
@@ -225,7 +237,7 @@ class Door:
                 self.streams.discard(cancel)
         if cancel.cancelled_caught and not ended:
             if not started:
-                await _refuse(send, 503, _STOPPING)
+                await _refuse(scope, send, 503, _STOPPING)
             else:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -242,8 +254,12 @@ class Door:
             await asyncio.sleep(0.05)
 
 
-async def _refuse(send: Callable[..., Any], status: int, text: str, challenge: str = "") -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(text)).encode())]
+async def _refuse(scope: Scope, send: Callable[..., Any], status: int, text: str, challenge: str = "") -> None:
+    kind = b"text/plain; charset=utf-8"
+    if scope["method"] == "POST":  # clients show what an error of their protocol says, and of any other reply nothing
+        kind = b"application/json"
+        text = json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}})
+    headers = [(b"content-type", kind), (b"content-length", str(len(text)).encode())]
     if challenge:
         headers.append((b"www-authenticate", challenge.encode("latin-1")))
     await send({"type": "http.response.start", "status": status, "headers": headers})
