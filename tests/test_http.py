@@ -135,27 +135,6 @@ ODD: list[tuple[str, list[tuple[str, str]], set[int]]] = [
 
 
 
-def test_a_client_is_told_why_it_may_not_come_in_and_what_is_too_large(token_port: int) -> None:
-    """Before, a client said "Server returned an error response" of all of them."""
-    url, alice = f"http://127.0.0.1:{token_port}/mcp", {"Authorization": f"Bearer {ALICE}"}
-
-    async def story() -> None:
-        for headers, said in (
-            ({"Authorization": "Bearer wrong-canary-91aa30c7f6d2"}, "a valid bearer token is needed"),
-            ({**alice, "Origin": "http://evil.example"}, "pages of that Origin may not use this server"),
-        ):
-            with pytest.RaisesGroup(pytest.RaisesExc(MCPError, match=said), flatten_subgroups=True, allow_unwrapped=True):
-                async with httpx2.AsyncClient(headers=headers) as http:
-                    async with Client(streamable_http_client(url, http_client=http), mode="legacy"):
-                        pass
-        async with httpx2.AsyncClient(headers=alice, timeout=60) as http:
-            async with Client(streamable_http_client(url, http_client=http)) as client:
-                with pytest.raises(MCPError, match="over 4 MiB. Give long texts as files"):
-                    await client.call_tool("index_documents", {"texts": [{"id": "x", "text": "word " * 900_000}]})
-
-    anyio.run(story)
-
-
 @pytest.mark.parametrize(("headers", "statuses"), [case[1:] for case in ODD], ids=[case[0] for case in ODD])
 def test_odd_ways_to_write_a_host_or_an_origin_open_no_door(open_port: int, headers: list[tuple[str, str]], statuses: set[int]) -> None:
     status, text, _ = asked(open_port, headers)
