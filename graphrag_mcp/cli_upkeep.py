@@ -40,13 +40,14 @@ def doctor(options: argparse.Namespace) -> int:
         print_json({"sound": None, "findings": [], "about": here, "error": said})
         return 2
     findings = examine(folder, options.repair, lambda folder: _derive(folder, app.settings), cut) if folder else []
-    wrong = [found for found in findings if not found.repaired]
+    wrong = [found for found in findings if not found.repaired and not found.remark]
     if options.json:
         here = about(app.settings, app.corpora(), folder, bool(wrong))
         print_json({"sound": not wrong, "findings": [asdict(found) for found in findings], "about": here})
     else:
         for found in findings:
-            print(f"{found.kind} {found.where}: {found.what}. {'Repaired' if found.repaired else found.repair}.")
+            mark = "remark: " if found.remark and not found.repaired else ""
+            print(f"{mark}{found.kind} {found.where}: {found.what}. {'Repaired' if found.repaired else found.repair}.")
         print(f"{len(wrong)} wrong" if wrong else "Everything that is stored is sound." if folder else "No index yet.")
         print("\n" + "\n".join(lines(about(app.settings, app.corpora(), folder, bool(wrong)))))
     return 1 if wrong else 0

@@ -21,7 +21,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.lance import lancedb
 from graphrag_mcp.store.schema import KEY, TABLES, VECTORS
 from graphrag_mcp.store.tables import Change, apply, open_snapshot
-from graphrag_mcp.types import IndexRequest, InlineText
+from graphrag_mcp.types import IndexRequest
 from graphrag_mcp.upkeep.digest import digest
 from graphrag_mcp.upkeep.doctor import DERIVE, Finding, doctor
 from graphrag_mcp.upkeep.export import SCHEMAS, export
@@ -246,27 +246,6 @@ def test_repair_removes_only_what_nobody_names_and_mends_the_manifest(index: Pat
     assert all(finding.repaired for finding in doctor(index, repair=True))
     assert doctor(index) == []
     assert manifests.parse((index / "manifest.json").read_bytes(), "") == manifest
-
-
-def test_an_older_manifest_that_was_put_back_is_a_finding_and_repair_drops_nothing(index: Path) -> None:
-    """Before, it was called sound, and the next commit removed what had been acknowledged since."""
-    old = (index / "manifest.json").read_bytes()
-    for number in range(3):
-        request = IndexRequest(texts=(InlineText(f"Note {number}. Ada Quill met Henry Winstanley.", f"n{number}"),))
-        index_documents(index, request, Settings(home=index.parent.parent))
-    newest = manifests.read(index)
-    (index / "manifest.json").write_bytes(old)
-    for repair in (False, True):
-        found = [one for one in doctor(index, repair=repair) if one.where == "manifest.json"]
-        assert [one.what for one in found] == [f"generation {newest.generation} was committed after the one it names"]
-        assert not found[0].repaired and manifests.generations(index)[-1] == newest
-    (index / "manifest.json").unlink()
-    doctor(index, repair=True)
-    assert doctor(index) == [] and manifests.read(index) == newest
-    (index / "generations" / f"{newest.generation + 1:08d}.json").write_bytes(
-        replace(newest, generation=newest.generation + 1).to_json().encode()
-    )
-    assert doctor(index) == []  # one more is a commit that was killed
 
 
 def test_without_the_original_nothing_is_derived_and_the_finding_says_what_to_do(index: Path) -> None:

@@ -35,6 +35,7 @@ KEEP_LAST = 20  # and this many whatever their age
 FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1, "k": 1}
 
 log = logging.getLogger(__name__)
+_tidied: set[str] = set()  # corpora in which this process has looked for what others left
 
 
 @dataclass(frozen=True)
@@ -144,10 +145,12 @@ def commit(folder: Path, manifest: Manifest) -> None:
         raw = replace(manifest, files=files).to_json().encode("utf-8")
         write_durably(folder / "generations" / f"{manifest.generation:08d}.json", raw)
         write_durably(folder / "manifest.json", raw)
-        # Looked for where the last generation that names something goes, and, for what a kill left, now and then.
-        if _prune(folder / "generations", manifest.generation) or len(files) == 1:
+        # Looked for where the last generation that names something goes, and, for what a kill left, by who comes next.
+        first = str(folder) not in _tidied
+        if _prune(folder / "generations", manifest.generation) or first:
             for path in unnamed(folder):
                 path.unlink(missing_ok=True)
+            _tidied.add(str(folder))
 
 
 def unnamed(folder: Path) -> list[Path]:

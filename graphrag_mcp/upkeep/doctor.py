@@ -35,6 +35,7 @@ DERIVE = "Run graphrag-mcp doctor --repair: the tables are derived again from th
 RESTORE = "Restore the file from a backup, or index the folders anew into a new corpus"
 UNREADABLE = "Give this user the right to read it, or take away what stands in its place"
 REMOVE = "Run graphrag-mcp doctor --repair: it is removed"
+LEFT = "The next run that writes removes it, or graphrag-mcp doctor --repair"
 FORGET = "Run graphrag-mcp doctor --repair: the older generations that need it are forgotten"
 OVERTAKEN = (
     "Delete manifest.json and run graphrag-mcp doctor --repair to go on from there; was the older one put back on "
@@ -48,13 +49,15 @@ HISTORY = ("communities", "memberships", "reports")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong. `repair` is the next move; `repaired` says that it has been done."""
+    """One thing that is wrong. `repair` is the next move; `repaired` says that it has been done. A `remark` is nothing
+    wrong: what a process that was killed has left, which nobody reads."""
 
     kind: str  # manifest, truth, generation, answers, orphan, file, table, row, or a broken promise between rows
     where: str
     what: str
     repair: str
     repaired: bool = False
+    remark: bool = False
 
 
 def doctor(
@@ -74,7 +77,7 @@ def doctor(
         before = _examined(folder, cut)
         _repair_files(folder, before)
         left = _examined(folder, cut)
-        if any(finding.repair == REMOVE for finding in left):
+        if any(finding.repair in (REMOVE, LEFT) for finding in left):
             # A newer whole generation took the place of a torn manifest, and Lance's hint is behind its versions.
             _repair_files(folder, left)
             left = _examined(folder, cut)
@@ -174,7 +177,7 @@ def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
 def _orphans(folder: Path) -> Iterator[Finding]:
     for path, what in _orphaned(folder):
         where = path.relative_to(folder).as_posix()
-        yield Finding("orphan", where, what, REMOVE)
+        yield Finding("orphan", where, what, REMOVE if path.is_dir() else LEFT, remark=True)
 
 
 def _orphaned(folder: Path) -> list[tuple[Path, str]]:
