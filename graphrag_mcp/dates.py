@@ -7,11 +7,14 @@ month and year; no times, and nothing where day and month could be taken for eac
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import date
+from typing import Any
 
 from graphrag_mcp.stems import folded
 
 KEYS = ("date", "created", "published", "updated", "time", "timestamp")  # of metadata, that date a document
+ADDRESSES = ("path", "url", "permalink", "slug", "link", "aliases")  # of metadata: where a page stands on its site
 LINES, SHORT = 6, 100  # a date stands in one of the first lines that say something, and that line is short
 BESIDE = 5  # words beside it in a line that dates a text; more are a sentence, and its date is that of what it tells
 
@@ -31,6 +34,7 @@ _MONTHS = [
 ]
 _NUMBER = {folded(word): at for at, words in enumerate(_MONTHS, 1) for word in words.split()}
 _NAMED = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)")
+_PATH = re.compile(r"(?:^|/)((?:19|20)\d\d)/(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])/")
 _YEAR, _WORD = r"(?P<y>(?:19|20)\d\d)(?!\d)", r"(?P<word>[^\W\d_]{3,10})"
 _FORMS = [re.compile(form) for form in (
     r"(?<!\d)(?P<y>(?:19|20)\d\d)([-/.])(?P<m>\d\d?)\2(?P<d>\d\d?)(?![\d.]\d|\d)",
@@ -46,6 +50,15 @@ def in_name(name: str) -> str:
     """minutes-2024-03-02.md"""
     found = _NAMED.search(name)
     return "-".join(found.group(1, 3, 4)) if found else ""
+
+
+def in_address(metadata: Mapping[str, Any]) -> str:
+    """path = "2014/11/20/Cargo", as blogs lay their pages out."""
+    for key, said in metadata.items():
+        for one in said if isinstance(said, list) else [said]:
+            if key.casefold() in ADDRESSES and isinstance(one, str) and (found := _PATH.search(one)):
+                return _day(dict(zip("ymd", found.groups(), strict=True)))
+    return ""
 
 
 def in_head(text: str) -> str:

@@ -20,11 +20,12 @@ from graphrag_mcp import han, uncased
 from graphrag_mcp.kinds import kind_of, subjects
 from graphrag_mcp.lexicon import DULL, FILE_ENDINGS, LANGUAGES, PHRASE_HEADS, STARTERS
 from graphrag_mcp.lexicon_han import SIMPLIFY
+from graphrag_mcp.markup import speakers, without_markup
 from graphrag_mcp.names import LOWER_RUN, Names, common
 from graphrag_mcp.text import STOP_WORDS, normalise_name, stop_word
 from graphrag_mcp.types import Mention
 
-VERSION = "nlp-4"
+VERSION = "nlp-5"
 Candidate = tuple[int, int, str, bool]
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 SHORT = 300  # characters: up to here a text is taken for a question, where single rare words are worth trying
@@ -59,12 +60,13 @@ def extract(text: str) -> list[Mention]:
 def mentions(text: str, short: bool = False) -> list[Fields]:
     """The same as plain tuples, which are made five times as fast. `short`: single rare words too, as of a question
     (in a short document they would only be noise: "film", "starring")."""
+    text = without_markup(text)
     runs = [(match.start(), match[0]) for match in LOWER_RUN.finditer(text)]
     lower = {word for _, run in runs for word in run.split(" ")}
     pairs, aliases = _definitions(text)
     names = Names(text, lower)
     phrases = _phrases(text, runs, names.language, short)
-    groups = (pairs, _code(text), subjects(text), names.find(), han.candidates(text, short), phrases)
+    groups = (pairs, speakers(text), _code(text), subjects(text), names.find(), han.candidates(text, short), phrases)
     taken = bytearray(len(text))
     kept: list[Candidate] = []
     for group in groups:
@@ -139,7 +141,7 @@ def _mentions(text: str, found: list[Candidate], aliases: dict[tuple[int, int], 
         elif (end - start) * 10 > (ended - begun) * 6:
             continue  # "Hours of Power" says nothing beside the quoted "Three Hours of Power"
         form = text[start:end]
-        key = normalise_name(form)
+        key = normalise_name(form) if "\0" not in form else ""
         if not (key[:1].isalnum() or any(map(str.isalnum, key))):
             continue
         counts[key] = counts.get(key, 0) + 1

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp.extract import PER_THOUSAND, VERSION, extract
+from graphrag_mcp.query.history import keywords
 from graphrag_mcp.text import normalise_name
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -151,6 +152,12 @@ def test_german_nouns_are_weak_and_german_names_strong() -> None:
 def test_traditional_chinese_is_read_too() -> None:
     found = types("美國總統訪問臺灣大學，並會見馬英九。臺灣大學位於臺北市。")
     assert found["臺灣大學"] == "organization" and found["臺北市"] == "location" and found["馬英九"] == "person"
+
+
+def test_kin_are_no_names_in_chinese_so_that_a_question_back_names_nothing() -> None:
+    for question in ("他的哥哥呢？", "那他的弟弟呢？", "她妹妹叫什么？"):
+        assert [one for one in extract(question) if one.strong] == []
+        assert keywords(["陈思远的父亲是谁？", "陈守仁。"], question) == ["陈思远"]
 
 
 def test_japanese_and_korean_give_compounds() -> None:

@@ -103,3 +103,13 @@ def test_words_of_a_large_corpus_are_looked_through_in_little_time() -> None:
         assert [[term for term, _ in ranking._nearest(word, held)] for word in words] == found
         taken.append(time.process_time() - began)
     assert min(taken) < 0.2  # 0.5 when all were looked at closely, 0.04 now
+
+
+def test_a_question_of_which_only_common_words_stand_here_is_not_found(sample_home: Path) -> None:
+    snapshot = open_snapshot(sample_home / "corpora" / "sample")
+    for question in ("Which volcano erupted over Reykjavik in spring?", "What did Quilla Marsh sing in the opera of Lima last year?"):
+        found = local_search(snapshot, question)
+        assert found.state == "not_found" and "only common words" in found.text, found.text
+    known = local_search(snapshot, "Did Tobias Fenn ever visit Reykjavik by zeppelin?")  # one name is known
+    assert known.state == "context" and "Reykjavik" in known.hint
+    assert local_search(snapshot, "What did the Quuxians say about the array in the Narrows?").state == "context"

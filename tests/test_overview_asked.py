@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.asking import OVERVIEW
 from graphrag_mcp.query.choose import choose
 from graphrag_mcp.query.global_ import asked_about, global_search
 from graphrag_mcp.settings import Settings
@@ -23,6 +24,11 @@ WHOLE = [
     "この資料全体はどんなテーマについてですか", "О чём все эти документы?", "¿De qué tratan todos estos documentos?",
     "इन दस्तावेज़ों के मुख्य विषय क्या हैं?", "Bu belgelerin ana konuları nelerdir?", "Chủ đề chính của các tài liệu này là gì?",
     "เอกสารทั้งหมดนี้เกี่ยวกับอะไร", "De quoi parlent tous ces documents ?",
+]
+ALSO = [  # where global_search was chosen already
+    "What is this about?", "What's it all about?", "What is in here?", "What do these documents contain?", "What topics are covered?",
+    "What are the most important people and events?", "Who are the main characters?", "Who are the key people, places and organisations?",
+    "这些文档主要讲了哪些人物和事件？", "重要的人物和事件有哪些？", "主要人物是谁？", "这里有什么内容？", "有哪些话题？",
 ]  # fmt: skip
 
 
@@ -38,6 +44,16 @@ def test_what_is_chosen_to_be_about_the_whole_corpus_is_answered_by_its_weightie
     assert choose(question, snapshot)[0] == "global"
     result = global_search(snapshot, question, max_tokens=1_500)
     assert result.state == "context" and result.communities, result.hint
+
+
+@pytest.mark.parametrize("question", ALSO)
+def test_plain_questions_on_all_of_it_are_answered_by_the_weightiest_reports(snapshot: Snapshot, question: str) -> None:
+    assert asked_about(snapshot, question) is None
+    assert global_search(snapshot, question, max_tokens=1_500).state == "context"
+
+
+def test_important_people_of_something_are_asked_about_that() -> None:
+    assert OVERVIEW.sub(" ", "Who were the main people in the strike?").split() == ["Who", "were", "the", "in", "the", "strike?"]
 
 
 @pytest.mark.parametrize(

@@ -258,6 +258,8 @@ def test_a_few_bad_bytes_in_utf8_are_replaced_and_said(tmp_path: Path) -> None:
         ("a.md", "---\ntitle: 'Front'\ndate: 2024-05-06\ntags: [one, two]\n---\n# Heading\n", "Front"),
         ("a.md", "intro text\n\n```\n# not this\n```\n\n## Second heading ##\n", "Second heading"),
         ("a.md", "Setext\n======\n\ntext", "Setext"),
+        ("a.md", "+++\ntitle = 'Front'\ndate = 2024-05-06\n[extra]\nteam = \"Tide Office\"\n+++\n## Heading\n", "Front"),
+        ("a.md", "+++ more and more\n\nText.", "+++ more and more"), ("a.md", "+++\nnot = [toml\n+++\n# Heading\n", "Heading"),
         ("a.md", "---\n\nA break, then text.\n\nMore.", "A break, then text."),
         ("a.txt", "A first line\n\nThen the text.", "A first line"),
         ("a.txt", "第一行标题\n\n正文。", "第一行标题"),
@@ -280,6 +282,15 @@ def test_front_matter_gives_metadata_and_date_and_stays_in_the_text(tmp_path: Pa
     assert document.metadata["title"] == "The log" and document.metadata["tags"] == ["sea", "light"]
     (other,) = one(tmp_path, "b.md", "no front matter")
     assert abs(datetime.fromisoformat(other.created) - datetime.now(UTC)).total_seconds() < 60
+
+
+def test_toml_between_pluses_is_front_matter_and_the_path_of_a_page_dates_it(tmp_path: Path) -> None:
+    text = '+++\npath = "2014/11/20/Lamp"\ntitle = "The lamp"\nauthors = ["Ida Bray"]\n[taxonomies]\ntags = ["sea"]\n+++\n\nBody.\n'
+    (document,) = one(tmp_path, "a.md", text)
+    assert document.text == text and document.title == "The lamp" and document.created.startswith("2014-11-20")
+    assert document.metadata["authors"] == ["Ida Bray"] and document.metadata["tags"] == ["sea"]
+    (other,) = one(tmp_path, "b.md", "---\ntitle: x\nurl: /posts/2015/01/02/x.html\n---\nBody.\n")
+    assert other.metadata["date"] == "2015-01-02"
 
 
 def test_html_becomes_readable_text(tmp_path: Path) -> None:

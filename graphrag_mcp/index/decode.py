@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from datetime import UTC, datetime
+import tomllib
+from datetime import UTC, date, datetime, time
 from typing import Any
 
 SAMPLE = 64_000  # bytes that charset detection looks at: it is slow, and 30 MB must load in seconds
@@ -96,6 +97,7 @@ _KEY_VALUE = re.compile(r"([A-Za-z_][\w -]{0,60})[ \t]*:(?:[ \t]+(.*))?$")
 _SPOKEN = re.compile(r"^(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?[\])]?[ \t]|[^\W\d_][\w .'-]{0,30}[:：])[ \t]*\S", re.M)
 SPEECH = 2_000  # characters in which two more lines begin with who speaks, or when
 TITLE_AREA = 64_000  # characters in which a heading is looked for
+MATTER = 20_000  # ... and in which front matter must end
 
 
 def find_title(text: str) -> str:
@@ -115,12 +117,15 @@ def find_title(text: str) -> str:
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
-    """Simple `key: value` lines between two `---` lines at the start, and where they end: ({}, 0) without any."""
+    """Simple `key: value` lines between two `---` lines at the start, or TOML between two `+++` lines, and where they
+    end: ({}, 0) without any."""
+    if text.startswith("+++\n"):
+        return _toml_matter(text)
     if not text.startswith("---\n"):
         return {}, 0
     found: dict[str, Any] = {}
     key, position = "", 4
-    for line in text[4:20_000].split("\n")[:200]:
+    for line in text[4:MATTER].split("\n")[:200]:
         position += len(line) + 1
         stripped = line.strip()
         if stripped in ("---", "..."):
@@ -135,6 +140,30 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
         elif stripped and not stripped.startswith("#") and not line.startswith((" ", "\t")):
             return {}, 0  # a thematic break above ordinary text
     return {}, 0
+
+
+def _toml_matter(text: str) -> tuple[dict[str, Any], int]:
+    """As Hugo and Zola have it. What stands in its tables is found under the last part of its name."""
+    end = text.find("\n+++", 3, MATTER)
+    after = text[end + 4 :].partition("\n")[0] if end > 0 else "none"
+    if after.strip():
+        return {}, 0
+    try:
+        tables = [tomllib.loads(text[4 : end + 1])]
+    except (ValueError, RecursionError):  # pluses above ordinary text
+        return {}, 0
+    found: dict[str, Any] = {}
+    for table in tables:  # which grows: what stands nearer to the top comes first
+        for name, value in table.items():
+            if isinstance(value, dict):
+                tables.append(value)
+            elif isinstance(value, list):
+                found.setdefault(name.lower(), [one for one in value if isinstance(one, str) and one])
+            else:
+                said = value.isoformat() if isinstance(value, (date, time)) else str(value)
+                found.setdefault(name.lower(), said)
+    kept = {name: value for name, value in found.items() if value not in ("", [])}
+    return kept, min(end + 5 + len(after), len(text))
 
 
 def iso_date(value: Any) -> str:

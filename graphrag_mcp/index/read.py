@@ -72,7 +72,8 @@ def _document(
     title = piece.title or found or (f"{shown(name)} #{piece.key}" if piece.key else shown(name))
     metadata = dict(piece.metadata)
     if piece.prose and {key.casefold() for key in metadata}.isdisjoint(dates.KEYS) and not dates.in_name(name):
-        metadata |= {"date": said} if (said := dates.in_head(piece.text)) else {}
+        said = dates.in_address(metadata) or dates.in_head(piece.text)
+        metadata |= {"date": said} if said else {}
     dated = iso_date(metadata.get("date") or metadata.get("created") or "")
     return Document(uri, _one_line(title), piece.text, metadata, dated or created, file.uri, digest)
 

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import re
 
+_KINDS = r"(?:people|persons|figures|characters|actors|names|entities|places|locations|organi[sz]ations|events|things)"
+_KINDS_HAN = "(?:人物|人名|事件|地方|地点|组织|机构|概念|事情)"
+
 # Taken out before the terms are made. CJK and Thai have no word ends at all.
 OVERVIEW = re.compile(
     r"\b(?:(?:main|major|key|overall|common|central|recurring|general)\s+(?:\w+\s+){0,2}?(?:theme|topic|idea|trend|"
     r"subject|issue|point|pattern)s?|themes|overview|summar(?:y|ise|ize|ies)|big\s+picture|as\s+a\s+whole|"
+    rf"(?:main|major|key|central|important|leading|recurring|principal)\s+{_KINDS}"
+    rf"(?:\s*(?:,|and|or|&|,\s*and)\s*{_KINDS}\b){{0,4}}|"
+    r"what(?:.s|\s+is|\s+are)\s+(?:all\s+)?(?:this|these|it|that|everything|here)(?:\s+all)?(?:\s+about)?(?=\W*$)|"
+    r"what(?:.s|\s+is|\s+are)\s+(?:there\s+)?in\s+(?:here|this|these|it|all\s+this)(?=\W*$)|"
+    r"(?:corpus|collection|dataset|documents?|texts?|files|notes)\s+(?:contain|cover|deal\s+with|talk\s+about)(?=\W*$)|"
+    r"(?:topics|subjects)\s+(?:are\s+)?(?:covered|discussed|treated|there)|"
     r"trends|(?:corpus|collection|dataset|documents?|texts?|files|notes)\s+(?:is|are)?\s*about|"
     r"themen|überblick|zusammenfass\w*|hauptthem\w*|worum\s+geht|wovon\s+handeln|insgesamt|"
     r"thèmes?|aperçu|résum\w*|vue\s+d.ensemble|tendances?|de\s+quoi\s+(?:parlent|traitent)|temas?|resum\w*|panorama|"
@@ -44,6 +53,7 @@ ASKING_ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 ASKING_HAN = re.compile(
-    "主要|主题|内容|概述|概括|总结|介绍|文档|文件|文集|资料|语料库?|讲了?|提到|说了?|关于|整个|这[个些]|有?什么|哪些|是"
+    f"(?:主要|重要|关键|哪些|什么)的?{_KINDS_HAN}(?:[和与及、]{_KINDS_HAN}){{0,4}}"
+    "|主要|主题|话题|议题|这里|这儿|内容|概述|概括|总结|介绍|文档|文件|文集|资料|语料库?|讲了?|提到|说了?|关于|整个|这[个些]|有?什么|哪些|是"
     "|一下|新闻|文章|报道|[请的了吗呢]"
 )

@@ -31,7 +31,7 @@ from graphrag_mcp.query.asking import ASKING_ELSEWHERE, ASKING_HAN, OVERVIEW
 from graphrag_mcp.query.modes import narrowed, told
 from graphrag_mcp.query.points import communities_of, point_items, ranked, similarity
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import query_terms, terms
+from graphrag_mcp.text import is_cjk, query_terms, stop_word, terms
 from graphrag_mcp.types import SearchResult
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     if OVERVIEW.search(asked):  # with one word that stays, so that those of grammar go
         asked = f"{ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"
     wanted = query_terms(ASKING_HAN.sub(" ", asked))
-    if not set(wanted) - _ASKING:
+    if all(term in _ASKING or (is_cjk(term[0]) and stop_word(term)) for term in wanted):
         return None
     worth, _ = fused.term_worth(snapshot, wanted)
     return {term: value for term, value in worth.items() if term not in _ASKING}

@@ -80,7 +80,7 @@ def local_search(
     note = modes.told(note, kept)
     vector, unembedded = modes.vector_of(asker, snapshot, query)
     found = modes.find(snapshot, query, mode=mode, keywords=keywords, filters=kept, vector=vector, asker=asker)
-    if not found.passages:
+    if not found.passages or (not keywords and not (kept and kept.first) and modes.unheard_of(found)):
         return _nothing(snapshot, query, found, budget, note, kept)
     result = SearchResult(mode=mode, corpus=snapshot.manifest.corpus, coverage=dict(found.considered))
     long = context.query_length_note(query, fused.QUERY_CHARACTERS)

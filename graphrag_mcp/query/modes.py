@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.query import context, fused, ranking
 from graphrag_mcp.query.fused import Retrieved, Scored
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import is_cjk
 
 if TYPE_CHECKING:
     from graphrag_mcp.ask import Asker
@@ -102,6 +103,20 @@ def narrowed(snapshot: Snapshot, filters: Sequence[str], min_rating: float = 0.0
 def told(note: str, kept: Filters | None) -> str:
     """The note, and what is to be said about the filters."""
     return " ".join(filter(None, [note, kept.note if kept is not None else ""]))
+
+
+def unheard_of(found: Retrieved) -> bool:
+    """Has every name of the question a word that stands nowhere, and the corpus few of its other words?
+
+    Half as many unknown words as known ones are still a question on this corpus in other words; with a vector its
+    meaning decides. Words of Chinese are not counted: their pairs of characters cross from one word to the next.
+    """
+    named = [mention.form for mention in found.names if mention.strong]
+    known = {*found.terms, *found.near, *(term for word in found.near for term in fused.query_terms(word))}
+    unknown = {term for term in found.unknown if term not in known and not is_cjk(term[0])}
+    if found.vector or len(unknown) < 2 or not named or len(unknown) * 4 < len(found.terms) * 3:
+        return False
+    return all(any(ranking.stands_nowhere(word, known, unknown) for word in form.split()) for form in named)
 
 
 def missing(found: Retrieved, query: str = "") -> str:

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from graphrag_mcp.pack import Item, Section, compose, finish, one_line
 from graphrag_mcp.query import context
 from graphrag_mcp.query.fused import Retrieved
+from graphrag_mcp.query.modes import missing
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import counted, stop_word
 from graphrag_mcp.types import SearchResult
@@ -96,7 +97,11 @@ def not_found(
         near.update((row["id"], row) for row in context.nearest_names(snapshot, name, 3))
     result.text = f"No word of this question occurs in the {searched} of corpus {snapshot.manifest.corpus}."
     advice = "Try a name from above with get_entity." if near else "Try global_search for what the corpus is about."
-    if filters is not None:
+    if found.passages:
+        told = missing(found, query).partition(" Looked for")[0]
+        result.text = f"{told} Of this question only common words occur in corpus {snapshot.manifest.corpus}."
+        advice = "Ask without these names, or in words of the corpus, if something else is meant."
+    elif filters is not None:
         from graphrag_mcp.query.filters import described, listed
 
         documents = counters.get("documents", 0)

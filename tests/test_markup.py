@@ -1,0 +1,52 @@
+"""What stands in a text and names nothing, and who speaks in a log of a chat."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from graphrag_mcp.extract import extract
+
+
+def forms(text: str) -> set[str]:
+    found = extract(text)
+    assert all(text[one.start : one.end] == one.form for one in found)
+    return {one.form for one in found}
+
+
+def test_words_of_an_address_are_no_names_in_any_script() -> None:
+    said = "灯塔周刊介绍了[新港大桥](https://img.harbour-news.example/assets/pics/2024.webp)，另见https://img.harbour-news.example/assets/pics/7.webp。"
+    assert "新港大桥" in forms(said)
+    assert not {"https", "assets", "pics", "img.harbour-news.example"} & forms(said)
+    assert forms("Ada Bray drew the map (https://maps.example.org/Kelp_Sound/Old_Pier.html).") <= {"Ada Bray", "drew"}
+
+
+def test_comments_and_attributes_of_html_and_keys_of_json_are_no_names() -> None:
+    text = 'Mara Voss wrote it. <!-- Chart Tide Levels start --> <img alt="tide-levels" src="tide-levels.png"/> Then <b>Otto Finn</b>.'
+    assert forms(text) == {"Mara Voss", "Otto Finn"}
+    record = """Odo Brann ruled the isle. {'Died': '411 (aged 40), Mirador', "Spouse": "Hild Aske"}"""
+    assert not {"Died", "Spouse"} & forms(record) and "Odo Brann" in forms(record)
+    assert "Night Ferry" in forms('She called it "Night Ferry": nobody laughed.')
+
+
+@pytest.mark.parametrize("line", [
+    "[15:0{}] <brackwater> it is Tuesday", "(3:05:0{} PM) brackwater: fine", "12/03/24, 10:1{} - brackwater: yes", "2024-05-01 09:0{} <brackwater> no",
+    "[15:0{}] <RelayBot> <brackwater> ok then",
+])  # fmt: skip
+def test_who_speaks_in_a_chat_is_a_person(line: str) -> None:
+    text = "\n".join(line.format(minute) for minute in range(4))
+    found = {one.form: (one.type, one.strong) for one in extract(text)}
+    assert found.get("brackwater") == ("person", True)
+
+
+def test_two_times_with_a_colon_make_no_chat_of_a_timetable() -> None:
+    text = "09:10 departs: the harbour is quiet then.\n10:20 arrives: the harbour wakes.\n"
+    assert "person" not in {one.type for one in extract(text)}
+
+
+@pytest.mark.parametrize("piece", ["<!--", "<a ", "<a b=", "https://", "'a' :", "12:00 <", "12:00 a a ", "+++\n", "+++\na/"])
+def test_no_half_of_a_mark_is_slow(piece: str) -> None:
+    began = time.process_time()
+    extract(piece * (60_000 // len(piece)))
+    assert time.process_time() - began < 5
