@@ -29,7 +29,7 @@ from graphrag_mcp.pack import (
 from graphrag_mcp.query import context, fused
 from graphrag_mcp.query.asking import ASKING_ELSEWHERE, ASKING_HAN, OVERVIEW
 from graphrag_mcp.query.modes import narrowed, told
-from graphrag_mcp.query.points import communities_of, point_items, ranked, similarity
+from graphrag_mcp.query.points import communities_of, passing, point_items, ranked, similarity
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import is_cjk, query_terms, stop_word, terms
 from graphrag_mcp.types import SearchResult
@@ -121,6 +121,10 @@ def global_search(
         return finish(nothing_said(snapshot, result, level), budget)
     detailed = response_format == "detailed"
     found = ranked(snapshot, asked_about(snapshot, looked_for) or {}, kept, detailed)
+    if narrowing is not None and narrowing.documents is not None:
+        found = passing(snapshot, found, narrowing.documents)
+        if not found:
+            return finish(nothing_said(snapshot, result, level), budget)
     result.communities = communities_of(found)[:20]
     items: list[Item] = []
     while (at := offset[0] + len(items)) < len(found) and sum(map(cost, items)) <= ENOUGH * budget:

@@ -7,11 +7,11 @@ those that are wanted: most of what is ranked is never shown. Chooses no report 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.pack import Item, one_line, render_references
+from graphrag_mcp.pack import Item, one_line, referenced_ids, render_references
 from graphrag_mcp.query import context
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import terms
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from graphrag_mcp.query.global_ import Rated
 
 Row = dict[str, Any]
+_STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
+_TOLD = re.compile(r"(?<=\)\])\s*(?=\S)")  # ... also where no blank follows, as in Chinese
 REPORT = ("id", "n", "level", "title", "summary", "findings")  # what is kept of reports: their lists of ids are longer
 Point = tuple[float, int, int, Row, str]  # score, place of its report, number in it, the report, the text
 
@@ -38,6 +40,22 @@ def ranked(
             own = min(1.0, similarity(words, worth) / whole) if worth else 1 / number
             found.append((20 * rating[row["id"]] * 2 / 3 + 100 * own / 3, place, number, row, text))
     return sorted(found, key=lambda one: (-round(one[0], 6), one[1], one[2]))
+
+
+def passing(snapshot: Snapshot, found: Sequence[Point], documents: Collection[str]) -> list[Point]:
+    """The points with only those statements that cite a document that passes, or no text at all: a report on a wide
+    community tells of many documents."""
+    wanted = {id for one in found for id in referenced_ids(one[4]).get("Sources", ())}
+    units = snapshot.by_key("text_units", sorted(wanted), "id", ["id", "document_id"]) if wanted else None
+    pairs = zip(units["id"].to_pylist(), units["document_id"].to_pylist(), strict=True) if units else ()
+    fits = {id for id, document in pairs if document in documents}
+    kept = []
+    for score, place, number, row, text in found:
+        told = [one for one in _TOLD.split(text)
+                if not (ids := referenced_ids(one).get("Sources")) or not fits.isdisjoint(ids)]  # fmt: skip
+        if told:
+            kept.append((score, place, number, row, " ".join(told)))
+    return kept
 
 
 def communities_of(found: Sequence[Point]) -> list[str]:
@@ -75,7 +93,7 @@ def _point(summary: str, explanation: str, detailed: bool) -> tuple[str, str]:
     limit = 1_600 if detailed else 500
     kept: list[str] = []
     length = 0
-    for piece in re.split(r"(?<=\])\s+", explanation.strip()):
+    for piece in _STATEMENTS.split(explanation.strip()):
         body, mark, references = piece.partition("[Data:")
         if kept and length + len(body) > limit:
             break
