@@ -69,3 +69,12 @@ def test_a_sign_of_grammar_within_a_word_stays_in_it(tmp_path: Path) -> None:
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     asked = asked_about(open_snapshot(tmp_path / "c"), "きのこの概要")
     assert asked is not None and set(asked) == {"きの", "のこ"}
+
+
+def test_points_cite_only_documents_that_pass(snapshot: Snapshot) -> None:
+    whole = global_search(snapshot, "back-run", max_tokens=20_000)
+    left_out = whole.citations[0].uri.rpartition("/")[2]
+    for given in (f"document!={left_out}", f"document={left_out}"):
+        found = global_search(snapshot, "back-run", filters=[given], max_tokens=20_000)
+        cited = {one.uri.rpartition("/")[2] for one in found.citations}
+        assert cited and (cited == {left_out} if "!" not in given else left_out not in cited)
