@@ -37,6 +37,20 @@ print(lancedb() is before, "lance_namespace" in sys.modules)
     assert ran(code).split() == ["True", "True"]
 
 
+def test_methods_are_not_compared_with_those_they_override_and_the_package_that_does_so_is_there_later() -> None:
+    code = """
+import sys
+from graphrag_mcp.store.lance import lancedb
+database = lancedb()
+print("overrides" in sys.modules, database.db.LanceDBConnection.open_table.__name__)
+if sys.version_info < (3, 12):
+    import overrides
+    print(overrides.__file__ is not None, overrides.override is not database.db.override)
+"""
+    expected = ["False", "open_table"] + ["True", "True"] * (sys.version_info < (3, 12))
+    assert ran(code).split() == expected
+
+
 def test_a_missing_table_is_still_an_error_that_says_so() -> None:
     code = """
 import tempfile
