@@ -22,6 +22,7 @@ from graphrag_mcp.index.report_llm import (
     report_ask,
 )
 from graphrag_mcp.index.report_reply import Draft, cited, parse_report
+from graphrag_mcp.index.report_rows import HEADINGS, ROUNDED, Line, Ref, Rows
 from graphrag_mcp.index.reports import extractive_report, stored, write
 from graphrag_mcp.models.scripted import ScriptedChat
 from graphrag_mcp.pack import referenced_ids
@@ -146,6 +147,22 @@ def test_whether_children_are_needed_is_known_without_their_reports():
         assert (context(given, PromptParams(tokens=tokens)).substituted != ()) == (tokens < exact)
     leaf = replace(given, community=replace(given.community, children=()))
     assert context_alone(leaf, PromptParams(tokens=300)) is not None
+
+
+def test_rows_that_fit_by_a_count_of_the_whole_fit_and_the_others_do_not():
+    """What is decided by the prices of rows alone is what a count of all of them together would have said."""
+    chance, words = random.Random(7), "Ada met the 17 “Countess”, of 1,000 naïve 中文 (said: \"x\") end. Über_long".split()
+
+    def line(table, fields):
+        return Line(table, tuple(" ".join(chance.choices(words, k=chance.randint(0, 12))) for _ in range(fields)), Ref())
+
+    for _ in range(60):
+        sizes = {"Entities": (3, chance.randint(0, 60)), "Relationships": (4, chance.randint(1, 60))}
+        rows = Rows({name: [line(name, fields) for _ in range(count)] for name, (fields, count) in sizes.items()})
+        whole = count_tokens("\n\n".join(table.text() for table in rows.tables()))
+        dearest = sum(one.price() for lines in rows.lines.values() for one in lines)
+        assert dearest - ROUNDED * len(rows) - 1 <= whole <= dearest + HEADINGS
+        assert rows.fits(whole) or dearest > whole * 1.25
 
 
 def test_the_largest_children_are_substituted_first_and_only_until_it_fits():

@@ -27,6 +27,7 @@ COLUMNS = {
 # No text has fewer bytes a token (English 4, Chinese 3): most communities are so small that nothing need be counted.
 BYTES = 2
 HEADINGS = 100  # tokens of the names of all tables and of their columns, and of the blank lines
+ROUNDED = 4  # tokens by which a row's price may be over what it adds to a table
 FOR_REPORTS = 0.75  # of the budget, where reports and rows have to share it
 _TAG = re.compile(r"<(?=/\s*context)", re.IGNORECASE)
 
@@ -152,11 +153,14 @@ class Rows:
         size = sum(len("".join(fields).encode()) + 2 * len(fields) for fields in every)
         if size <= BYTES * budget:
             return True
-        most = 0  # a sum of parts is a little more than the whole, so only what is near has to be counted as a whole
+        # A sum of parts is a little more than the whole, by 3.5 tokens a row at most (slack, rounding, the number it is
+        # priced with): only what comes as near has to be counted as a whole.
+        most = least = 0
         for lines in self.lines.values():
             for line in lines:
                 most += line.price()
-                if most > budget * 1.25:
+                least += line.price() - ROUNDED
+                if most > budget * 1.25 or least > budget + 1:
                     return False
         if most + HEADINGS <= budget:
             return True
