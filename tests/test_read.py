@@ -72,22 +72,6 @@ def test_a_repository_gives_its_texts_and_a_count_for_everything_else(tmp_path: 
     assert found.sources == {"project": {"path": str(repo), "kind": "folder"}}
 
 
-def test_a_home_among_the_documents_is_none_of_them(tmp_path: Path) -> None:
-    """Read as documents, an index would hold itself, what was removed from it, and what others asked."""
-    base = write(tmp_path / "d", {
-        "a.md": "a", "idx/b.md": "b", "idx/corpora/k/manifest.json": "{}", "idx/jobs/j.json": '{"text": "x"}',
-        "idx/drift/s.jsonl": '{"text": "x"}', "theirs/corpora/k/manifest.json": '{"text": "x"}',
-        "theirs/corpora/k/truth/x.md": "x", "theirs/corpora/k/tables/x.md": "x", "drift/c.md": "c",
-    })  # fmt: skip
-    settings = Settings(home=base / "idx")
-    found = find([str(base)], {}, settings)
-    assert uris(found) == ["d/a.md", "d/drift/c.md", "d/idx/b.md"] and not found.errors
-    assert found.skipped == {"dependency or build folder": 1, "index of this server": 3}
-    named = find([str(base / "idx/corpora"), str(base / "idx/jobs/j.json")], {}, settings)
-    assert named.files == [] and named.sources == {} and named.scopes == []
-    assert {error["reason"] for error in named.errors} == {"index of this server, and such files are never indexed"}
-
-
 def test_labels_are_folder_names_and_the_deepest_source_owns_a_file(tmp_path: Path) -> None:
     write(tmp_path, {"a/docs/x.md": "x", "b/docs/y.md": "y", "a/other.md": "o"})
     first = find([str(tmp_path / "a/docs"), str(tmp_path / "b/docs")], {}, SETTINGS)
