@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import fused, ranking
+from graphrag_mcp.query import context, fused, ranking
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -90,3 +90,34 @@ def test_a_name_with_another_ending_still_names_its_entity(tmp_path: Path) -> No
 def test_han_names_with_the_same_beginning_stay_apart() -> None:
     like = ranking.inflections(["中国人民银行", "северстроя", "анны беловой"])
     assert like("северстрой") and like("анна белова") is False and not like("中国人民大学")
+
+
+def test_in_long_documents_a_title_speaks_for_the_place_that_is_asked_for(tmp_path: Path) -> None:
+    """Every passage of a ruler's long life had all that his title is worth, and stood before the poet at his court."""
+    life = [f"Year {at}. Orlan Veck sailed with Tamsin Rudd, who wrote of ice, wind and fog." for at in range(30)]
+    life[20] = "At the court of Orlan Veck there was a poet."
+    index_documents(
+        tmp_path / "c", IndexRequest(texts=(InlineText("\n\n".join(life), "veck", "Orlan Veck"),)),
+        Settings(home=tmp_path, passage_size=20),
+    )  # fmt: skip
+    snapshot = open_snapshot(tmp_path / "c")
+
+    def shares(weights: ranking.Weights) -> list[float]:
+        found = fused.retrieve(snapshot, "Which poet at the court of Orlan Veck wrote hymns?", weights).passages
+        assert "poet" in context.rows(snapshot, "passages", [found[0].id])[0]["text"]
+        return [one.why["named"] for one in found if "named" in one.why]
+
+    whole, *others = shares(ranking.Weights())
+    assert whole == 0.3 and len(others) > 20 and sorted(others)[-4] < 0.01
+    assert set(shares(ranking.Weights(focus=0.0))) == {0.3}
+
+
+def test_what_a_title_brings_is_whole_for_the_best_and_for_a_document_of_one_passage() -> None:
+    def passage(id: str, document: str, position: int, text: float) -> ranking.Passage:
+        return ranking.Passage(id, text, "", document, [], "", position, {"text": text, "link": 0.4})
+
+    found = [passage("best", "a", 5, 0.8), passage("far", "a", 6, 0.2), passage("first", "a", 0, 0.2),
+             passage("alone", "b", 0, 0.0), passage("other", "c", 3, 0.3)]  # fmt: skip
+    ranking.focus(found, "link", ranking.Weights())
+    left = {one.id: round(one.parts["link"], 3) for one in found}
+    assert left == {"best": 0.4, "far": 0.002, "first": 0.2, "alone": 0.4, "other": 0.4}

@@ -90,7 +90,9 @@ def retrieve(
     found.trust = own.scale(passages, openness(passages, worth, len(found.unknown)) if near else 0.0)
     for passage in passages.values():
         own.give(passage)
+    ranking.focus(passages.values(), "named", weights)
     linked, encyclopaedic = _follow_titles(snapshot, passages, own, score, weights)
+    ranking.focus(passages.values(), "link", weights)
     _shared_names(passages, named, weights, weights.shared if encyclopaedic else weights.quiet)
     _subwords(high := best(passages, weights.pieces), [*worth, *found.unknown], weights)
     ranking.give_definitions(high, worth, weights)

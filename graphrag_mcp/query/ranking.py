@@ -49,6 +49,8 @@ class Weights:
     sources: int = 10  # passages that links start from
     titles: int = 80  # most titles looked up
     leads: int = 2  # first passages of a linked document
+    focus: float = 4.0  # power of how a passage's own score compares to the best of its document, for `focus`
+    opening: float = 0.5  # least share of the first passage of a document, which says what it is about
     crowded: int = 5  # a title of more documents than this links nothing
 
 
@@ -204,6 +206,22 @@ def best(passages: Mapping[str, Passage], count: int) -> list[Passage]:
 def ordered(passages: Iterable[Passage]) -> list[Passage]:
     """All of them, best first."""
     return [found[2] for found in sorted([(-round(one.score(), 9), one.id, one) for one in passages])]
+
+
+def focus(passages: Collection[Passage], part: str, weights: Weights) -> None:
+    """What its title brings a document belongs where it speaks of the matter: whole for the passage that is best by its
+    words and meaning, hardly any for those far behind it. In a long document every passage had all of it, and thirty
+    of one ruler's life stood before the two that were asked for: evidence within 2,000 tokens 72 -> 80 for made-up
+    questions over two of 78 long articles, 97 -> 100 over one; as before where a document is one passage."""
+    given = [passage for passage in passages if part in passage.parts]
+    own = [passage.parts.get("text", 0.0) + passage.parts.get("vector", 0.0) for passage in given]
+    top: dict[str, float] = {}
+    for passage, value in zip(given, own, strict=True):
+        top[passage.document_id] = max(top.get(passage.document_id, 0.0), value)
+    for passage, value in zip(given, own, strict=True):
+        if (most := top[passage.document_id]) > 0:
+            least = weights.opening if passage.position == 0 else 0.0
+            passage.parts[part] *= max((value / most) ** weights.focus, least)
 
 
 # ---- words that stand nowhere -------------------------------------------------------------------

@@ -142,20 +142,21 @@ def commit(folder: Path, manifest: Manifest) -> None:
             (folder / "files").mkdir(parents=True, exist_ok=True)
             write_durably(folder / "files" / files[-1]["file"], record)
         (folder / "generations").mkdir(parents=True, exist_ok=True)
-        raw = replace(manifest, files=files).to_json().encode("utf-8")
+        manifest = replace(manifest, files=files)
+        raw = manifest.to_json().encode("utf-8")
         write_durably(folder / "generations" / f"{manifest.generation:08d}.json", raw)
         write_durably(folder / "manifest.json", raw)
         # Looked for where the last generation that names something goes, and, for what a kill left, by who comes next.
         first = str(folder) not in _tidied
         if _prune(folder / "generations", manifest.generation) or first:
-            for path in unnamed(folder):
+            for path in unnamed(folder, manifest):
                 path.unlink(missing_ok=True)
             _tidied.add(str(folder))
 
 
-def unnamed(folder: Path) -> list[Path]:
+def unnamed(folder: Path, current: Manifest | None = None) -> list[Path]:
     """Truth segments and records that no kept generation names. Safe to remove for the holder of the lock."""
-    current = read(folder)
+    current = current or read(folder)
     kept = [*([current] if current else []), *generations(folder)]
     named = {entry["file"] for manifest in kept for entry in [*manifest.segments, *manifest.files]}
     there = [path for name in ("truth", "files") for path in sorted((folder / name).glob("*"))]
