@@ -8,6 +8,7 @@ repaired here. It knows nothing of other texts, keys or caps.
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator
 from types import ModuleType
@@ -35,6 +36,7 @@ _LEAD = frozenset("与與和或及成出指在为為以于於由从從至到将�
 _LATIN_RUN = re.compile(
     r"(?<![A-Za-z0-9_.&-])[A-Za-zα-ωΑ-Ω](?:[A-Za-z0-9_.&'-]{0,40}[A-Za-z0-9+#])?(?: [A-Z][A-Za-z0-9_.&'-]{0,40}){0,4}"
 )
+_FENCE = re.compile("```")
 _KATAKANA = re.compile("[ァ-ヺー]{2,30}(?:[・=＝][ァ-ヺー]{1,30})*")
 _FAR = re.compile("[\u0590-\u1dff\u2e80-\uffef\U00020000-\U0003ffff]")  # any script of this module and its kin
 _HANGUL = re.compile("[가-힣]")
@@ -79,9 +81,11 @@ def candidates(text: str, short: bool) -> list[Candidate]:
 
 
 def _latin(text: str, short: bool) -> Iterator[Candidate]:
-    """Latin runs inside Chinese and Japanese: brands and terms; plain lower-case words only when repeated."""
+    """Latin runs inside Chinese and Japanese: brands and terms; plain lower-case words only when what is written around
+    blocks of code repeats them, for words of a programming language are in every block."""
     spans = [match.span() for match in _LATIN_RUN.finditer(text) if len(match[0]) > 1]
-    counts = Counter(text[start:end] for start, end in spans)
+    fences = [match.start() for match in _FENCE.finditer(text)]
+    counts = Counter(text[start:end] for start, end in spans if bisect(fences, start) % 2 == 0)
     for start, end in spans:
         form = text[start:end]
         plain = form.isascii() and form.isalpha() and form.islower()

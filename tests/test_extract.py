@@ -257,3 +257,12 @@ def test_words_beside_a_name_tell_its_type() -> None:
         "Ivor Trent": "person", "Trent": "person", "Ashby": "location", "Selhurst": "location", "Mara Quill": "person",
         "Northgate": "organization", "HTA": "organization", "Pellwick": "location", "Kell Sound": "natural object",
     }  # fmt: skip
+
+
+def test_words_of_a_programming_language_in_blocks_of_code_are_no_names_of_chinese_text() -> None:
+    code = "```js\nfunction area(shape) {\n  return shape.width;\n}\nfunction edge(shape) {\n  return shape;\n}\n```\n"
+    prose = "这一章介绍函数的写法，先写关键字，再写参数和大括号。每个参数都可以有默认值，也可以省略。"
+    named = {mention.form for mention in extract(prose * 6 + "\n\n" + code + "迭代器有两种，一种叫 generator，很常用。"
+                                                 "另一种 generator 可以暂停。")}  # fmt: skip
+    assert "generator" in named and not {"function", "return", "shape"} & named
+    assert "return" in {mention.form for mention in extract(prose * 6 + code.replace("```", ""))}
