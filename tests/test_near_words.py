@@ -113,3 +113,19 @@ def test_a_question_of_which_only_common_words_stand_here_is_not_found(sample_ho
     known = local_search(snapshot, "Did Tobias Fenn ever visit Reykjavik by zeppelin?")  # one name is known
     assert known.state == "context" and "Reykjavik" in known.hint
     assert local_search(snapshot, "What did the Quuxians say about the array in the Narrows?").state == "context"
+
+
+def test_what_no_chinese_text_names_is_not_found_and_a_part_of_it_is_said(tmp_path: Path) -> None:
+    """Pairs of characters cross from one word to the next, so that some of every question stand somewhere."""
+    texts = ("蒙恬率军修筑长城。他怎么做到的，没有人知道，只知道工期很长。", "扁鹊是名医，做法和别人不同。他的学生子阳也很有名。")
+    request = IndexRequest(texts=tuple(InlineText(text, f"a{at}") for at, text in enumerate(texts)))
+    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    for question in ("红烧肉怎么做？", "红烧肉的做法是什么？"):
+        found = local_search(snapshot, question)
+        assert found.state == "not_found" and "红烧肉" in found.text, found.text
+    partly = local_search(snapshot, "扁鹊会做红烧肉吗？")
+    assert partly.state == "context" and "'红烧肉'" in partly.hint and "扁鹊" in partly.text
+    for question in ("扁鹊有什么学生？", "哪几种工期很长？"):
+        known = local_search(snapshot, question)
+        assert (known.state, known.hint) == ("context", "")

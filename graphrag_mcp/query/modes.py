@@ -8,6 +8,7 @@ count by the entities and relationships that they hold. Knows no budget.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -105,12 +106,19 @@ def told(note: str, kept: Filters | None) -> str:
     return " ".join(filter(None, [note, kept.note if kept is not None else ""]))
 
 
+_ASKING_HAN = re.compile("[哪谁誰几幾何]|什么|什麼|怎")  # no thing that could be missing
+
+
 def unheard_of(found: Retrieved) -> bool:
     """Has every name of the question a word that stands nowhere, and the corpus few of its other words?
 
     Half as many unknown words as known ones are still a question on this corpus in other words; with a vector its
-    meaning decides. Words of Chinese are not counted: their pairs of characters cross from one word to the next.
+    meaning decides. Words of Chinese cannot be counted, for their pairs of characters cross from one word to the next:
+    there it is enough that nothing of any name stands anywhere. So of 250 questions on encyclopaedic text none is given
+    up, and 85 when they are asked of classics and a textbook.
     """
+    if found.names and not found.vector and all(is_cjk(mention.form[0]) for mention in found.names):
+        return all(_absent(mention.form, found) for mention in found.names)
     named = [mention.form for mention in found.names if mention.strong]
     known = {*found.terms, *found.near, *(term for word in found.near for term in fused.query_terms(word))}
     unknown = {term for term in found.unknown if term not in known and not is_cjk(term[0])}
@@ -127,7 +135,8 @@ def missing(found: Retrieved, query: str = "") -> str:
     """
     if not found.unknown:
         return ""
-    absent = [mention.form for mention in found.names if mention.strong and _absent(mention.form, found)]
+    told = [one.form for one in found.names if one.strong or (is_cjk(one.form[0]) and not _ASKING_HAN.search(one.form))]
+    absent = [form for form in told if _absent(form, found)]
     if len(found.unknown) <= len(found.terms):
         unknown = set(found.unknown)
         words = [word for word in query.split() if ranking.stands_nowhere(word, found.terms, unknown)]
