@@ -29,10 +29,11 @@ def index(tmp_path: Path) -> Path:
 
 
 def test_what_a_killed_process_left_is_a_remark_and_goes_with_the_next_commit_of_another(index: Path) -> None:
-    left = [index / "truth" / "documents-00000099-deadbeef.parquet", index / "files" / "00000099-deadbeef.json"]
+    """Also where the other process has committed before, as a server has when a job's process dies."""
+    number = f"{manifests.read(index).generation + 1:08d}"  # what a commit that did not happen would have been
+    left = [index / "truth" / f"documents-{number}-deadbeef.parquet", index / "files" / f"{number}-deadbeef.json"]
     for path in left:
         path.write_bytes(b"left")
-    manifests._tidied.clear()  # as in a process that comes after the one that was killed
     assert [(one.kind, one.remark) for one in doctor(index)] == [("orphan", True)] * 2
     home = ["--home", str(index.parent.parent), "--corpus", index.name]
     told = run_cli("doctor", *home)

@@ -35,7 +35,6 @@ KEEP_LAST = 20  # and this many whatever their age
 FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1, "k": 1}
 
 log = logging.getLogger(__name__)
-_tidied: set[str] = set()  # corpora in which this process has looked for what others left
 
 
 @dataclass(frozen=True)
@@ -146,12 +145,17 @@ def commit(folder: Path, manifest: Manifest) -> None:
         raw = manifest.to_json().encode("utf-8")
         write_durably(folder / "generations" / f"{manifest.generation:08d}.json", raw)
         write_durably(folder / "manifest.json", raw)
-        # Looked for where the last generation that names something goes, and, for what a kill left, by who comes next.
-        first = str(folder) not in _tidied
-        if _prune(folder / "generations", manifest.generation) or first:
+        # Looked for where the last generation that names something goes, and where a kill left what it never named.
+        if _prune(folder / "generations", manifest.generation) or _was_killed(folder, manifest):
             for path in unnamed(folder, manifest):
                 path.unlink(missing_ok=True)
-            _tidied.add(str(folder))
+
+
+def _was_killed(folder: Path, manifest: Manifest) -> bool:
+    """Did another commit of this number end before its manifest was written? Its files bear the number."""
+    named = {entry["file"] for entry in [*manifest.segments, *manifest.files]}
+    names = [name for part in ("truth", "files") if (folder / part).is_dir() for name in os.listdir(folder / part)]
+    return any(f"{manifest.generation:08d}" in name and name not in named for name in names)
 
 
 def unnamed(folder: Path, current: Manifest | None = None) -> list[Path]:
