@@ -66,7 +66,7 @@ log = logging.getLogger(__name__)
 _starting, _leading = threading.Lock(), threading.Lock()
 _keepers: dict[Path, tuple[int, threading.Event]] = {}
 _leaders: dict[tuple[Path, str], threading.Thread] = {}
-_troubles: dict[str, str] = {}  # by corpus: why this process cannot do what is open, where no record can say so
+_troubles: dict[tuple[Path, str], str] = {}  # why this process cannot do what is open, where no record can say so
 _woken = threading.Event()
 _forgot = 0.0
 
@@ -177,10 +177,10 @@ def keeping(settings: Settings) -> Iterator[None]:
                 over.set()
 
 
-def trouble(corpus: str) -> str:
+def trouble(home: Path, corpus: str) -> str:
     """What keeps this process from doing the open jobs of a corpus, tried again every second; "" when nothing does. On
     a disk that is quite full a record cannot say that it failed."""
-    return _troubles.get(corpus, "")
+    return _troubles.get((home, corpus), "")
 
 
 def hand_over(settings: Settings) -> None:
@@ -224,12 +224,12 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
             with IN_PROCESS, _lead_of(settings.home, corpus) as led:
                 me.name = f"job-{corpus}" if led else me.name  # whom the end of the server waits for a moment
                 worked = led and _turn(settings, corpus)
-            _troubles.pop(corpus, None)
+            _troubles.pop(place, None)
         except Exception as error:
             said = getattr(error, "strerror", None) or getattr(error, "what", None) or type(error).__name__
-            if _troubles.get(corpus) != said:  # once, not every second of a night with a full disk
+            if _troubles.get(place) != said:  # once, not every second of a night with a full disk
                 log.exception("the open jobs of %s were not done; tried again until they are", corpus)
-            _troubles[corpus] = said
+            _troubles[place] = said
             time.sleep(1.0)
         me.name = f"waits-{corpus}"
         with _leading:

@@ -231,11 +231,11 @@ with jobs._lock(home, "kb", 5):  # the job waits until the disk is full
     job = jobs.start(Settings(home=home), "kb", IndexRequest(texts=(InlineText("Ada Quill met Henry.", "n"),)))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
 time.sleep(3)
-print(_headline(jobs.load(home, job.job_id), IndexResult()), flush=True)
+print(_headline(home, jobs.load(home, job.job_id), IndexResult()), flush=True)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-while jobs.load(home, job.job_id).status not in jobs.FINAL or jobs.trouble("kb"):
+while jobs.load(home, job.job_id).status not in jobs.FINAL or jobs.trouble(home, "kb"):
     time.sleep(0.1)
-print(jobs.load(home, job.job_id).status, repr(jobs.trouble("kb")), [path.name for path in (home / "jobs").glob(".*")])
+print(jobs.load(home, job.job_id).status, repr(jobs.trouble(home, "kb")), [path.name for path in (home / "jobs").glob(".*")])
 """
 
 

@@ -7,7 +7,7 @@ the job does. Gives what was done, or the job to ask about. Texts are checked he
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio
@@ -24,9 +24,10 @@ from graphrag_mcp.tools.results import Ctx, clamp, remark, reply, serve, telling
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText, Result, StatusResult
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from graphrag_mcp.store.tables import Snapshot
 
-DRIFT = 0.01  # share of a fresh clustering's modularity that is missing when one is recommended
 LONGEST_WAIT = 50  # as documented; the last 2 s of it are for the reply, hosts want it within 50
 SHOWN_ERRORS = 50  # in the structured result; the text shows 10
 RECENT_JOBS = 5
@@ -83,7 +84,7 @@ async def index_documents(
         with anyio.CancelScope(shield=True):
             job, errors = await anyio.to_thread.run_sync(begin, limiter=desk.threads)
         job = await _watch(ctx, home, job, min(wait, LONGEST_WAIT - 2), lambda job: job.status in FINAL)
-        result = await anyio.to_thread.run_sync(lambda: reply(_outcome(job, errors)), limiter=desk.threads)
+        result = await anyio.to_thread.run_sync(lambda: reply(_outcome(home, job, errors)), limiter=desk.threads)
         result.is_error = job.status == "failed"
         return result
 
@@ -191,13 +192,13 @@ def _where(job: Job) -> str:
     return (job.phase or "waiting for its turn") if job.status == "queued" else job.status
 
 
-def _outcome(job: Job, errors: list[dict[str, str]]) -> IndexResult:
+def _outcome(home: Path, job: Job, errors: list[dict[str, str]]) -> IndexResult:
     """The job as the result of index_documents."""
     result = IndexResult(**(job.result or {"done": job.done, "total": job.total}))
     result.job_id, result.status, result.corpus = job.job_id, job.status, job.corpus
     every = [*errors, *result.errors]
     result.errors = every[:SHOWN_ERRORS]
-    lines = [_headline(job, result), *(f"First: {one}." for one in job.repaired)]
+    lines = [_headline(home, job, result), *(f"First: {one}." for one in job.repaired)]
     if result.skipped:
         lines.append("Skipped: " + ", ".join(f"{count} {reason}" for reason, count in result.skipped.items()) + ".")
     if every:
@@ -226,13 +227,13 @@ def _outcome(job: Job, errors: list[dict[str, str]]) -> IndexResult:
     return result
 
 
-def _headline(job: Job, result: IndexResult) -> str:
+def _headline(home: Path, job: Job, result: IndexResult) -> str:
     counts = result.counts
     if job.status == "failed":
         return f"Indexing corpus {job.corpus} failed ({job.job_id}): {job.error}"
     if job.status not in FINAL:
         goes_on = f"Indexing corpus {job.corpus} goes on as {job.job_id}: {_where(job)}."
-        if trouble := jobs.trouble(job.corpus):
+        if trouble := jobs.trouble(home, job.corpus):
             goes_on += f" It is held up ({trouble}) and tried again until that is put right."
         return goes_on
     changes = _listed(counts, "added", "changed", "removed", "unchanged")
@@ -264,7 +265,7 @@ def _listed(counts: dict[str, int], *kinds: str) -> str:
 
 def _job_status(app: App, job_id: str, listed: str = "counts", cursor: str = "") -> StatusResult:
     job = jobs.load(app.home, job_id)
-    outcome = _outcome(job, [])
+    outcome = _outcome(app.home, job, [])
     result = StatusResult(corpus=job.corpus, corpora=app.corpora(), jobs=[_view(job)], counts=outcome.counts)
     lines = [f"{job.job_id}: {job.status}. {outcome.text}"]
     shown, result.states, more = jobs_documents.page(app.home, job, "all" if listed == "counts" else listed, cursor)
@@ -329,24 +330,11 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     folders = [f"{label} ({source.get('path', '')})" for label, source in sorted(manifest.sources.items())]
     lines += [f"Folders: {', '.join(folders[:10])}."] if folders else []
     lines += [f"Out of date until the next indexing: {', '.join(manifest.stale)}."] if manifest.stale else []
-    if drifted := _drifted(manifest.parameters.get("clustering", {})):
-        lines.append(drifted)
     lines += [_job_line(job) for job in recent]
     if others := [f"{one} ({counted(_documents(app, one), 'documents')})" for one in known if one != name]:
         lines.append("Other corpora: " + ", ".join(others[:20]) + (" and more." if len(others) > 20 else "."))
     result.text = "\n".join(lines)
     return result
-
-
-def _drifted(clustering: Mapping[str, float]) -> str:
-    """A sentence when communities that were kept through many changes are worse than fresh ones would be."""
-    now, afresh = clustering.get("modularity", 0.0), clustering.get("afresh", 0.0)
-    if afresh - now <= DRIFT * afresh:
-        return ""
-    return (
-        f"Communities have drifted (modularity {now:.3f}, afresh {afresh:.3f}): `graphrag-mcp index --recluster` of "
-        "their folder makes them new, with new reports."
-    )
 
 
 def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
