@@ -210,7 +210,7 @@ def row_of_edits(home: Path, documents: int, edits: int, seed: int, named: str =
     docs = write_out(named, docs) if named else docs
     files = sorted(docs.iterdir())
     put(folder, docs)
-    before, changed, near, worst = open_snapshot(folder), 0.0, 0.0, 0.0
+    before, changed, near, worst, kept, fresh = open_snapshot(folder), 0.0, 0.0, 0.0, 0.0, 0.0
     for _ in range(edits):
         path, other = rng.choice(files), rng.choice(files)
         more = rng.choice(other.read_text("utf-8").split("\n\n")) if named else sentence(rng, files.index(path))
@@ -221,12 +221,12 @@ def row_of_edits(home: Path, documents: int, edits: int, seed: int, named: str =
         changed += len(new.keys() - old.keys()) / max(1, len(new))
         near += sum(1 for members in new.values() if members & names) / max(1, len(new))
         before = after
-    kept, fresh = quality(before)
-    worst = (fresh - kept) / fresh if fresh else 0.0
+        kept, fresh = quality(before)
+        worst = max(worst, (fresh - kept) / fresh if fresh else 0.0)
     print(
         f"{edits} edits in a row of {len(files)} documents, {len(tree(before))} communities: a commit changed "
         f"{100 * changed / edits:.2f} % of them and touched {100 * near / edits:.2f} %; modularity {kept:.4f}, "
-        f"fresh {fresh:.4f}"
+        f"fresh {fresh:.4f}, at worst {100 * worst:.2f} % under"
     )
     wrong = ["more than twice as many communities changed as were touched"] if changed > 2 * near else []
     return wrong + (["modularity is more than 1 % under that of a fresh clustering"] if worst > 0.01 else [])

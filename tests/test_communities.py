@@ -175,6 +175,31 @@ def test_many_small_edits_in_a_row_stay_as_good_as_a_fresh_clustering():
     assert depth <= fresh_depth + 2
 
 
+def test_a_row_of_edits_that_ends_in_a_valley_takes_the_fresh_top_where_that_is_better():
+    for seed in (18, 20):
+        rnd = random.Random(seed)
+        edges = meetings(rnd, 300)
+        kept = looked = cluster(edges)
+        behind = worst = 0.0
+        for _ in range(40):
+            edges = edges + meetings(rnd, 6)
+            kept, looked = cluster(edges, kept.path), cluster(edges, looked.path, afresh=True)
+            fresh = cluster(edges).modularity
+            behind, worst = max(behind, 1 - kept.modularity / fresh), max(worst, 1 - looked.modularity / fresh)
+        assert behind > 0.009 and worst <= ClusterParams().behind + 1e-9
+
+
+def meetings(rnd: random.Random, count: int) -> list[tuple[str, str, float]]:
+    """Of people of six circles of ten, a fifth of them from elsewhere."""
+    found = []
+    for _ in range(count):
+        circle = rnd.randrange(6)
+        one, other = (f"{rnd.randrange(10)} of {rnd.choice((circle, circle, circle, circle, rnd.randrange(6)))}"
+                      for _ in range(2))  # fmt: skip
+        found.append((one, other, 1.0))
+    return found
+
+
 def test_new_components_and_a_previous_hierarchy_of_something_else_are_clustered_as_fresh():
     old, new = edges_of(corpus(50, 10)), [(f"z{a}", f"z{b}", w) for a, b, w in edges_of(corpus(50, 11))]
     elsewhere = cluster(old).path

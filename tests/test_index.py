@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.index import hierarchy
 from graphrag_mcp.index.communities import ClusterParams, cluster
-from graphrag_mcp.index.hierarchy import drift, recluster
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import read
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.tools.index import _drifted
 from graphrag_mcp.types import IndexRequest, InlineText
 from graphrag_mcp.upkeep.digest import digest
 from graphrag_mcp.upkeep.doctor import doctor
@@ -209,19 +208,26 @@ def test_rows_of_a_table_are_documents_of_their_own(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_communities_that_drifted_from_what_they_would_be_afresh_are_told(docs: Path, tmp_path: Path) -> None:
+def test_after_enough_edits_communities_are_compared_with_what_they_would_be_afresh(
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     index(tmp_path / "c", docs)
-    manifest = read(tmp_path / "c")
-    first = manifest.parameters["clustering"]
-    assert first["modularity"] == first["afresh"] > 0 and first["moved"] == 0
-    snapshot = open_snapshot(tmp_path / "c")
-    tree = recluster(snapshot, ClusterParams(), fresh=False)
-    little = drift(snapshot, tree, ClusterParams(), {**first, "afresh": 0.99}, 1, fresh=False)
-    assert (little["afresh"], little["moved"]) == (0.99, 1)  # too little to cluster all of it afresh
-    measured = drift(snapshot, tree, ClusterParams(), {**first, "afresh": 0.99}, len(tree.path), fresh=False)
-    assert measured["moved"] == 0 and abs(measured["afresh"] - measured["modularity"]) < 0.05
-    assert _drifted({"modularity": 0.80, "afresh": 0.81}).startswith("Communities have drifted (modularity 0.800")
-    assert _drifted({"modularity": 0.805, "afresh": 0.81}) == "" == _drifted({})
+    looked: list[bool] = []
+
+    def clustering(more: str) -> float:
+        path = sorted(docs.glob("*.md"))[0]
+        path.write_text(f"{path.read_text('utf-8')}\n\n{more}\n", "utf-8")
+        index(tmp_path / "c", docs)
+        return read(tmp_path / "c").parameters["clustering"]["moved"]
+
+    monkeypatch.setattr(hierarchy, "cluster", lambda *given: (looked.append(given[-1]), cluster(*given))[1])
+    assert clustering("Ada Lovelace met Mary Somerville.") == 0 and looked == [True]  # a small corpus: every time
+    monkeypatch.setattr(hierarchy, "SMALL", 0)
+    monkeypatch.setattr(hierarchy, "MOVED", 10.0)
+    first = clustering("Ada Lovelace wrote to Mary Somerville.")
+    assert clustering("Mary Somerville wrote to Ada Lovelace.") > first > 0 and looked == [True, False, False]
+    monkeypatch.setattr(hierarchy, "MOVED", 0.0)
+    assert clustering("Ada Lovelace and Mary Somerville met again.") == 0 and looked[-1]
 
 
 def test_an_update_clusters_as_if_it_looked_at_everything_and_other_settings_divide_all_anew(

@@ -8,7 +8,9 @@ the whole graph, then each community over `max_cluster_size` by a call of its ow
 a partition that it found itself comes back changed when given as the start. An update therefore begins at the
 previous partition of each level and moves single nodes, then whole groups, only where modularity gains. That ends
 where nothing gains any more, so an unchanged subgraph keeps its subtree exactly. A short Leiden run beside it tells
-when greedy moves have fallen behind, and only then is that one community divided by Leiden again.
+when greedy moves have fallen behind, and only then is that one community divided by Leiden again. Both can sit in one
+valley while a deeper one is near, so now and then the top is also found without a history, and taken where it is
+better.
 
 Where an update knows which entities were touched, it does not even look at the rest: a community of the same members
 with no touched one among them keeps its subtree, and the whole graph is looked at as arrays (adjacency.py). Both give
@@ -53,6 +55,7 @@ class ClusterParams:
     inertia: float = 0.02  # a move must gain this share of what it moves: near ties do not flip to and fro
     tolerance: float = 0.003  # level 0 is divided anew when Leiden finds this share more modularity
     inner_tolerance: float = 0.05  # the same below: small subgraphs are noisier, and redoing one costs its subtree
+    behind: float = 0.005  # level 0 is that of a fresh clustering when this has so much more modularity
     max_depth: int = 32  # a guard against a chain of lopsided splits; 5 levels are usual
     few: float = 0.1  # share of touched nodes up to which it pays not to look at the others
 
@@ -85,6 +88,7 @@ def cluster(
     params: ClusterParams | None = None,
     touched: Set[str] | None = None,
     check: bool = True,
+    afresh: bool = False,
 ) -> Hierarchy:
     """The hierarchy of all nodes that have an edge, in every component.
 
@@ -92,7 +96,8 @@ def cluster(
     `previous` is the `path` of an earlier hierarchy, None or empty for a fresh one. The result depends on nothing
     else: not on the order of edges, the process or the hash seed. `touched` only makes it faster: when `previous` came
     from here, with the same `params`, the ends of all edges that are other than they were then. Without `check` the
-    whole graph is not compared with Leiden, which costs with all of it.
+    whole graph is not compared with Leiden, which costs with all of it; with `afresh` it is also compared with what
+    there would be without `previous`.
     """
     params = params or ClusterParams()
     graph = adjacency.of(edges)
@@ -121,6 +126,8 @@ def cluster(
         else:
             part = whole(graph, links)
             groups = _divide(part, _start(part, past, 0, params), same_nodes, 0, params, moved, check)
+            if afresh and previous:
+                groups = _better(part, groups, params)
             quality = adjacency.modularity(graph, array(groups, len(ids)))
         for group in groups:
             name = content_id("community", str(level), *(ids[v] for v in group))
@@ -201,6 +208,13 @@ def _divide(
     if not level:
         _, found = _leiden(part, part.members, params, params.iterations, labels)
     return polish(part, found, params.inertia)[0]
+
+
+def _better(part: Part, groups: list[list[int]], params: ClusterParams) -> list[list[int]]:
+    """The groups, or those that a fresh clustering gives where it is clearly better."""
+    fresh, _ = polish(part, _fresh(part, 0, params), params.inertia)
+    kept = quality_of(part, labels_of(groups))
+    return fresh if quality_of(part, labels_of(fresh)) - kept > params.behind * abs(kept) else groups
 
 
 def _start(part: Part, past: list[Sequence[str]], level: int, params: ClusterParams) -> Labels | None:

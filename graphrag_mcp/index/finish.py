@@ -45,7 +45,7 @@ def communities(run: Run, recluster: bool) -> None:
     writes = models is not None and models.describe is not None
     started = descriptions.begin(run.snapshot(), waiting, models, run.asked) if writes else None
     with run.stage("communities"):
-        links, tree, drift, by = _clustered(run, recluster, complete)
+        links, tree, clustering, by = _clustered(run, recluster, complete)
         moved = hierarchy.compare(run.snapshot(), tree, numbers)
     run.progress("reports", 0, len(tree.communities))
     with run.stage("reports"):
@@ -74,7 +74,7 @@ def communities(run: Run, recluster: bool) -> None:
         vectors.write(changes)  # while the last vectors are on their way
         versions = vectors.written().tables
         parameters = {**run.parameters, **(models.parameters() if models else {})}
-        parameters["clustering"], parameters["clustered"] = drift, by
+        parameters["clustering"], parameters["clustered"] = clustering, by
         parameters["embedding"] = parameters.get("embedding") or manifest.parameters.get("embedding", "")
         _commit(run, versions, numbers, made.counters, parameters)
     with run.stage("compact"):
@@ -89,18 +89,18 @@ def communities(run: Run, recluster: bool) -> None:
 
 
 def _clustered(run: Run, recluster: bool, complete: bool) -> tuple[pa.Table, Hierarchy, dict[str, float], str]:
-    """The relationships, their hierarchy, how far that is from a fresh one, and what it was made by. `complete`: all
-    that was touched since the last one is known."""
+    """The relationships, their hierarchy, how many entities were touched since it was compared with what Leiden gives,
+    and what it was made by. `complete`: all that was touched since the last one is known."""
     snapshot, params = run.snapshot(), ClusterParams(run.settings.max_cluster_size, run.settings.seed)
     links, by = hierarchy.links_of(snapshot), hierarchy.made_by(snapshot, params)
     known = complete and by and run.manifest.parameters.get("clustered") == by
-    before = run.manifest.parameters.get("clustering", {})
-    unchecked = before.get("unchecked", 0) + len(run.touched)
-    check = not known or unchecked > hierarchy.UNCHECKED * snapshot.count("memberships")
-    tree = hierarchy.recluster(snapshot, params, recluster, links, run.touched if known else None, check)
-    first = recluster or not snapshot.count("memberships")
-    drift = hierarchy.drift(snapshot, tree, params, before, len(run.touched), fresh=first)
-    return links, tree, {**drift, "unchecked": 0 if check else unchecked}, by
+    before, entities = run.manifest.parameters.get("clustering", {}), snapshot.count("memberships")
+    unchecked, moved = (before.get(name, 0) + len(run.touched) for name in ("unchecked", "moved"))
+    check = not known or unchecked > hierarchy.UNCHECKED * entities
+    afresh = entities <= hierarchy.SMALL or moved > hierarchy.MOVED * entities
+    tree = hierarchy.recluster(snapshot, params, recluster, links, run.touched if known else None, check, afresh)
+    waiting = {"unchecked": 0 if check else unchecked, "moved": 0 if afresh or recluster else moved}
+    return links, tree, {"modularity": round(tree.modularity, 5), **waiting}, by
 
 
 def _commit(

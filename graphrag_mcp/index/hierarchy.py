@@ -44,7 +44,8 @@ from graphrag_mcp.text import terms
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 UNCHECKED = 0.01  # share of the entities that were touched, after which a short run of Leiden looks for a better top
-MOVED = 0.1  # share of the entities that were touched, after which communities are compared with fresh ones
+MOVED = 0.03  # share of the entities that were touched, after which a fresh clustering looks for one
+SMALL = 2000  # up to so many entities it looks every time: a few hundredths of a second
 _REPORT = tuple(field.name for field in fields(Report))
 _UNREAD: Row = {"full_content": "", "rating_explanation": "", "entity_ids": [], "relationship_ids": []}
 _CITED: Row = {"text_unit_ids": []}  # what only a model is shown of the reports of children
@@ -57,11 +58,11 @@ def links_of(snapshot: Snapshot) -> pa.Table:
 
 def recluster(
     snapshot: Snapshot, params: ClusterParams, fresh: bool, edges: pa.Table | None = None,
-    touched: Set[str] | None = None, check: bool = True,
+    touched: Set[str] | None = None, check: bool = True, afresh: bool = False,
 ) -> Hierarchy:  # fmt: skip
     """The hierarchy of all relationships, as near to the previous one as the graph allows; `fresh` forgets it.
     `touched`: all entities touched since the previous one, where that is known and `made_by` says the same of both;
-    `check`: compare the top with Leiden."""
+    `check`: compare the top with Leiden; `afresh`: with a fresh clustering, too."""
     edges = edges if edges is not None else links_of(snapshot)
     previous = _paths(snapshot) if not fresh else None
     found = _imported(snapshot)
@@ -69,7 +70,7 @@ def recluster(
         columns = [edges.column(name).to_pylist() for name in ("source_id", "target_id", "weight")]
         links = list(zip(*columns, strict=True))
         return replace(imported_tree.hierarchy(found, links, previous, params), previous=previous)
-    return replace(cluster(edges, previous, params, touched, check), previous=previous)
+    return replace(cluster(edges, previous, params, touched, check, afresh), previous=previous)
 
 
 def made_by(snapshot: Snapshot, params: ClusterParams) -> str:
@@ -94,23 +95,6 @@ def _paths(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     spans = zip(starts[first].tolist(), ends[first].tolist(), strict=True)
     ways = [tuple(map(names.__getitem__, codes[start:end].tolist())) for start, end in spans]
     return dict(zip(rows["entity_id"].to_pylist(), map(ways.__getitem__, leaf.tolist()), strict=True))
-
-
-def drift(
-    snapshot: Snapshot, tree: Hierarchy, params: ClusterParams, before: Mapping[str, float], touched: int, fresh: bool
-) -> dict[str, float]:
-    """The modularity of the communities, and what a fresh clustering would have, to say when that would pay.
-
-    `before`: the same after the last run, {} at first. Clustering afresh costs with the whole graph, so it is only done
-    when the entities touched since the last time are a tenth of all.
-    """
-    moved = before.get("moved", 0) + touched
-    if fresh or not before:
-        return {"modularity": round(tree.modularity, 5), "afresh": round(tree.modularity, 5), "moved": 0}
-    afresh = before["afresh"]
-    if moved > MOVED * len(tree.path):
-        moved, afresh = 0, round(recluster(snapshot, params, fresh=True).modularity, 5)
-    return {"modularity": round(tree.modularity, 5), "afresh": afresh, "moved": moved}
 
 
 def _imported(snapshot: Snapshot) -> imported_tree.Given | None:
