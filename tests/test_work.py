@@ -135,6 +135,20 @@ def test_nonsense_is_refused_with_a_reason_and_the_good_rest_is_kept(folder: Pat
     assert "claim_work" in reasons["w000000000000"]
 
 
+def test_answers_that_changed_places_are_told_apart(tmp_path: Path) -> None:
+    folder = tmp_path / "corpora" / "kb"
+    indexed(folder, a="Mira Okafor built the tide mill at Sable Point.", b="Jonas Vell mapped the salt marsh.")
+    claimed = claim(folder, settings(folder), "ada")
+    mill, marsh = item_of(claimed, "Mira Okafor"), item_of(claimed, "Jonas Vell")
+    jonas = {"entities": [{"name": "Jonas Vell", "type": "person", "description": "Jonas Vell mapped a marsh."}]}
+    done = submit(folder, settings(folder), "ada", [{"work_id": mill, **jonas}, {"work_id": marsh, **MIRA}])
+    assert done.accepted == [] and [one["work_id"] for one in done.rejected] == [mill, marsh]
+    assert marsh in done.rejected[0]["reason"] and mill in done.rejected[1]["reason"]
+    unheard = {"entities": [{"name": "Frau Vell", "type": "person", "description": "Vell's wife, unnamed."}]}
+    done = submit(folder, settings(folder), "ada", [{"work_id": mill, **MIRA}, {"work_id": marsh, **unheard}])
+    assert sorted(done.accepted) == sorted([mill, marsh])  # a name that stands nowhere may be right
+
+
 def test_half_a_character_sinks_neither_its_item_nor_the_others(folder: Path) -> None:
     first, second = (item.work_id for item in claim(folder, settings(folder), "ada").items[:2])
     odd = {"entities": [{"name": "Mira Okafor", "type": "person", "description": "Half \ud83d of it."}]}

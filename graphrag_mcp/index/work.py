@@ -9,7 +9,7 @@ an asker that only listens, so there is no second list of what to ask. Knows no 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from graphrag_mcp.index import descriptions, hierarchy
 from graphrag_mcp.index.claims import claims_of_unit
 from graphrag_mcp.index.communities import Community, Hierarchy
 from graphrag_mcp.index.decode import clean
-from graphrag_mcp.index.extract_llm import extract_unit
+from graphrag_mcp.index.extract_llm import extract_unit, locate
 from graphrag_mcp.index.models import Models, choose
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import leases
@@ -161,6 +161,9 @@ def submit(
         except BadReply as error:
             done.rejected.append(_refused(id, f"{error}; correct it and submit it again"))
             continue
+        if other := _of_another(value, ask, {at: asks[one.key] for at, one in known.items() if one.key in asks}):
+            done.rejected.append(_refused(id, f"its names stand in the text of {other}, none in its own; swapped?"))
+            continue
         answers.append(Stored(lease.key, f"agent:{who}", ask.kind, text))
         done.accepted.append(id)
         lost = {why: count for why, count in getattr(value, "dropped", {}).items() if why != "duplicate"}
@@ -180,6 +183,18 @@ def _refused(id: str, reason: str) -> dict[str, str]:
 
 def _unknown(id: str) -> str:
     return "no work_id is given" if not id else "there is no such work_id; take it from claim_work"
+
+
+def _of_another(value: Any, ask: Ask[Any], asks: Mapping[str, Ask[Any]]) -> str:
+    """The item in whose text all the names stand of which none stands in that of its own; "" where there is none."""
+    names = [one.name for one in getattr(value, "entities", ())]
+    if not names or any(locate(_text_of(ask), name) for name in names):
+        return ""
+    return next((id for id, one in asks.items() if all(locate(_text_of(one), name) for name in names)), "")
+
+
+def _text_of(ask: Ask[Any]) -> str:
+    return ask.messages[0].content.rpartition("<text>")[2]
 
 
 def _reply(result: Row) -> str:
