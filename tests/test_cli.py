@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -274,3 +277,14 @@ def test_plain_output_is_markdown_and_utf8(sample_home: Path) -> None:
     env = {**clean_environment(PYTHONIOENCODING="latin-1"), "PYTHONUTF8": "0"}
     done = run_cli("search", "回流", "--home", sample_home, "--corpus", "sample", env=env)
     assert done.returncode == 0 and "回流" in done.stdout and not done.stdout.startswith("{")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="homes are found another way there")
+def test_a_home_that_is_set_to_nothing_is_not_the_root_of_the_disk() -> None:
+    code = "import sys, graphrag_mcp.cli as c, pathlib; sys.argv[1:] = ['init', '/dev/null/x']; c.main(); print(pathlib.Path.home())"
+    environment = {**clean_environment(), "HOME": ""}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    unset = {name: value for name, value in environment.items() if name != "HOME"}
+    home = [sys.executable, "-c", "import pathlib; print(pathlib.Path.home())"]
+    wanted = subprocess.run(home, env=unset, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1:] == wanted.stdout.split() != ["/"], done.stderr
