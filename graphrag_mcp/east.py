@@ -41,6 +41,12 @@ _PARTICLE = re.compile("[はがをにでともへや]|から|まで|の")
 _GIVEN_KANA = re.compile(
     f"([ぁ-ゖ]{{2,4}}?)(?=(?:さん|氏|先生|監督|ちゃん|くん|[はがをにのもと](?![ぁ-ゖ]{{3}})|[、。（「『 ]|[{HAN}]|$))"
 )
+# A kanji alone between kana, before a particle, a copula or the end. Endings of verbs are none of these.
+_ALONE = re.compile(
+    f"(?<![{HAN}ァ-ヺー])([{HAN}])(?=[はがをにでへともやの]|から|まで|より|だ|です|(?![ぁ-ゖァ-ヺー{HAN}]))"
+)
+_PARTICLES = "은는이가을를에의도로와과만"
+_SYLLABLE = re.compile(f"(?![그이저나너내네제누뭐것수때더또안못몇왜])[가-힣][{_PARTICLES}]")  # those point, ask or deny
 _HEAD_SIZES = (5, 4, 3, 2, 1)
 _ADMIN = re.compile(f"[{HAN}]{{2,3}}?[都道府県](?=[{HAN}]{{2}})")
 _AFTER_NAME = tuple("はがをのともにへ、。（(「『 ")
@@ -254,3 +260,18 @@ def _ko_head(form: str) -> str:
         if kind and len(form) - size >= (2 if size == 1 else 1) and (size > 1 or form[-1] not in "로리면동도구천호"):
             return kind
     return ""
+
+
+# ---- words of one character in questions --------------------------------------------------------
+
+
+def single_kanji(text: str) -> list[str]:
+    """弟 of 弟は誰ですか, whose pairs 弟は and は誰 need not stand in the text that speaks of a 弟."""
+    return [match[1] for match in _ALONE.finditer(text)]
+
+
+def other_particles(term: str) -> list[str]:
+    """배가, 배를, ... for 배는. Of the syllable alone other words are full."""
+    if not _SYLLABLE.fullmatch(term):
+        return []
+    return [term[0] + particle for particle in _PARTICLES if particle != term[1]]

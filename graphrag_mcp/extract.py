@@ -22,7 +22,7 @@ from graphrag_mcp.lexicon import DULL, FILE_ENDINGS, LANGUAGES, PHRASE_HEADS, ST
 from graphrag_mcp.lexicon_han import SIMPLIFY
 from graphrag_mcp.markup import speakers, without_markup
 from graphrag_mcp.names import LOWER_RUN, Names, common
-from graphrag_mcp.text import STOP_WORDS, normalise_name, stop_word
+from graphrag_mcp.text import STOP_WORDS, normalise_name, query_terms, stop_word
 from graphrag_mcp.types import Mention
 
 VERSION = "nlp-5"
@@ -55,6 +55,12 @@ def extract(text: str) -> list[Mention]:
     A text of up to SHORT characters is taken for a question.
     """
     return [Mention(*fields) for fields in mentions(text, len(text) <= SHORT)]
+
+
+def terms_of(question: str) -> list[str]:
+    """The search terms of a question, and after them its words of one character that stand in none of these alone."""
+    found = query_terms(question)
+    return [*found, *(word for word in han.alone(question) if word not in found)]
 
 
 def mentions(text: str, short: bool = False) -> list[Fields]:

@@ -25,6 +25,7 @@ from graphrag_mcp.lexicon_han import (
     ZH_SURNAMES_TWO,
     ZH_TRAIL,
 )  # fmt: skip
+from graphrag_mcp.text import stop_word
 
 _HAN_CHAR = re.compile(f"[{HAN}]")
 _KANA = re.compile("[\u3041-\u3096]")
@@ -46,6 +47,8 @@ _PLACE_HEADS = frozenset(
     "战役 之战 事件 县城 中学 小学 医院 银行 机场 港".split()
 )
 _NAME_TAGS = ("nr", "ns", "nt", "nz")
+_NOUN = re.compile("n|zg").match
+_NO_THING = frozenset("何誰此其今特更既共主次常単急最為様谁这那哪人事时年月日")  # ask, point, or stand in any text
 _BEFORE_HEAD = frozenset("a n j zg ng b vn nz ns nr nrt nt nrfg x g t m i l s".split())
 
 
@@ -78,6 +81,15 @@ def candidates(text: str, short: bool) -> list[Candidate]:
     if _HANGUL.search(text):
         found += east.korean(text, short)
     return found + uncased.candidates(text, short)
+
+
+def alone(question: str) -> list[str]:
+    """Chinese and Japanese words of one character in a question: in pairs with what stands beside them (狗吃, 弟は)
+    they are not found where something else does (狗喜, 弟の)."""
+    if question.isascii() or not _HAN_CHAR.search(question):
+        return []
+    found = east.single_kanji(question) if _KANA.search(question) else _single_nouns(question)
+    return [word for word in dict.fromkeys(found) if word not in _NO_THING and not stop_word(word)]
 
 
 def _latin(text: str, short: bool) -> Iterator[Candidate]:
@@ -135,6 +147,18 @@ def _chinese(text: str, short: bool) -> list[Candidate]:
             if judged := _judged(word, tag, known, counts[word], short):
                 found.append((start, end, *judged))
     return found
+
+
+def _single_nouns(text: str) -> Iterator[str]:
+    """Nouns of one character: neither pieces of a longer word that the word list lacks, nor the end of a name."""
+    for run in _tokens(text):
+        for at, (word, tag, start, end, _) in enumerate(run):
+            if len(word) > 1 or word in ZH_FUNCTION or not _NOUN(tag):
+                continue
+            beside = [*run[max(at - 1, 0) : at], *run[at + 1 : at + 2]]
+            piece = any(len(one[0]) == 1 and _NOUN(one[1]) for one in beside)
+            if not piece and not (at and run[at - 1][1].startswith(_NAME_TAGS)):
+                yield text[start:end]
 
 
 def _repaired(words: list[_Token]) -> list[_Token]:

@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.extract import extract
+from graphrag_mcp.extract import extract, terms_of
 from graphrag_mcp.query import beside, context, ranking
 from graphrag_mcp.query.ranking import Passage, Scored, Weights, best, bm25, name_keys, passages_of, term_worth
 from graphrag_mcp.store import vectors
@@ -75,7 +75,7 @@ def retrieve(
     question (None: it cannot just now). `entities` adds the entities.
     """
     found = Retrieved(names=extract(query[:NAME_CHARACTERS]), vector=vector or b"")
-    wanted = query_terms(query[:QUERY_CHARACTERS])
+    wanted = terms_of(query[:QUERY_CHARACTERS])
     worth, found.unknown = term_worth(snapshot, wanted, weights)
     _add_keywords(snapshot, found, worth, keywords, weights)
     found.near, found.terms = ranking.add_nearest(snapshot, worth, wanted, weights), worth

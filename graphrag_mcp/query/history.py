@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from graphrag_mcp.extract import extract
 from graphrag_mcp.pack import columns, count_tokens, one_line, shorten
+from graphrag_mcp.query.ranking import MARKS
 from graphrag_mcp.text import query_terms, stop_word
 
 TURNS = 5  # user turns that are kept, the newest
@@ -37,7 +38,7 @@ def user_turns(history: Sequence[str]) -> list[str]:
 def keywords(turns: Sequence[str], query: str) -> list[str]:
     """Names of earlier turns, the newest first: of all when the question names nothing itself, else of the newest.
 
-    Where no turn names anything, the content words of the newest.
+    Where no turn names anything, the content words of the newest, as they are written: they may be told.
     """
     own = {mention.key for mention in extract(query[:4_000]) if mention.strong}
     found: dict[str, str] = {}
@@ -47,7 +48,8 @@ def keywords(turns: Sequence[str], query: str) -> list[str]:
                 found.setdefault(mention.key, mention.form)
     if found or own or not turns:
         return list(found.values())[:NAMES]
-    return [term for term in query_terms(turns[-1][:1_000]) if not stop_word(term)][:NAMES]
+    words = [word.strip(MARKS) for word in turns[-1][:1_000].split()]
+    return [word for word in words if not all(map(stop_word, query_terms(word)))][:NAMES]
 
 
 def block(turns: Sequence[str], budget: int) -> str:

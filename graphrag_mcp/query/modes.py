@@ -106,7 +106,8 @@ def told(note: str, kept: Filters | None) -> str:
     return " ".join(filter(None, [note, kept.note if kept is not None else ""]))
 
 
-_ASKING_HAN = re.compile("[哪谁誰几幾何]|什么|什麼|怎")  # no thing that could be missing
+# No thing that could be missing.
+_ASKING = re.compile(".*(?:[哪谁誰几幾何]|什么|什麼|怎)|어디|누구|누가|무엇|언제|어떻|얼마|어떤|무슨|몇|왜$")
 
 
 def unheard_of(found: Retrieved) -> bool:
@@ -118,7 +119,8 @@ def unheard_of(found: Retrieved) -> bool:
     up, and 85 when they are asked of classics and a textbook.
     """
     if found.names and not found.vector and all(is_cjk(mention.form[0]) for mention in found.names):
-        return all(_absent(mention.form, found) for mention in found.names)
+        alone = any(len(term) == 1 and is_cjk(term) for term in found.terms)  # a word by itself: 猫和红烧肉
+        return not (alone or found.near) and all(_absent(mention.form, found) for mention in found.names)
     named = [mention.form for mention in found.names if mention.strong]
     known = {*found.terms, *found.near, *(term for word in found.near for term in fused.query_terms(word))}
     unknown = {term for term in found.unknown if term not in known and not is_cjk(term[0])}
@@ -135,13 +137,15 @@ def missing(found: Retrieved, query: str = "") -> str:
     """
     if not found.unknown:
         return ""
-    told = [one.form for one in found.names if one.strong or (is_cjk(one.form[0]) and not _ASKING_HAN.search(one.form))]
+    told = [one.form for one in found.names if one.strong or (is_cjk(one.form[0]) and not _ASKING.match(one.form))]
     absent = [form for form in told if _absent(form, found)]
     if len(found.unknown) <= len(found.terms):
         unknown = set(found.unknown)
         words = [word for word in query.split() if ranking.stands_nowhere(word, found.terms, unknown)]
         words = [word.strip(ranking.MARKS) for word in words if any(map(str.isalnum, word))]
-        words = [word for word in words if word.casefold() not in ASKING]
+        words = [word for word in words if word.casefold() not in ASKING and not _ASKING.match(word)]
+        named = [form for form in absent if is_cjk(form[0])]  # 동생은 is 동생
+        words = [word for word in words if not any(form in word for form in named)]
         absent += [word for word in words if not any(word in form for form in absent)]
     said = f"Nowhere in this corpus: {', '.join(repr(form) for form in dict.fromkeys(absent[:5]))}." if absent else ""
     instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)

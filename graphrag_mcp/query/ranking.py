@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from graphrag_mcp.east import other_particles
+from graphrag_mcp.extract import terms_of
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import is_cjk, normalise_name, query_terms, stop_word
 from graphrag_mcp.types import Mention
@@ -117,7 +119,7 @@ MARKS = "\"'“”‘’«»„.,;:!?¿¡()[]，。？！、；：（）「」�
 
 def stands_nowhere(word: str, known: Container[str], unknown: Set[str]) -> bool:
     """Has no form of this word been found? Of a word and its stem `unknown` holds one: where that is gone, both are."""
-    found = query_terms(word)
+    found = terms_of(word)
     return not unknown.isdisjoint(found) and not any(term in known for term in found)
 
 
@@ -269,14 +271,25 @@ def nearest(snapshot: Snapshot, unknown: Iterable[str], known: Collection[str]) 
     `known` are the terms of the question that do occur: who has one form of a word needs no other.
     """
     wanted = [term for term in dict.fromkeys(unknown) if _worth_a_look(term, known)][:UNKNOWN]
+    found = _with_other_particles(snapshot, unknown)
     if not wanted:
-        return {}
+        return found
     starts = dict.fromkeys(start for term in wanted for start in _starts(term))
     ranges = " OR ".join(f"(term >= '{start}' AND term < '{start}\uffff')" for start in starts)
     rows = snapshot.rows("terms", ranges, ["term", "passages"])
     held = [row for row in zip(*(rows[name].to_pylist() for name in ("term", "passages")), strict=True) if row[1] > 0]
-    found = {term: _nearest(term, held) for term in wanted}
+    found |= {term: _nearest(term, held) for term in wanted}
     return {term: near for term, near in found.items() if near}
+
+
+def _with_other_particles(snapshot: Snapshot, unknown: Iterable[str]) -> dict[str, list[tuple[str, int]]]:
+    """Korean words of one syllable with the particles that they have in the corpus."""
+    forms = {term: other_particles(term) for term in [*unknown][:UNKNOWN]}
+    if not any(forms.values()):
+        return {}
+    rows = snapshot.by_key("terms", [form for some in forms.values() for form in some], "term", ["term", "passages"])
+    held = dict(zip(*(rows[name].to_pylist() for name in ("term", "passages")), strict=True))
+    return {term: near for term, some in forms.items() if (near := [(one, held[one]) for one in some if held.get(one)])}
 
 
 def _worth_a_look(term: str, known: Collection[str]) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.extract import terms_of
 from graphrag_mcp.pack import Section, clamp_budget, compose, finish, one_line, read_cursor, write_cursor
 from graphrag_mcp.query import context, fused, modes, ranking
 from graphrag_mcp.store.tables import Snapshot
@@ -108,7 +109,7 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
     `found`: something holds all that is quoted, so that only the other words are looked up.
     """
     used = query[: fused.QUERY_CHARACTERS]
-    known, unknown = fused.term_worth(snapshot, query_terms(used))
+    known, unknown = fused.term_worth(snapshot, terms_of(used))
     gone = set(unknown)
     lost = [] if found else [one for one in _written(used)[:LITERALS] if not _matches(snapshot, one, [plain(one)])]
     words = [word.strip(ranking.MARKS) for word in _QUOTED.sub(" ", used).split()]
@@ -138,7 +139,7 @@ def plain(text: str) -> str:
 
 def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tuple[str, float]]:
     """(passage id, score) best first: the whole query found literally before its words found apart."""
-    worth, _ = fused.term_worth(snapshot, query_terms(query))
+    worth, _ = fused.term_worth(snapshot, terms_of(query))
     names = ["id", "text", "terms", "n_terms"]
     found = snapshot.full_text("passages", list(worth), fused.CANDIDATES, names).select(names).to_pylist()
     found = [row for row in found if _holds(row, literals)]

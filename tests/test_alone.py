@@ -1,0 +1,77 @@
+"""Words of one character in questions without blanks: they are looked for by themselves, and said truly."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp import han
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query import history
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.words import search_text
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+
+TEXTS = {
+    "zh": ["猫和狗一起住在院子里。猫喜欢鱼，狗喜欢骨头。", "茶叶产自福建，茶要用热水泡。", "图书馆在三楼，周一休息。"],
+    "ja": ["庭で猫が眠り、犬が吠えた。", "彼女の弟を駅で見かけた。", "図書館は三階にあり、月曜に休む。"],
+    "ko": ["항구의 배가 매일 아침 바다로 나간다. 배의 이름은 백조호.", "차가 보성에서 왔다.", "도서관은 삼 층에 있고 월요일에 쉰다."],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Snapshot]:
+    root = tmp_path_factory.mktemp("lone")
+    for name, texts in TEXTS.items():
+        inline = tuple(InlineText(text, str(place)) for place, text in enumerate(texts))
+        index_documents(root / name, IndexRequest(texts=inline), Settings())
+    return {name: open_snapshot(root / name) for name in TEXTS}
+
+
+@pytest.mark.parametrize(("language", "question", "uri"), [
+    ("zh", "狗吃什么？", "text:0"), ("zh", "茶从哪里来？", "text:1"), ("zh", "猫和红烧肉？", "text:0"),
+    ("ja", "犬は何をした？", "text:0"), ("ja", "弟に会ったのは誰？", "text:1"), ("ja", "その弟は？", "text:1"),
+    ("ko", "배는 어디로?", "text:0"), ("ko", "차는 어디서 왔나?", "text:1"),
+])  # fmt: skip
+def test_a_word_of_one_character_is_found_whatever_stands_beside_it(
+    corpora: dict[str, Snapshot], language: str, question: str, uri: str
+) -> None:
+    found = local_search(corpora[language], question)
+    assert found.state == "context" and found.citations[0].uri == uri
+    if language != "ko":  # full text is for words as they are written
+        assert search_text(corpora[language], question).citations[0].uri == uri
+
+
+def test_other_particles_are_told_and_words_that_ask_are_not(corpora: dict[str, Snapshot]) -> None:
+    assert local_search(corpora["ko"], "배는 어디로?").hint == "Looked for instead: '배가', '배의'."
+    assert local_search(corpora["ko"], "도서관은 언제 여나?").hint == "Nowhere in this corpus: '여나'."
+
+
+@pytest.mark.parametrize(("language", "question"), [("zh", "红烧肉怎么做？"), ("zh", "法国的首都是哪里？"), ("ja", "馬は？")])
+def test_what_is_nowhere_is_still_not_found(corpora: dict[str, Snapshot], language: str, question: str) -> None:
+    assert local_search(corpora[language], question).state == "not_found"
+
+
+@pytest.mark.parametrize(("question", "words"), [
+    ("铜和锡的比例？", ["铜", "锡"]), ("青溪瓷厂由谁创办？", []), ("张家口站在哪里？", []), ("誰家的貓？", ["貓"]),
+    ("兄から届いた手紙", ["兄"]), ("急に高くなった値段は？", []), ("行った人は誰？", []), ("Who is it?", []),
+])  # fmt: skip
+def test_pieces_of_longer_words_and_endings_are_no_words(question: str, words: list[str]) -> None:
+    assert han.alone(question) == words
+
+
+def test_an_earlier_turn_without_a_name_is_not_told_in_pieces_of_its_words(tmp_path: Path) -> None:
+    texts = ["松葉製糸場は1889年に田村清吉が長野県で設立した。弟の田村直次は横浜にいた。", "한빛 인쇄소는 1912년 김도현이 평양에서 설립하였다. 그의 동생은 서울로 갔다."]
+    inline = tuple(InlineText(text, str(place)) for place, text in enumerate(texts))
+    index_documents(tmp_path / "c", IndexRequest(texts=inline), Settings())
+    snapshot = open_snapshot(tmp_path / "c")
+    cases = [("松葉製糸場を設立したのは誰ですか？", "その弟は？"), ("한빛 인쇄소를 설립한 곳은 어디인가?", "그의 동생은?")]
+    for turn, question in cases:
+        found = local_search(snapshot, question, history=[turn])
+        written = {word.strip("?？") for word in f"{turn} {question}".split()}
+        assert found.state == "context" and set(re.findall("'(.+?)'", found.hint)) <= written, found.hint
+    assert history.keywords(["한빛 인쇄소를 설립한 곳은 어디인가?"], "그의 동생은?") == ["한빛", "인쇄소를", "설립한", "곳은", "어디인가"]
