@@ -160,6 +160,16 @@ def test_a_gleaning_that_fails_takes_nothing_away(then: str | Exception) -> None
     assert found.by == "llm:scripted" and found.reason.startswith("no gleaning: ")
 
 
+@pytest.mark.parametrize("then", [
+    "I read the text once more and found nothing that was missed, cut off or malformed.\n\n<|COMPLETE|>",
+    "Sure! Here is what you asked for:\n\n```\n<|COMPLETE|>\n```\n\nLet me know if you need more of it.",
+])  # fmt: skip
+def test_that_nothing_was_missed_may_be_said_in_sentences(then: str) -> None:
+    found, calls = extracted(POOR, then)
+    assert (found.reason, calls) == ("", 2) and found.records is not None and len(found.records.entities) == 1
+    assert extracted(then)[0].records is None  # of a text with names that is no answer
+
+
 @pytest.mark.parametrize("said", ["", "Sorry, no.", "<|COMPLETE|>", "<html></html>", '{"error": 1}', entity("NAME"), "(A<|>B<|>C<|>TRUE<|>d)"])
 def test_a_model_that_says_nothing_usable_is_asked_twice_and_then_left(said: str) -> None:
     found, calls = extracted(said)

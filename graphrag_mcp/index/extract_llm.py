@@ -39,6 +39,7 @@ MISSED_LEAST, MISSED_SHARE = 4, 1 / 2
 NAMES_WORTH_A_RECORD = 3  # strong names in a unit from which an empty list is not believed
 SHOWN = 24_000  # characters of a first reply that a gleaning repeats; usual replies have up to 16,000
 MOST_HITS = 50
+NOTHING_MORE = 600  # characters in which a second look may say that it found nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,8 @@ async def extract_unit(
         return records
 
     def later_reply(reply: str) -> Records | None:
-        return parse(reply, params.types, text, params.echoes)
+        # That nothing was missed is said in sentences, too: not believed, each later run would pay for it again.
+        return parse(reply, params.types, text, params.echoes, said=NOTHING_MORE)
 
     def pays(found: Records) -> bool:
         return gleaning_pays(text, known_names(), found)

@@ -57,9 +57,12 @@ class Records:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
-def parse(reply: str, types: Sequence[str] = (), text: str = "", echoes: Iterable[str] = EXAMPLE_NAMES) -> Records:
+def parse(
+    reply: str, types: Sequence[str] = (), text: str = "", echoes: Iterable[str] = EXAMPLE_NAMES, said: int = 60
+) -> Records:
     """The records of `reply`. `types` empty = any type. Names of the prompt (`echoes`, lower case, and placeholders)
-    are dropped unless they occur in `text`. A reply that says that there is nothing is an empty, complete `Records`.
+    are dropped unless they occur in `text`. A reply that says that there is nothing is an empty, complete `Records`;
+    it may do so in `said` characters beside the end mark.
     """
     found = _Found(tuple(types), " ".join(text.casefold().split()), frozenset(echoes))
     plain, marked = plain_reply(reply)
@@ -75,11 +78,11 @@ def parse(reply: str, types: Sequence[str] = (), text: str = "", echoes: Iterabl
         _read_tuples(found, unescaped(plain), marked)
     if not found.entities and not found.relations:
         hollow = closed and all(isinstance(item, dict) and not any(item.values()) for _, item in items)
-        _reject(plain, found.dropped, marked or (hollow and _SAYS_NONE.match(plain) is not None))
+        _reject(plain, found.dropped, marked or (hollow and _SAYS_NONE.match(plain) is not None), said)
     return Records(tuple(found.entities), tuple(found.relations), marked or closed, dict(found.dropped))
 
 
-def _reject(plain: str, dropped: Mapping[str, int], complete: bool) -> None:
+def _reject(plain: str, dropped: Mapping[str, int], complete: bool, said: int) -> None:
     """Raises BadReply, unless the reply says properly that there is nothing."""
     start = plain[:2000].lstrip().lower()
     if dropped:
@@ -88,7 +91,7 @@ def _reject(plain: str, dropped: Mapping[str, int], complete: bool) -> None:
         raise BadReply("an HTML page")
     if not complete:
         raise BadReply("no records" if start else "empty reply")
-    if start and start[0] not in "{[" and len(start) > 60:
+    if start and start[0] not in "{[" and len(start) > said:
         raise BadReply("prose instead of records")
 
 
