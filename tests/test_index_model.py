@@ -343,9 +343,9 @@ def test_embedding_models_alone_serve_a_keyless_graph_and_failures_are_made_good
     with openai_server(demo) as server:
         chosen = Settings(base_url=server.url, embedding_model="v", embedding_batch=4, max_retries=0)
         server.script = [500, None] * 100
-        index(corpus, docs, chosen)
+        told = index(corpus, docs, chosen).pending
         missing = {table: len(rows(corpus, table)) - len(rows(corpus, VECTORS[table])) for table in VECTORS}
-        assert sum(missing.values()) > 0
+        assert sum(missing.values()) > 0 and told == {"embedding": sum(missing.values())}
         server.script, before = [], len(server.requests)
         assert not index(corpus, docs, chosen).pending
         texts = sum(len(seen.body["input"]) for seen in server.requests[before:])

@@ -47,7 +47,7 @@ class Vectors:
     asker: Asker
     gone: dict[str, set[str]] = field(default_factory=dict)
     wanted: dict[str, list[_Wanted]] = field(default_factory=dict)
-    failed: int = 0
+    lacking: dict[str, set[str]] = field(default_factory=dict)  # by table, ids that no vector could be had for
     given: dict[str, set[str]] = field(default_factory=dict)  # by table, ids whose vectors a change of this run has
     latest: dict[str, dict[str, str]] = field(default_factory=dict)  # by table and id, the text that counts now
     _early: list[asyncio.Task[None]] = field(default_factory=list)
@@ -60,6 +60,7 @@ class Vectors:
         self.gone.setdefault(table, set()).update(gone)
         latest = self.latest.setdefault(table, {})
         self.given.setdefault(table, set()).difference_update(gone)
+        self.lacking.setdefault(table, set()).difference_update(gone)
         for id in gone:
             latest.pop(id, None)
         if rows is None or not rows.num_rows:
@@ -98,6 +99,11 @@ class Vectors:
         """What was asked for and is in no change yet."""
         return [one.future for wanted in self.wanted.values() for one in wanted]
 
+    @property
+    def failed(self) -> int:
+        """Rows without a vector. What failed may have been asked for once more, by the second commit, and been had."""
+        return sum(map(len, self.lacking.values()))
+
     def changes(self) -> Iterator[tuple[str, Change]]:
         """Changes of the vector tables with what is there, one after another: who writes each before taking the next
         never holds the vectors of all tables twice."""
@@ -113,9 +119,11 @@ class Vectors:
         rows: dict[str, tuple[str, bytes]] = {}
         for one in ready:
             for id, sha, vector in zip(one.ids, one.shas, one.future.result(), strict=True):
-                self.failed += vector is None
                 if vector is not None and self.latest[table].get(id) == sha:
                     rows[id] = (sha, vector)
+                elif vector is None and self.latest[table].get(id) == sha:
+                    self.lacking.setdefault(table, set()).add(id)
+        self.lacking.setdefault(table, set()).difference_update(rows)
         self.given.setdefault(table, set()).update(rows)
         gone = self.gone.pop(table, set()) | rows.keys()
         return Change(sorted(gone), _table(rows)) if gone else None
