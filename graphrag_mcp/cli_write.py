@@ -19,6 +19,7 @@ from graphrag_mcp.cli_common import Bar, app_of, counted, elsewhere, estimated, 
 from graphrag_mcp.cli_words import as_commands
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.lean import is_alone
+from graphrag_mcp.text import counted as number_of
 
 if TYPE_CHECKING:
     from graphrag_mcp.types import IndexResult
@@ -144,9 +145,12 @@ def tune(options: argparse.Namespace) -> int:
         print_json({**asdict(found), "files": [str(path) for path in found.files]})
     else:
         print(f"{corpus}: {found.domain or 'domain unknown'}, in {found.language or 'an unknown language'}")
-        print(f"entity types: {', '.join(found.entity_types) or 'any'}; {found.examples} examples")
+        print(f"entity types: {', '.join(found.entity_types) or 'any'}; {number_of(found.examples, 'examples')}")
         print("\n".join(f"wrote {path}" for path in found.files) or "nothing was written")
-        print(f"asked {found.usage.get('calls', 0)} times; the next index run reads the texts with these prompts")
+        then = "the next index run reads the texts with these prompts"
+        if output is not None:
+            then = f"to have them used, put them into {app.folder(corpus) / 'prompts'}"
+        print(f"asked {number_of(found.usage.get('calls', 0), 'times')}{f'; {then}' if found.files else ''}")
     for reason in found.degraded:
         print(f"default kept: {reason}", file=sys.stderr)
     return 0 if found.files else 1

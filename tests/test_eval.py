@@ -20,6 +20,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import Citation, SearchResult
 from graphrag_mcp.upkeep.eval import (
     EvalResult,
+    _quantiles,
     compare,
     comparison_table,
     evaluate,
@@ -119,9 +120,15 @@ def test_a_question_that_fails_counts_as_nothing_found_and_is_named() -> None:
     assert "it broke" in table(result)
 
 
+def test_of_two_times_the_median_lies_between_them() -> None:
+    assert _quantiles([3.0, 1.0]) == (2.0, 3.0) and _quantiles([7.0]) == (7.0, 7.0) and _quantiles([]) == (0.0, 0.0)
+    assert _quantiles([float(one) for one in range(101)]) == (50.0, 95.0)
+
+
 def test_gold_that_the_index_does_not_hold_is_told_from_gold_that_was_not_found() -> None:
     result = evaluate("x", [ADA], ["local"], scripted, documents=cited("f/b.md"))
-    assert result.unknown_gold == ("ada.md",) and "1 gold documents are in no document" in table(result)
+    assert result.unknown_gold == ("ada.md",) and "In no document of this index: 1 gold document (ada.md)." in table(result)
+    assert table(result).startswith("# x: 1 question, ")
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,7 @@ def nothing_said(snapshot: Snapshot, result: SearchResult, level: int) -> Search
     if "passing" in result.coverage:
         said += f" and passes the filters ({result.coverage['passing']} pass)"
     result.text = f"In corpus {result.corpus} {said}."
+    listed: list[str] = []
     if total:
         weighty, _ = _ranked_by_weight(snapshot, level, {})
         rows = context.rows(snapshot, "reports", [one.id for one in weighty[:THEMES]])
@@ -178,6 +179,8 @@ def nothing_said(snapshot: Snapshot, result: SearchResult, level: int) -> Search
         listed = [f"- [c{row['n']}] {one_line(row['title'], 120)}" for row in rows]
         result.text += "\n".join(["", "The weightiest of them are about:", *listed] if listed else [])
     advice = "Ask with names or words from these titles, or use local_search."
+    if not listed and "passing" in result.coverage:
+        advice = "Ask again with other filters, or without."
     result.hint = " ".join(filter(None, [result.hint, advice]))
     return result
 

@@ -19,10 +19,11 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
+from statistics import median
 from typing import Any
 
 from graphrag_mcp.errors import BadInput, GraphRAGError
-from graphrag_mcp.text import normalise_name
+from graphrag_mcp.text import counted, normalise_name
 from graphrag_mcp.types import Citation, SearchResult
 from graphrag_mcp.upkeep.eval_files import Question
 
@@ -189,8 +190,7 @@ def _quantiles(values: Sequence[float]) -> tuple[float, float]:
     if not values:
         return (0.0, 0.0)
     ordered = sorted(values)
-    last = len(ordered) - 1
-    return (round(ordered[math.ceil(0.5 * last)], 2), round(ordered[math.ceil(0.95 * last)], 2))
+    return (round(median(ordered), 2), round(ordered[math.ceil(0.95 * (len(ordered) - 1))], 2))
 
 
 # ---- two indexes ---------------------------------------------------------------------------------
@@ -248,11 +248,11 @@ def table(result: EvalResult) -> str:
         shown = [f"{scores.means[metric]:.1f}" if metric in scores.means else "" for metric in metrics]
         clocks = [f"{value:.1f}" if value else "" for value in (*scores.wall_ms, *scores.cpu_ms)]
         rows.append([scores.mode, *shown, f"{scores.tokens:.0f}", *clocks, str(scores.not_found), str(scores.failed)])
-    title = f"# {result.name}: {result.questions} questions, evidence within {result.tokens:,} tokens"
+    title = f"# {result.name}: {counted(result.questions, 'questions')}, evidence within {result.tokens:,} tokens"
     lines = [title, "", *_lines(head, rows)]
     if result.unknown_gold:
         named = ", ".join(one[:60] for one in result.unknown_gold[:5])
-        lines += ["", f"{len(result.unknown_gold)} gold documents are in no document of this index: {named}."]
+        lines += ["", f"In no document of this index: {counted(len(result.unknown_gold), 'gold documents')} ({named})."]
     reasons = dict.fromkeys(one.error for scores in result.modes for one in scores.asked if one.error)
     return "\n".join([*lines, *([""] if reasons else []), *(f"failed: {reason}" for reason in list(reasons)[:3])])
 
