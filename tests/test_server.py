@@ -244,6 +244,13 @@ def test_other_numbers_are_clamped_with_a_hint_too(call: Caller) -> None:
     assert "max_nodes" in call.good("drift_search", query="storm", max_nodes=100000)["hint"]
 
 
+def test_wishes_for_an_answer_that_nobody_asked_for_are_said_to_change_nothing(call: Caller) -> None:
+    for tool in ("local_search", "global_search"):
+        told = call.good(tool, query="storm", response_type="a table of three rows", general_knowledge=True)["hint"]
+        assert "response_type, general_knowledge changed nothing" in told and "answer=true" in told
+        assert "changed nothing" not in call.good(tool, query="storm", response_type="a table", answer=True)["hint"]
+
+
 def test_a_reading_tool_names_an_unknown_argument_and_answers_all_the_same(call: Caller) -> None:
     result = call.good("local_search", query="storm", max_token_count=500, colour="red", extra=None)
     assert "no argument 'max_token_count'; did you mean 'max_tokens'?" in result["hint"]

@@ -34,7 +34,7 @@ from graphrag_mcp.tools.arguments import (
     as_int,
     names,
 )
-from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, serve, too_long
+from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, remark, serve, too_long
 from graphrag_mcp.types import Result, SearchResult
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ async def local_search(
 ) -> Annotated[CallToolResult, SearchResult]:
     """Answer a specific question about people, things, events or details: the best passages with their entities
     and relationships, each with an id to cite. Start here."""
+    _unasked(answer, response_type=response_type, instructions=instructions, general_knowledge=general_knowledge)
     inner, whole = budgets(max_tokens, 6000, corpus, ctx)
     pieces: list[str] = []
     given: dict[str, Any] = {
@@ -96,6 +97,7 @@ async def global_search(
     """Answer a question about the whole corpus (main themes, overview, trends): points from the community reports
     that matter most, with citations."""
     wanted = clamp("level", level, -1, 99)
+    _unasked(answer, response_type=response_type, instructions=instructions, general_knowledge=general_knowledge)
     inner, whole = budgets(max_tokens, 6000, corpus, ctx)
     pieces: list[str] = []
     given: dict[str, Any] = {
@@ -143,6 +145,13 @@ async def search_text(
 
     late = too_long(SearchResult, "search_text", "local_search(query=...)")
     return await searched(ctx, "search_text", corpus, work, many, late, whole)
+
+
+def _unasked(answer: bool, **wishes: object) -> None:
+    """A remark on wishes for an answer that nobody is asked for."""
+    named = [name for name, value in wishes.items() if value]
+    if named and not answer:
+        remark(f"{', '.join(named)} changed nothing: that is for an answer by a model, asked for with answer=true.")
 
 
 # ---- which corpora ----------------------------------------------------------------------------------
