@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from graphrag_mcp.ask import Asker
 from graphrag_mcp.ask_limits import Budget
+from graphrag_mcp.errors import BadInput
 
 if TYPE_CHECKING:
     from graphrag_mcp.settings import Settings
@@ -25,6 +26,15 @@ def prepare_client(asker: Asker) -> None:
         from graphrag_mcp.models.wire import openai_client
 
         openai_client()
+
+
+def priced(settings: Settings) -> None:
+    """Raises BadInput where a limit of money would never be reached, for there is nothing to count it by."""
+    s = settings
+    paid = s.chat_model or (s.embedding_model and not s.embedding_model.startswith(LOCAL))
+    if paid and s.max_cost > 0 and not (s.price_prompt or s.price_output or s.price_embedding):
+        move = "Set price_prompt and price_output, per million tokens, in the settings file, or limit max_tokens"
+        raise BadInput(f"max_cost {s.max_cost:g} would limit nothing, for no prices are set", move)
 
 
 def open_asker(

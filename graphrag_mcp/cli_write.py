@@ -110,7 +110,7 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
         print(f"{result.corpus}: {changes} ({elapsed:.1f} s)" + (f"\nit holds {held}" if held else ""))
     if calls := result.usage.get("calls"):
         tokens = f"{result.usage['prompt_tokens']:,} tokens in, {result.usage['output_tokens']:,} out"
-        print(f"asked models {calls:,} times: {tokens}")
+        print(f"asked models {number_of(calls, 'times')}: {tokens}")
     if result.pending:
         print(f"a model has still to answer: {counted(result.pending)} (run it again)", file=sys.stderr)
         for reason, count in _reasons(result.degraded).items():

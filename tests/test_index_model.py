@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from benchmarks.model_campaign import EAGER, demo, document, same, write_documents
 from graphrag_mcp import jobs
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.answers import NAME, AnswerBook
@@ -218,6 +219,16 @@ def test_a_budget_is_a_wall_and_the_run_goes_on_when_it_is_raised(docs: Path, tm
 
 
 # ---- models that misbehave ------------------------------------------------------------------------
+
+
+def test_a_limit_of_money_without_prices_is_refused_before_anything_is_spent(docs: Path, tmp_path: Path) -> None:
+    with openai_server(demo) as server:
+        chosen = Settings(base_url=server.url, chat_model="m", max_cost=1.0)
+        with pytest.raises(BadInput, match="max_cost 1 would limit nothing, for no prices are set"):
+            index(tmp_path / "c", docs, chosen)
+        assert not server.requests
+        assert index(tmp_path / "c", docs, chosen, dry_run=True).estimate["calls"] > 0
+        assert index(tmp_path / "c", docs, chosen, method="fast").status == "done" and not server.requests
 
 
 def test_a_wrong_key_costs_few_calls_and_is_said_once(tmp_path: Path) -> None:

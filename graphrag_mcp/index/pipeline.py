@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.ask import Asker, key_of
-from graphrag_mcp.ask_open import open_asker, prepare_client
+from graphrag_mcp.ask_open import open_asker, prepare_client, priced
 from graphrag_mcp.credentials import masked
 from graphrag_mcp.errors import Busy
 from graphrag_mcp.index import apply_edits, commits, derivation, finish, models, outcome
@@ -72,6 +72,8 @@ def index_documents(
     """
     _thrifty()
     ours = asker is None
+    if ours and not request.dry_run and request.method != "fast":
+        priced(settings)
     asker = asker or open_asker(folder, settings, refresh=request.refresh_answers, mend=not request.dry_run)
     try:
         if request.dry_run:
