@@ -19,7 +19,7 @@ from graphrag_mcp.types import IndexRequest, InlineText
 TEXTS = {
     "zh": ["猫和狗一起住在院子里。猫喜欢鱼，狗喜欢骨头。", "茶叶产自福建，茶要用热水泡。", "图书馆在三楼，周一休息。"],
     "ja": ["庭で猫が眠り、犬が吠えた。", "彼女の弟を駅で見かけた。", "図書館は三階にあり、月曜に休む。"],
-    "ko": ["항구의 배가 매일 아침 바다로 나간다. 배의 이름은 백조호.", "차가 보성에서 왔다.", "도서관은 삼 층에 있고 월요일에 쉰다."],
+    "ko": ["항구의 배가 매일 아침 바다로 나간다. 배의 이름은 백조호. 신호가 왔다.", "차가 보성에서 왔다.", "도서관은 삼 층에 있고 월요일에 쉰다."],
 }  # fmt: skip
 
 
@@ -48,6 +48,7 @@ def test_a_word_of_one_character_is_found_whatever_stands_beside_it(
 
 def test_other_particles_are_told_and_words_that_ask_are_not(corpora: dict[str, Snapshot]) -> None:
     assert local_search(corpora["ko"], "배는 어디로?").hint == "Looked for instead: '배가', '배의'."
+    assert local_search(corpora["ko"], "백조호는 항구로 갔나?").hint == "Nowhere in this corpus: '갔나'."  # 호는 is no word
     assert local_search(corpora["ko"], "도서관은 언제 여나?").hint == "Nowhere in this corpus: '여나'."
 
 

@@ -265,7 +265,7 @@ def _words(near: Sequence[tuple[str, int]]) -> list[str]:
     return [term for term, passages in near if passages > forms.get(term, 0)]
 
 
-def nearest(snapshot: Snapshot, unknown: Iterable[str], known: Collection[str]) -> dict[str, list[tuple[str, int]]]:
+def nearest(snapshot: Snapshot, unknown: Collection[str], known: Collection[str]) -> dict[str, list[tuple[str, int]]]:
     """{unknown term: [(term, passages that hold it), ...]}, nearest first; without terms that have nothing near.
 
     `known` are the terms of the question that do occur: who has one form of a word needs no other.
@@ -282,9 +282,11 @@ def nearest(snapshot: Snapshot, unknown: Iterable[str], known: Collection[str]) 
     return {term: near for term, near in found.items() if near}
 
 
-def _with_other_particles(snapshot: Snapshot, unknown: Iterable[str]) -> dict[str, list[tuple[str, int]]]:
-    """Korean words of one syllable with the particles that they have in the corpus."""
-    forms = {term: other_particles(term) for term in [*unknown][:UNKNOWN]}
+def _with_other_particles(snapshot: Snapshot, unknown: Collection[str]) -> dict[str, list[tuple[str, int]]]:
+    """Korean words of one syllable with the particles that they have in the corpus; no ends of longer words."""
+    longer = [term for term in unknown if len(term) > 2]
+    whole = [term for term in unknown if len(term) == 2 and not any(term in word for word in longer)]
+    forms = {term: other_particles(term) for term in whole[:UNKNOWN]}
     if not any(forms.values()):
         return {}
     rows = snapshot.by_key("terms", [form for some in forms.values() for form in some], "term", ["term", "passages"])
