@@ -66,6 +66,7 @@ class Item:
     tokens: int = 0
     also: tuple[Citation, ...] = ()
     span: tuple[int, int] = (0, 0)  # of the text below its first line, in the document; for passages that are whole
+    part: bool = False  # some sentences of a passage for which there was no room
     data: Mapping[str, Any] | None = None
 
     def citations(self) -> tuple[Citation, ...]:
@@ -207,22 +208,18 @@ def compose(
         tokens, characters = sent(result)
         return max(tokens - budget, 1) if characters > CHARACTERS else tokens - budget
 
-    def counted() -> ResultType:
-        result.tokens = min(size(result)[0], budget)
-        return result
-
     fitting: Page | None = None
     for attempt in range(10):
         page = fill(sections, room, first)
         if page.cut and room > ROOM_FOR_CALL:
             page = fill(sections, room - 50, first)
         if fitting is not None and page.taken == fitting.taken:
-            return counted()  # it stands there
+            return _counted(result, page, budget)  # it stands there
         before, over = result.text, show(page)
         if over <= 0:
             fitting, dear = page, -over - page.left  # prices are estimates on the safe side: one more may fit
             if page.cut or not page.more or dear < max(SPARE, budget // 100):
-                return counted()
+                return _counted(result, page, budget)
             room += _saving(dear, room - page.left)
         elif fitting is not None or (result.text == before and room <= 0):
             break  # less of it cannot be shown
@@ -230,10 +227,23 @@ def compose(
             faster = attempt > 4 or result.text == before  # what cannot be seen costs more than its price
             room -= max(over, 3) + 2 * attempt + (room // 6 if faster else 0)
     if fitting is not None:
-        show(fitting)
-        return counted()
+        page = fitting
+        show(page)
+        return _counted(result, page, budget)
     below = outgoing(result, budget >= SMALL) - size(result)[0]  # with less, the footer gives way in the tool
     return finish(result, budget - below)
+
+
+def _counted(result: ResultType, page: Page, budget: int) -> ResultType:
+    """With its size; and, where a passage is shown in part and there is room, with the call that gives it whole, for
+    the next page begins after it."""
+    parts = [item.id for items in page.taken.values() for item in items if item.part]
+    if parts and not result.next_call:
+        result.next_call = f'get_source(ids=["{parts[0]}"])'
+        if sent(result)[0] > budget:
+            result.next_call = ""
+    result.tokens = min(size(result)[0], budget)
+    return result
 
 
 def _saving(dear: int, priced: int) -> int:

@@ -139,6 +139,21 @@ def test_an_item_that_was_cut_is_had_whole_by_the_next_call(call: Caller) -> Non
     assert whole["id"] == cited["id"] and whole["char_end"] > cited["char_end"] > cited["char_start"] == whole["char_start"]
 
 
+def test_what_fills_the_rest_of_a_page_in_part_is_had_whole_by_the_next_call(call: Caller) -> None:
+    told, cursor = 0, "-"
+    while cursor:
+        asked = {"query": "Why was the array moved out of the Narrows?", "max_tokens": 600, "cursor": cursor.strip("-")}
+        page = call.good("local_search", **asked)
+        cursor = page.get("next_cursor", "")
+        if not (named := re.findall(r'get_source\(ids=\["(t[\d.]+)"', page.get("next_call", ""))):
+            continue
+        (cited,) = (one for one in page["citations"] if one["id"] == named[0])
+        (whole,) = call.good("get_source", ids=named)["sources"]
+        told += whole["char_end"] - whole["char_start"] > cited["char_end"] - cited["char_start"] > 0
+        assert " …" in page["text"] or "… " in page["text"]
+    assert told > 0
+
+
 def test_a_source_that_does_not_fit_is_continued_with_a_call_that_gets_further(call: Caller) -> None:
     cut = call.good("get_source", ids=["t1", "t2"], max_tokens=250)
     assert cut["truncated"] and "max_tokens=4000" in cut["next_call"] and "t2" in cut["next_call"]

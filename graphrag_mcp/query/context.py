@@ -345,4 +345,4 @@ def excerpt(item: Item, room: int, worth: Mapping[str, float]) -> Item | None:
         line = item.citation.line_start + skipped
         named |= {"line_start": line, "line_end": line + kept}
     cited = item.citation.model_copy(update=named)
-    return replace(item, text=f"{head}\n{text}", citation=cited, tokens=0, span=(0, 0))
+    return replace(item, text=f"{head}\n{text}", citation=cited, tokens=0, span=(0, 0), part=True)
