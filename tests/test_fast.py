@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp import fences, pack
-from graphrag_mcp.pack_wire import LONGEST, tokens_of
+from graphrag_mcp.pack_wire import LONGEST_SENTENCE, WORDS, _words, tokens_of
 from graphrag_mcp.query import context
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
@@ -28,9 +28,17 @@ def test_tokens_counted_by_parts_are_those_of_the_whole(text: str, quoted: bool)
     assert tokens_of(text) == count_tokens(text) == tokens_of(text)
 
 
-@pytest.mark.parametrize("text", ["中文测试。" * LONGEST, "中" * 3 * LONGEST + "。末", "word " * LONGEST, "x" * 5 * LONGEST])
+@pytest.mark.parametrize("text", ["中文测试。" * LONGEST_SENTENCE, "中" * 3 * LONGEST_SENTENCE + "。末", "word " * LONGEST_SENTENCE, "x" * 5000])
 def test_tokens_of_a_long_text_without_sentences_are_those_of_the_whole(text: str) -> None:
     assert tokens_of(text) == count_tokens(text)
+
+
+def test_a_text_without_ends_of_sentences_is_cut_into_pieces_once_and_no_more_words_are_remembered_than_told() -> None:
+    text = json.dumps("\n\n".join(f"Quorvane{one:x} met the Board, again." for one in range(50)), ensure_ascii=False)
+    assert tokens_of(text) == count_tokens(text)
+    assert all(word in _words for word in text.split(" ")[1:])
+    tokens_of(" ".join(f"w{one}" for one in range(WORDS + 10)))
+    assert 0 < len(_words) <= WORDS
 
 
 def test_columns_kept_in_memory_are_those_of_the_table(sample_home) -> None:
