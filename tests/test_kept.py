@@ -6,8 +6,9 @@ import random
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
-from graphrag_mcp.query import fused
+from graphrag_mcp.query import context, fused
 from graphrag_mcp.store.kept import ROW_ID, Kept, ids_of
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 
@@ -50,6 +51,36 @@ def test_row_ids_lead_to_their_rows_whatever_order_lance_read_them_in() -> None:
     places, here = kept.behind(pa.chunked_array([pa.array([1 << 40, 6, 4, 1 << 50], pa.uint64())]))
     assert places.tolist() == [1, 2]
     assert here.tolist() == [True, False, True, False]
+
+
+def test_rows_that_lance_gave_in_several_pieces_are_taken_in_any_order_and_only_the_small_pieces_are_copied() -> None:
+    sizes = [5, 2, 60, 1, 9]
+    whole = pa.table({"n": list(range(77)), "names": [[str(one)] * (one % 3) for one in range(77)],
+                      ROW_ID: pa.array(range(1000, 1077), pa.uint64())})  # fmt: skip
+    pieces = [whole.slice(sum(sizes[:at]), size) for at, size in enumerate(sizes)]
+    kept = Kept(pa.concat_tables(pieces))
+    assert [len(one) for one in kept.rows["n"].chunks] == [7, 60, 10]
+    assert kept.rows["n"].chunk(1).buffers()[1].address == whole["n"].chunk(0).buffers()[1].address
+    for seed in range(60):
+        draw = random.Random(seed)
+        places = [draw.randrange(77) for _ in range(draw.choice([0, 1, 3, 40]))]
+        names = draw.choice([None, ["n"], ["names", "n"]])
+        expected = whole.drop_columns([ROW_ID]).take(pa.array(places, pa.int64()))
+        assert kept.take(places, names).equals(expected.select(names or ["n", "names"]))
+    assert kept.find("n", [70, 2, 99, 8])["names"].to_pylist() == [["70"], ["2", "2"], ["8", "8"]]
+
+
+def test_a_large_table_is_kept_from_the_second_question_on_where_it_takes_no_more_memory_than_may_be(
+    sample_home: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = next((sample_home / "corpora").iterdir())
+    monkeypatch.setattr("graphrag_mcp.store.tables.HELD", {})
+    for most, kept in ((1 << 20, True), (1_000, False)):
+        monkeypatch.setattr("graphrag_mcp.store.kept.BYTES", most)
+        snapshot = open_snapshot(folder)
+        assert [snapshot.held("entities") for _ in range(4)] == [False, kept, kept, kept]
+        assert [context.short(snapshot, True) is None for _ in range(3)] == [True, False, False]
+        assert ("terms" in context.short(snapshot).rows.column_names) is kept
 
 
 def test_rows_by_their_addresses_and_by_memory_are_those_that_an_index_finds(sample_home: Path) -> None:

@@ -8,13 +8,11 @@ or a process. Knows nothing of MCP and prints nothing.
 
 from __future__ import annotations
 
-import ctypes
 import gc
-import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -35,6 +33,7 @@ from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.seams import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
+from graphrag_mcp.store.lance import few_heaps, give_back
 from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
 from graphrag_mcp.store.truth import EDITS, tidy
@@ -46,7 +45,6 @@ BATCH_PASSAGES = 2000
 # How long a call waits for another writer, looking every second whether it was cancelled meanwhile.
 LOCK_SECONDS = 3600
 Bring = Callable[[Run, Plan], None]  # puts the edits of an import into the run, its label into the plan
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # <malloc.h>
 
 
 def _nothing(*_: object) -> None:
@@ -82,7 +80,8 @@ def index_documents(
     finally:
         if ours:
             asker.close()
-        _give_back()
+        if not _ends():
+            give_back()
 
 
 def _index(
@@ -161,20 +160,7 @@ def _thrifty() -> None:
     import pyarrow as pa
 
     pa.set_memory_pool(pa.system_memory_pool())
-    if sys.platform.startswith("linux"):
-        with suppress(OSError, AttributeError):
-            c = ctypes.CDLL("libc.so.6")
-            c.mallopt(M_ARENA_MAX, 2)
-            c.mallopt(M_TRIM_THRESHOLD, 2 << 20 if _ends() else 256 * 1024)
-            if _ends():
-                c.mallopt(M_MMAP_THRESHOLD, 1 << 20)
-
-
-def _give_back() -> None:
-    """What lies free between what is in use as well, for which glibc has to be asked: 14 MB after fifty notes."""
-    if sys.platform.startswith("linux") and not _ends():
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL("libc.so.6").malloc_trim(0)
+    few_heaps(2 << 20, 1 << 20) if _ends() else few_heaps(256 << 10, 128 << 10)
 
 
 def _ends() -> bool:

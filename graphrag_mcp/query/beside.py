@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.query import context
-from graphrag_mcp.query.ranking import LIGHT, PLACED, Passage, Weights, best, passages_of
+from graphrag_mcp.query.ranking import LIGHT, Passage, Weights, best, passages_of
 from graphrag_mcp.store.tables import Snapshot
 
 Place = tuple[str, int]  # document, position in it
@@ -69,8 +69,8 @@ def _at(snapshot: Snapshot, places: Collection[Place]) -> Sequence[str]:
     documents, columns = sorted({document for document, _ in wanted}), ["id", "document_id", "position"]
     if snapshot.held("passages"):
         rows = snapshot.by_key("passages", documents, "document_id", columns, hold=True)
-    elif (kept := context.columns_of(snapshot, "passages", PLACED)) is not None:
-        rows = kept.find("document_id", documents)
+    elif (kept := context.short(snapshot)) is not None:
+        rows = kept.find("document_id", documents, columns)
     else:
         listed = ", ".join(f"'{id}'" for id in documents)
         rows = snapshot.rows("passages", f"document_id IN ({listed})", columns)

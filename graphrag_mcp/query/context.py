@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.pack import Item, columns, cost, one_line, referenced_ids, render_references, source_item
-from graphrag_mcp.store.kept import Kept
+from graphrag_mcp.query.ranking import SHORT
+from graphrag_mcp.store.kept import COLUMNS, Kept
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import count_tokens, normalise_name, sentences, terms
 from graphrag_mcp.types import Citation, SearchResult, content_id
@@ -28,7 +30,9 @@ ACCOUNT, ENOUGH = 80, 1.3  # tokens of a citation; of passages read, in budgets:
 LEAST = 60  # tokens of a part of a passage that are worth its citation
 _LINES = re.compile(r":(\d+)-(\d+)\)\Z")
 LIKE = 0.6  # from which two names count as near; words in common without it count 0.5
-_spelled: WeakKeyDictionary[Snapshot, tuple[pa.ChunkedArray, list[str], dict[str, list[int]]]] = WeakKeyDictionary()
+# Of all entities the ids and the keys; the words of their names; where the places of each word begin; and these places.
+Names = tuple[pa.ChunkedArray, list[str], list[str], Any, Any]
+_spelled: WeakKeyDictionary[Snapshot, Names] = WeakKeyDictionary()
 _central: WeakKeyDictionary[Snapshot, list[str]] = WeakKeyDictionary()
 DOCUMENT = ("id", "n", "title", "uri")  # what is kept of tables, whoever asks
 NUMBERS = ("id", "n", "level", "rank", "n_text_units", "title")  # of reports
@@ -61,6 +65,14 @@ def columns_of(snapshot: Snapshot, table: str, names: Sequence[str]) -> Kept | N
     """These columns of a whole table; None where it is too large, or filters narrow it."""
     narrowed = table in ("reports", "passages") and type(snapshot) is not Snapshot
     return None if narrowed else snapshot.columns(table, names)
+
+
+def short(snapshot: Snapshot, begin: bool = False) -> Kept | None:
+    """All but the texts of all passages, kept from the second question that says it begins; None where there are too
+    many, filters narrow them, or all of them are kept anyway."""
+    if type(snapshot) is not Snapshot or snapshot.held("passages"):
+        return None
+    return snapshot.columns("passages", SHORT, COLUMNS if begin else 0, later=True, also=("terms",))
 
 
 def every(snapshot: Snapshot, table: str, names: Sequence[str]) -> pa.Table:
@@ -252,15 +264,16 @@ def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
     from rapidfuzz.process import extract as closest
 
     names = ["id", "n", "key", "title", "type", "degree"]
-    ids, keys, words = _names(snapshot)
+    ids, keys, words, starts, places = _names(snapshot)
     alike: dict[str, float] = {}
     for _, share, at in closest(key, keys, scorer=OSA.normalized_similarity, limit=30, score_cutoff=LIKE):
         alike[ids[at].as_py()] = share
     if " " not in key:
-        near = closest(key, words.keys(), scorer=OSA.normalized_similarity, limit=10, score_cutoff=LIKE)
-        for at, share in ((at, share - 0.1) for word, share, _ in near for at in words[word]):
-            id = ids[at].as_py()
-            alike[id] = max(alike.get(id, 0.0), share)
+        near = closest(key, words, scorer=OSA.normalized_similarity, limit=10, score_cutoff=LIKE)
+        for _, share, word in near:
+            for at in places[starts[word] : starts[word + 1]].tolist():
+                id = ids[at].as_py()
+                alike[id] = max(alike.get(id, 0.0), share - 0.1)
     best = sorted(alike, key=lambda id: (-round(alike[id], 6), id))[:60]
     rows = {row["id"]: row for row in snapshot.by_key("entities", best, "id", names).to_pylist()}
     rows |= {row["id"]: row for row in snapshot.full_text("entities", terms(key)[:16], 20, names).to_pylist()}
@@ -268,18 +281,24 @@ def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
     return sorted(rows.values(), key=lambda row: (-likeness[row["id"]], -row["degree"], row["id"]))[:count]
 
 
-def _names(snapshot: Snapshot) -> tuple[pa.ChunkedArray, list[str], dict[str, list[int]]]:
-    """Ids and keys of all entities, and the places of those with several words by each of these: made once for a
-    generation, 125 ms for 105,000, since a question of which nothing is known looks for six names."""
+def _names(snapshot: Snapshot) -> Names:
+    """Made once for a generation, 125 ms for 105,000, since a question of which nothing is known looks for six names;
+    words are those of names with several."""
     if (known := _spelled.get(snapshot)) is not None:
         return known
+    import numpy as np
+
     listed = snapshot.rows("entities", "", ["id", "key"])
     keys = listed["key"].to_pylist()
-    words: dict[str, list[int]] = {}
+    numbers: dict[str, int] = {}
+    word, place = array("I"), array("I")  # a list for each word took 11 MB more for 105,000
     for at, key in enumerate(keys):
-        for word in key.split() if " " in key else ():
-            words.setdefault(word, []).append(at)
-    found = listed["id"], keys, words
+        for one in key.split() if " " in key else ():
+            word.append(numbers.setdefault(one, len(numbers)))
+            place.append(at)
+    order = np.argsort(word, kind="stable")
+    starts = np.searchsorted(np.asarray(word)[order], np.arange(len(numbers) + 1))
+    found = listed["id"], keys, list(numbers), starts, np.asarray(place)[order]
     if type(snapshot) is Snapshot:
         _spelled[snapshot] = found
     return found

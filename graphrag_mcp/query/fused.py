@@ -110,13 +110,16 @@ def retrieve(
 
 
 def _by_words(snapshot: Snapshot, terms: Sequence[str]) -> pa.Table:
-    """What full text proposes, columns LIGHT: all but the terms from memory where the table itself is too large."""
-    kept = None if not terms or snapshot.held("passages") else context.columns_of(snapshot, "passages", PLACED)
+    """What full text proposes, columns LIGHT: those that are in memory from there, where the table itself is too
+    large."""
+    kept = context.short(snapshot, begin=True) if terms else None
     if kept is None:
         return snapshot.full_text("passages", terms, CANDIDATES, LIGHT)
-    found = snapshot.full_text("passages", terms, CANDIDATES, ["terms", ROW_ID])
+    missing = [name for name in LIGHT if name not in kept.rows.column_names]
+    found = snapshot.full_text("passages", terms, CANDIDATES, [*missing, ROW_ID])
     places, here = kept.behind(found[ROW_ID])
-    return kept.rows.take(places).append_column("terms", found["terms"].filter(pa.array(here)))
+    rows = kept.take(places, [name for name in LIGHT if name not in missing])
+    return pa.table(rows.columns + found.select(missing).filter(pa.array(here)).columns, rows.column_names + missing)
 
 
 def _add_keywords(
@@ -251,8 +254,8 @@ def _follow_titles(
     if snapshot.held("passages"):
         rows = snapshot.by_key("passages", wanted, "title_id", LIGHT, hold=True)
         rows = rows.filter(pc.less(rows["position"], weights.leads))
-    elif (kept := context.columns_of(snapshot, "passages", PLACED)) is not None:
-        titled = kept.find("title_id", wanted)
+    elif (kept := context.short(snapshot)) is not None:
+        titled = kept.find("title_id", wanted, ("id", "position"))
         leading = titled.filter(pc.less(titled["position"], weights.leads))["id"].to_pylist()
         rows = snapshot.by_key("passages", leading, "id", LIGHT, hold=True)
     else:

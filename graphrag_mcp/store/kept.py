@@ -18,18 +18,27 @@ from graphrag_mcp.store.schema import TABLES
 
 ROW_ID = "_rowid"  # Lance's own number of a row, in one version of a table
 DIGITS = 32  # of an id (types.content_id)
+# Rows up to which searches keep a table in memory (a read then costs 0.2 ms instead of 2 to 5), up to 70 MB each; from
+# the second question on also a larger one, where a SAMPLE of its rows says that it takes no more BYTES.
+HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 6_000, "relationships": 25_000}
+LATE, BYTES, SAMPLE = {"entities": 150_000}, 72 << 20, 256
+COLUMNS = 60_000  # rows up to which they keep the columns they rank by: 14 MB for 33,000 passages
+ADDRESSED = 400_000  # rows up to which they keep where each id is: 2 MB and 40 ms of CPU, once, for 105,000
+KEPT = 4_000  # rows of a table remembered between searches, some 10 MB
 _ID = re.compile(r"[0-9a-f]{32}")
 _HALF = (1 << 64) - 1
 
 
 class Kept:
-    """Rows of a table, without their row ids, as one chunk; and the places of rows in it."""
+    """Rows of a table, without their row ids, in few chunks; and the places of rows in it."""
 
     def __init__(self, rows: pa.Table) -> None:
         import numpy as np
 
-        self.rows = rows.drop_columns([ROW_ID]).combine_chunks()
+        self.rows = _in_few_chunks(rows.drop_columns([ROW_ID]))
         self.row_ids = rows[ROW_ID].to_numpy()
+        self._parts = self.rows.to_batches()
+        self._starts = np.cumsum([0, *map(len, self._parts)])[:-1]
         self._order = np.argsort(self.row_ids, kind="stable")
         self._sorted = self.row_ids[self._order]
         self._by: dict[str, Ids | dict[Any, list[int]]] = {}
@@ -43,8 +52,26 @@ class Kept:
 
     def find(self, key: str, values: Sequence[Any], names: Sequence[str] | None = None) -> pa.Table:
         """These rows, of them these columns or all."""
-        rows = self.rows if names is None else self.rows.select(list(names))
-        return rows.take(pa.array(self.places(key, values), pa.int64()))
+        return self.take(self.places(key, values), names)
+
+    def take(self, places: Sequence[int], names: Sequence[str] | None = None) -> pa.Table:
+        """The rows at these places, of them these columns or all; Arrow would first copy all chunks into one."""
+        import numpy as np
+
+        names = self.rows.column_names if names is None else list(names)
+        at = np.asarray(places, np.int64)
+        if not len(at):
+            return self.rows.select(names).slice(0, 0)
+        if len(self._parts) == 1:
+            return self.rows.select(names).take(pa.array(at))
+        part = np.searchsorted(self._starts, at, "right") - 1
+        taken, order = [], []
+        for number in np.unique(part):
+            here = (part == number).nonzero()[0]
+            taken.append(self._parts[number].select(names).take(pa.array(at[here] - self._starts[number])))
+            order.append(here)
+        found = pa.Table.from_batches(taken)
+        return found if len(taken) < 2 else found.combine_chunks().take(pa.array(np.argsort(np.concatenate(order))))
 
     def joined(self, read: pa.Table, places: Sequence[int], names: Sequence[str]) -> pa.Table:
         """The rows at these places, in their order: columns that were read, with the row ids, beside those kept."""
@@ -52,7 +79,7 @@ class Kept:
         row = dict(zip(at.tolist(), here.nonzero()[0].tolist(), strict=True))
         found = [place for place in places if place in row]
         fresh = read.take(pa.array([row[place] for place in found], pa.int64()))
-        kept = self.rows.take(pa.array(found, pa.int64()))
+        kept = self.take(found, [name for name in names if name not in fresh.column_names])
         return pa.table([fresh[name] if name in fresh.column_names else kept[name] for name in names], list(names))
 
     def behind(self, row_ids: pa.ChunkedArray) -> tuple[Any, Any]:
@@ -65,6 +92,17 @@ class Kept:
         at = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
         here = self._sorted[at] == wanted
         return self._order[at[here]], here
+
+
+def _in_few_chunks(rows: pa.Table) -> pa.Table:
+    """In their order, the largest chunk as it is and what stands before and behind it as one each. One copy of all
+    would take as much memory again, of which the allocators keep half: 150 MB for 70 MB of entities."""
+    parts = rows.to_batches()
+    if len(parts) < 2:
+        return rows
+    largest = max(range(len(parts)), key=lambda at: len(parts[at]))
+    around = (parts[:largest], [parts[largest]], parts[largest + 1 :])
+    return pa.concat_tables([pa.Table.from_batches(some).combine_chunks() for some in around if some])
 
 
 class Ids:
@@ -128,6 +166,11 @@ def _places(column: pa.ChunkedArray) -> dict[Any, list[int]]:
     for at, value in enumerate(column.to_pylist()):
         found.setdefault(value, []).append(at)
     return found
+
+
+def fits(sample: pa.Table, count: int) -> bool:
+    """May so many rows like these be kept?"""
+    return sample.nbytes * count <= BYTES * sample.num_rows
 
 
 def names_of(table: str, columns: Sequence[str] | None) -> list[str]:

@@ -23,20 +23,27 @@ import pyarrow.compute as pc
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.checks import BATCH, check_values, prepared, spoiled
-from graphrag_mcp.store.kept import ROW_ID, Ids, Kept, empty, ids_of, names_of
-from graphrag_mcp.store.lance import collected, connect, following, wait
+from graphrag_mcp.store.kept import (
+    ADDRESSED,
+    COLUMNS,
+    HELD,
+    KEPT,
+    LATE,
+    ROW_ID,
+    SAMPLE,
+    Ids,
+    Kept,
+    empty,
+    fits,
+    ids_of,
+    names_of,
+)  # fmt: skip
+from graphrag_mcp.store.lance import REPAIR, collected, connect, following, give_back, indexed, wait, writable
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 
-# Rows up to which searches keep a table in memory (a read then costs 0.2 ms instead of 2 to 5), up to 70 MB each.
-HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 6_000, "relationships": 25_000}
-COLUMNS = 60_000  # rows up to which they keep the columns they rank by: 14 MB for 33,000 passages
-ADDRESSED = 400_000  # rows up to which they keep where each id is: 2 MB and 40 ms of CPU, once, for 105,000
-FLAT = 60_000  # rows up to which vectors are compared one by one: 5 ms at 60,000 x 384; an index there took 40 s
-KEPT = 4_000  # rows of a table remembered between searches, some 10 MB
 TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS, LEFT_BEHIND = 256, 0.02, 32, 64  # when `compact` acts; the last in versions
 MERGED = 1_000  # rows that are merged and indexed in a second, at the least: 105,000 took 1.7
-_REPAIR = "Run graphrag-mcp doctor --repair"
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +73,7 @@ class Snapshot:
         self._examine = examine  # what is damaged is shown as well: for doctor
         self._spoiled: set[str] = set()  # tables with damaged data, of which only rows that match are given
         self.left_out = 0  # rows that did not match
-        self._limits = HELD if hold is None else hold
+        self._limits, self._late = (HELD, dict(LATE)) if hold is None else (hold, {})
         self._handles: dict[str, Any] = {}
         self._opening = threading.Lock()
         self._served: dict[tuple[str, bool], dict[str, dict[str, Any]]] = {}
@@ -143,7 +150,7 @@ class Snapshot:
             return self._run(table, query, names, "_score", *([ROW_ID] if columns and ROW_ID in columns else []))
         found = self._run(table, query, [], "_score", ROW_ID)  # only the ranking, for the rows are here
         places, here = held.behind(found[ROW_ID])
-        return held.rows.select(names).take(places).append_column("_score", found["_score"].filter(pa.array(here)))
+        return held.take(places, names).append_column("_score", found["_score"].filter(pa.array(here)))
 
     def nearest(self, table: str, vector: Any, limit: int) -> list[tuple[str, float]]:
         """(id, cosine similarity) of the rows of a vector table, by Lance's index where there is one, best first."""
@@ -153,17 +160,28 @@ class Snapshot:
         return [(id, round(1 - far, 6)) for id, far in near]
 
     def held(self, table: str) -> bool:
-        """Is the table small enough that searches keep it in memory?"""
+        """Is the table small enough that searches keep it in memory? A larger one from the second question on."""
+        if self._hold(table) is None and self.count(table) <= self._late.get(table, -1):
+            if (table, "held") in self._asked:
+                late = self._late.pop(table, None)  # unless another thread has
+                if late is not None and fits(self.rows(table, limit=SAMPLE), self.count(table)):
+                    self._limits = {**self._limits, table: late}
+            self._asked.add((table, "held"))
         return self._hold(table) is not None
 
-    def columns(self, table: str, names: Sequence[str], most: int = COLUMNS, later: bool = False) -> Kept | None:
-        """These columns of a whole table, `id` among them, read once and kept (always ask for the same ones); None
-        for more rows than `most` and, with `later`, at the first question, which would pay for all."""
+    def columns(
+        self, table: str, names: Sequence[str], most: int = COLUMNS, later: bool = False, also: Sequence[str] = ()
+    ) -> Kept | None:
+        """These columns of a whole table, `id` among them, read once and kept (always ask for the same ones), and
+        those `also` that fit; None for more rows than `most` and, with `later`, at the first question, which would pay
+        for all."""
         if table not in self._light:
             first = later and (table, "columns") not in self._asked
             self._asked.add((table, "columns"))
             if first or self.count(table) > most:
                 return None
+            if also and fits(self.rows(table, "", [*names, *also], SAMPLE), self.count(table)):
+                names = [*names, *also]
             self._light[table] = self._whole(table, names)
         return self._light[table]
 
@@ -199,12 +217,15 @@ class Snapshot:
         return self._held[table]
 
     def _whole(self, table: str, names: Sequence[str]) -> Kept:
-        return Kept(self.rows(table, columns=[*names, ROW_ID]))
+        rows = self.rows(table, columns=[*names, ROW_ID])
+        give_back()
+        return Kept(rows)
 
     def _beside(self, table: str, kept: Kept, ids: Sequence[Any], names: Sequence[str]) -> pa.Table:
         """Rows by id, of which only columns that are not kept are read: each costs Lance 16 us of CPU a row."""
         places, missing = kept.places("id", ids), [name for name in names if name not in kept.rows.column_names]
-        return kept.joined(self.at(table, kept.row_ids[places].tolist(), [*missing, ROW_ID]), places, names)
+        read = self.at(table, kept.row_ids[places].tolist(), [*missing, ROW_ID]) if missing else None
+        return kept.take(places, names) if read is None else kept.joined(read, places, names)
 
     def _addressed(self, table: str, ids: Sequence[Any]) -> list[int] | None:
         """Row ids of these; None where an index has to say it, and at the first question, which would pay for all."""
@@ -246,9 +267,9 @@ class Snapshot:
         """Damaged rows can be left out where rows have check values; an index, or a table without, cannot be used."""
         version, files = self.manifest.tables[table], self.manifest.files
         for file in [] if self._examine else spoiled(self.folder, files, table, version):
-            log.warning("%s, %s", file, _REPAIR.lower())
+            log.warning("%s, %s", file, REPAIR.lower())
             if "check" not in TABLES[table].names or not file.startswith(f"{table}.lance/data/"):
-                raise self._failed(table, Damaged(file, _REPAIR))
+                raise self._failed(table, Damaged(file, REPAIR))
             self._spoiled.add(table)
 
     def _run(self, table: str, query: Any, names: Sequence[str], *computed: str) -> pa.Table:
@@ -271,7 +292,7 @@ class Snapshot:
         current = manifests.read(self.folder)
         if current is None or current.generation != self.manifest.generation:
             return NotFound(f"generation {self.manifest.generation} of {self.folder.name} is gone", "Search again")
-        return Damaged(f"table {table} of {self.folder.name} cannot be read ({error})", _REPAIR)
+        return Damaged(f"table {table} of {self.folder.name} cannot be read ({error})", REPAIR)
 
 
 def prepare(folder: Path) -> None:
@@ -325,14 +346,14 @@ def compact(folder: Path, manifest: Manifest, margin: float = 60.0) -> dict[str,
         age = manifests.age_of_oldest(folder, manifest, name, table.list_versions())
         age += timedelta(seconds=margin + table.count_rows() / MERGED)
         with manifests.writing(folder):
-            table = _writable(database, name, version)
+            table = writable(database, name, version)
             table.optimize(cleanup_older_than=age)
             versions[name] = table.version
     return versions if versions != manifest.tables else None
 
 
 def _change_table(database: Any, name: str, version: int, gone: Sequence[str], rows: pa.Table | None) -> int:
-    table = _writable(database, name, version)
+    table = writable(database, name, version)
     gone = list(dict.fromkeys(gone))
     if not gone and (rows is None or not rows.num_rows):
         return version
@@ -351,7 +372,7 @@ def _change_table(database: Any, name: str, version: int, gone: Sequence[str], r
     if rows is not None and rows.num_rows:
         table.add(rows)
         if rows.num_rows >= max(before, 1) and (before == 0 or rows.num_rows > TAIL_ROWS):
-            _index(table, name)  # the tail would outweigh what is indexed
+            indexed(table, name)  # the tail would outweigh what is indexed
     return table.version
 
 
@@ -360,35 +381,8 @@ def _fresh_table(database: Any, name: str, parts: Sequence[pa.Table]) -> Any:
     rows = pa.concat_tables(parts) if parts else TABLES[name].empty_table()
     table = database.create_table(name, data=rows, mode="overwrite")
     if rows.num_rows:
-        _index(table, name)
+        indexed(table, name)
     return table
-
-
-def _index(table: Any, name: str) -> None:
-    from lancedb.index import FTS, BTree, IvfPq
-
-    if name in VECTORS.values() and table.count_rows() > FLAT:
-        table.create_index("vector", config=IvfPq(distance_type="cosine"), replace=True)
-    for column in SCALAR[name]:
-        table.create_index(column, config=BTree(), replace=True)
-    if name in FULL_TEXT:
-        # Our tokens are separated by spaces already: Lance's filters would lose some.
-        config = FTS(
-            base_tokenizer="whitespace", stem=False, remove_stop_words=False, ascii_folding=False, lower_case=False,
-            max_token_length=None, with_position=False,
-        )  # fmt: skip
-        table.create_index(FULL_TEXT[name], config=config, replace=True)
-
-
-def _writable(database: Any, name: str, version: int) -> Any:
-    """The table at its latest version, which is made equal to `version` first if a crash left others behind it."""
-    try:
-        table = database.open_table(name)
-        if table.version != version:
-            table.restore(version)
-        return table
-    except Exception as error:
-        raise Damaged(f"table {name} cannot be opened at version {version} ({error})", _REPAIR) from error
 
 
 def _worth_compacting(table: Any, name: str) -> bool:
