@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from graphrag_mcp import fences, pack
 from graphrag_mcp.pack_wire import LONGEST_SENTENCE, WORDS, _words, tokens_of
-from graphrag_mcp.query import context
+from graphrag_mcp.query import context, points
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text import count_tokens
+from graphrag_mcp.text import terms as text_terms
 from graphrag_mcp.types import Citation
 
 PIECES = ["a", "B", "the ", "x. ", ". ", "..", "  ", "\n", "\\n", "。", "，", "中文", "12", "3,4", "\t", '"', "(", "é", "ß", "😀", "'s", "\r\n",
@@ -56,6 +57,12 @@ def test_a_search_that_keeps_no_tables_in_memory_gives_the_same_result(sample_ho
         for search in (local_search, global_search):
             assert search(bare, query).model_dump() == search(held, query).model_dump()
     assert context.short(bare) is not None and context.short(held) is None
+
+
+def test_ids_behind_a_statement_of_a_report_are_no_words_that_a_question_could_mean() -> None:
+    ids = "88b71c1990ab4e5d8c3f2a6b7d9e0f1a, 71e88a00c1990bb4e5d8c3f2a6b7d9e0"
+    _, words = points._point("", f"The road was closed in 1990. [Data: Entities ({ids})]", False)
+    assert words.split() == text_terms("The road was closed in 1990. [Data: Entities]")
 
 
 @pytest.mark.parametrize("text", ["plain\n\ttext", "a\x00b", "a\x7fb", "é\u200bé", "é \u202e é" * 200, "é" * 500, "tab\x0bline"])

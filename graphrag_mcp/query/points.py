@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 _STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
+_IDS = re.compile(r"\b[0-9a-f]{32}\b")
 _TOLD = re.compile(r"(?<=\)\])\s*(?=\S)")  # ... also where no blank follows, as in Chinese
 REPORT = ("id", "n", "level", "title", "summary", "findings")  # what is kept of reports: their lists of ids are longer
 Point = tuple[float, int, int, Row, str]  # score, place of its report, number in it, the report, the text
@@ -104,7 +105,7 @@ def _point(summary: str, explanation: str, detailed: bool) -> tuple[str, str]:
         text = body
     else:
         text = f"**{one_line(summary, 200)}** {body}"
-    return text, " ".join(terms(text))
+    return text, " ".join(terms(_IDS.sub("", text)))  # each id has some ten terms, of which none says anything
 
 
 def similarity(text_terms: str, worth: Mapping[str, float]) -> float:
