@@ -21,13 +21,6 @@ from graphrag_mcp.types import Mention
 
 K1, B = 1.2, 0.75  # BM25
 LIGHT = ("id", "document_id", "title_id", "position", "n_terms", "entity_ids", "terms")
-PLACED = LIGHT[:-1]
-# Kept in memory of passages that are too many to be kept: all but their texts, of which `terms` only where that is not
-# too much. Each column that is read for a passage costs 16 us: without it 12 of 43 ms for 33,000, and 47 MB more.
-SHORT = (
-    *PLACED, "n", "part", "parts", "text_unit_id", "uri", "title", "char_start", "char_end", "line_start", "line_end",
-    "n_tokens", "check",
-)  # fmt: skip
 QUESTION_WORDS = 40  # of a question that are tried as names
 _LETTER = r"[^\W_\u0900-\u0963\u0e31-\u0e4e]|[\u0900-\u0963\u0e31-\u0e4e]"  # Hindi and Thai have signs for vowels
 _WORD = re.compile(rf"(?:{_LETTER})+(?:['’.&/+#-]+(?:{_LETTER})+)*")
