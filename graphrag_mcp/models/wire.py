@@ -90,11 +90,11 @@ class _HttpClients:
         self._lock = threading.Lock()
         self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, list[Any]] = WeakKeyDictionary()
 
-    def take(self, make: Callable[[], Any]) -> Any:
+    def take(self, make: Callable[[], Any], users: int = 1) -> Any:
         with self._lock:
             held = self._held.setdefault(asyncio.get_running_loop(), [None, 0])
             held[0] = held[0] or make()
-            held[1] += 1
+            held[1] += users
             return held[0]
 
     async def leave(self) -> None:
@@ -112,6 +112,14 @@ _CLIENTS = _HttpClients()
 def openai_client() -> Any:
     """The package `openai`, without models of replies (`openai_api` reads these) and a second HTTP library (0.12 s)."""
     return imported("openai", stand_ins=("openai.types",), missing=("aiohttp",))
+
+
+async def prepare() -> None:
+    """Make the HTTP client of the running loop and import all that its first call imports."""
+    import anyio
+
+    _CLIENTS.take(openai_client().DefaultAsyncHttpxClient, users=0)
+    await anyio.sleep(0)
 
 
 class Wire:
