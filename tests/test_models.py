@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.errors import ModelError
+from graphrag_mcp.models import wire
 from graphrag_mcp.models.limits import Limits
 from graphrag_mcp.models.openai_api import OpenAIChat, OpenAIEmbedder, chat_from, embedder_from
 from graphrag_mcp.seams import Embedded, Message, Reply
@@ -360,6 +361,25 @@ def test_vectors_may_come_from_another_server() -> None:
     with openai_server() as server:
         embed(embedder(server, base_url="http://127.0.0.1:9/v1", embedding_base_url=server.url), "a")
     assert server.requests[0].path == "/v1/embeddings"
+
+
+def test_a_client_made_before_is_the_one_that_the_models_share_and_is_closed_with_the_last(monkeypatch: Any) -> None:
+    made: list[Any] = []
+    client = wire.openai_client().DefaultAsyncHttpxClient
+    monkeypatch.setattr(wire.openai_client(), "DefaultAsyncHttpxClient", lambda: made.append(client()) or made[-1])
+
+    async def asked(server: Server) -> None:
+        await wire.prepare()
+        one, other = chat(server), embedder(server)
+        await one.complete(ASKED)
+        await other.embed(["a"])
+        await one.close()
+        assert [client.is_closed for client in made] == [False]
+        await other.close()
+
+    with openai_server() as server:
+        asyncio.run(asked(server))
+    assert [client.is_closed for client in made] == [True] and server.stats["connections"] == 1
 
 
 def test_importing_models_loads_no_client_library() -> None:
