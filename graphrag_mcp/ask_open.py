@@ -6,6 +6,9 @@ question.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +17,9 @@ from graphrag_mcp.ask_limits import Budget
 from graphrag_mcp.errors import BadInput
 
 if TYPE_CHECKING:
+    from graphrag_mcp.seams import ChatModel, EmbeddingModel
     from graphrag_mcp.settings import Settings
+    from graphrag_mcp.store.answers import AnswerBook, Stored
 
 
 LOCAL = "local:"  # begins the name of an embedding model that runs in this process
@@ -74,3 +79,48 @@ def open_asker(
     made = Asker(book, chat, embedder, budget=budget, reranker=reranker, **options)
     made.note = note
     return made
+
+
+def rehearsing(asker: Asker, chat: ChatModel | None, embedder: EmbeddingModel | None) -> Asker:
+    """An asker that answers as this one would, from its book first, but by other models, and without limits; it writes
+    nothing into the book."""
+    book = _Margin(asker._book) if asker._book is not None else None
+    budget = replace(asker.budget, max_calls=0, max_tokens=0, max_cost=0.0)
+    return Asker(book, chat, embedder, budget=budget, batch=asker._batch, refresh=asker._refresh, space=asker._space)
+
+
+def text_prompt(asker: Asker) -> str:
+    """What the embedding model puts before each text."""
+    return getattr(asker._embedder, "text_prompt", "")
+
+
+class _Margin:
+    """A book whose new entries are kept in memory, as long as the run that needs them."""
+
+    def __init__(self, book: AnswerBook) -> None:
+        self._book = book
+        self._answers: dict[str, list[Stored]] = defaultdict(list)
+        self._vectors: dict[str, bytes] = {}
+
+    def get(self, key: str, preferred: str = "") -> list[Stored]:
+        return self._answers.get(key) or self._book.get(key, preferred)
+
+    def put(self, answers: Iterable[Stored]) -> None:
+        for one in answers:
+            self._answers[one.key].append(one)
+
+    def has(self, kind: str) -> bool:
+        return self._book.has(kind)
+
+    def vectors(self, keys: Sequence[str], model: str) -> dict[str, bytes]:
+        here = {key: self._vectors[key] for key in keys if key in self._vectors}
+        return here | self._book.vectors([key for key in keys if key not in here], model)
+
+    def put_vectors(self, model: str, vectors: Mapping[str, bytes], tokens: int) -> None:
+        self._vectors.update(vectors)
+
+    def length(self, model: str) -> int:
+        return self._book.length(model) or len(next(iter(self._vectors.values()), b""))
+
+    def close(self) -> None:
+        """The book below is another's."""

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,9 +25,9 @@ from graphrag_mcp.index.graph import merge, to_table
 from graphrag_mcp.index.imported import ImportLog
 from graphrag_mcp.index.imported import segments as import_segments
 from graphrag_mcp.index.mentions import UnitNames
-from graphrag_mcp.index.model_units import Reading, claims_as_rows, pending, settle
+from graphrag_mcp.index.model_units import Reading, begin, claims_as_rows, pending, settle
 from graphrag_mcp.index.models import Models
-from graphrag_mcp.index.rows import DocumentRows
+from graphrag_mcp.index.rows import DocumentRows, Names
 from graphrag_mcp.index.vectors import Vectors, forgotten
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
@@ -93,8 +93,38 @@ class Run:
         if self.manifest is None:
             return None
         if self._snapshot is None or self._snapshot.manifest is not self.manifest:
-            self._snapshot = tables.open_snapshot(self.folder, self.manifest)
+            self._snapshot = self.opened(self.manifest)
         return self._snapshot
+
+    # ---- whatever leaves a trace: a run that is only rehearsed has other ways (estimate.py) ----
+
+    writes: ClassVar[bool] = True
+
+    def opened(self, manifest: Manifest) -> Snapshot:
+        return tables.open_snapshot(self.folder, manifest)
+
+    def begin(self, uri: str, id: str, unit: Names) -> Reading | None:
+        """Have a text unit read; None when nobody could."""
+        return begin(self.models.reader, uri, id, unit.text, lambda: unit.found()[0])
+
+    def originals(self, batch: Batch) -> list[Row]:
+        """Write the documents of a batch into the log of originals; the entries for the manifest."""
+        segments = []
+        if batch.log:
+            segments.append(append(self.folder, DOCUMENTS, pa.Table.from_pylist(batch.log, DOCUMENT_LOG)))
+        return segments + (import_segments(self.folder, batch.imports) if batch.imports else [])
+
+    def apply(self, base: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
+        """Write these changes beside what `base` names; versions for the next manifest. NOT a commit."""
+        return tables.apply(self.folder, base, changes)
+
+    def commit(self, manifest: Manifest) -> None:
+        """From now on this is the generation."""
+        self.manifest = manifest
+        commit(self.folder, manifest)
+
+    def compacted(self) -> dict[str, int] | None:
+        return tables.compact(self.folder, self.manifest)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -137,11 +167,7 @@ def documents(
         old_units, old_passages = _replaced(snapshot, batch.gone)
         term_change, moved = _terms(snapshot, old_passages, batch.passages)
     with run.stage("write"):
-        segments = []
-        if batch.log:
-            segments.append(append(run.folder, DOCUMENTS, pa.Table.from_pylist(batch.log, DOCUMENT_LOG)))
-        if batch.imports:
-            segments += import_segments(run.folder, batch.imports)
+        segments = run.originals(batch)
         first = {
             "terms": term_change,
             "documents": Change(sorted(batch.gone), to_table("documents", batch.documents)),
@@ -151,7 +177,7 @@ def documents(
         if run.vectors is not None:
             run.vectors.want("passages", first["passages"].rows, old_passages)
             first |= dict(run.vectors.changes())
-        versions = tables.apply(run.folder, run.manifest, first)
+        versions = run.apply(run.manifest, first)
     gone_units = set(old_units) - batch.kept
     with run.stage("merge"):
         read = _read(run, snapshot, batch, gone_units, numbers)
@@ -175,7 +201,7 @@ def documents(
         _want(run, "entities", changes["entities"], merged.long)
     with run.stage("write"):
         base = run.manifest or Manifest(corpus=run.folder.name)
-        versions = tables.apply(run.folder, replace(base, tables=versions), changes)
+        versions = run.apply(replace(base, tables=versions), changes)
         swap(run, sources, versions, segments, numbers, moved)
     if run.vectors is not None:
         _want(run, "relationships", changes["relationships"], merged.long)
@@ -263,13 +289,12 @@ def swap(
     old = run.manifest or Manifest(corpus=run.folder.name)
     counters = Counter(old.counters)
     counters.update(moved)
-    run.manifest = replace(
+    run.commit(replace(
         old, generation=old.generation + 1, created=now(), segments=[*old.segments, *segments],
         tables={**old.tables, **versions}, counters=dict(counters), next=dict(numbers),
         sources=dict(sources), parameters=run.parameters,
         stale=["communities"] if run.touched or run.claimed or old.stale else [],
-    )  # fmt: skip
-    commit(run.folder, run.manifest)
+    ))  # fmt: skip
 
 
 def now() -> str:

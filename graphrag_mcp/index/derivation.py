@@ -1,31 +1,24 @@
-"""What rows are derived by: the parameters that decide whether they still hold, and what deriving would cost.
+"""What rows are derived by: the parameters that decide whether they still hold.
 
-Takes settings, chosen models and a manifest; gives parameters, the manifest that this release goes on from, and for a
-dry run an estimate. Reads documents and their log; takes no lock and writes nothing.
+Takes settings, chosen models and a manifest; gives parameters, the manifest that this release goes on from, and how a
+document is cut by them. Reads documents and their log; takes no lock and writes nothing.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from graphrag_mcp import extract
-from graphrag_mcp.ask import Asker
-from graphrag_mcp.index import estimate as estimating
-from graphrag_mcp.index import models
-from graphrag_mcp.index import plan as planning
 from graphrag_mcp.index import rows as building
 from graphrag_mcp.index.chunk import ChunkParams, chunk
-from graphrag_mcp.index.imported import PREFIX
 from graphrag_mcp.index.models import Models
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import edits, tables
-from graphrag_mcp.store.manifest import FORMAT, Manifest, read
+from graphrag_mcp.store.manifest import FORMAT, Manifest
 from graphrag_mcp.store.truth import live_documents
-from graphrag_mcp.types import Document, IndexRequest, IndexResult
+from graphrag_mcp.types import Document
 
 # Bump when the meaning of stored rows changes: everything is then derived again from the truth.
 DERIVATION = 4
@@ -73,39 +66,3 @@ def cut(document: Mapping[str, Any], named: Mapping[str, Any], names: bool) -> C
     whole = Document(document["uri"], document["title"], document["text"])
     rows = building.build(whole, building.Before(), params, numbers)
     return units, passages, {id: {named.key for named in unit.named} for id, unit in rows.fresh.items()}
-
-
-def estimate(folder: Path, request: IndexRequest, settings: Settings, asker: Asker) -> IndexResult:
-    """What a call would read and ask, without a lock, a write or a call."""
-    manifest = of_this_release(folder, read(folder))
-    in_force = edits.fold(edits.load(folder, manifest))
-    plan = planning.make(folder, manifest, request, settings, in_force)
-    chosen = models.choose(request.method, settings, manifest, folder, asker)
-    again, waiting = set(), Counter[str]()
-    if manifest is not None and any(
-        manifest.parameters.get(name) != value for name, value in parameters(settings, chosen).items()
-    ):
-        again = set(plan.live)
-    elif manifest is not None and asker.on and "pending" in manifest.tables:
-        rows = tables.open_snapshot(folder, manifest).rows("pending", columns=["kind", "uri"]).to_pylist()
-        again = {row["uri"] for row in rows if row["uri"]}
-        waiting.update(row["kind"] for row in rows)
-    if again and not waiting:
-        plan.notes.append(f"All {len(again)} documents are derived again: settings, models or the release are others.")
-    units, passages, counts = [], [], Counter[str]()
-    if chosen.extract is not None or chosen.embedding:
-        numbers = dict(Manifest(corpus="").next)
-        for edit in planning.edits(folder, manifest, plan, request, settings, again):
-            if edit.document is not None and edit.what != "relog" and not edit.document.file.startswith(PREFIX):
-                rows = building.build(edit.document, building.Before(), chunk_params(settings), numbers)
-                units += rows.fresh.values()
-                passages += rows.passages
-        counts.update(text_units=len(units), passages=len(passages))
-    guess = estimating.estimate(units, passages, chosen, settings, asker.answered, waiting)
-    size = sum(Path(file.path).stat().st_size for file in plan.to_read)
-    return IndexResult(
-        status="estimate", corpus=folder.name, total=len(plan.to_read) + len(request.texts), errors=plan.errors,
-        counts={"to_read": len(plan.to_read), "removed": len(plan.gone), "unchanged": plan.unchanged, **counts},
-        skipped=dict(sorted(plan.found.skipped.items())),
-        hint=" ".join(plan.notes), estimate={"files": len(plan.to_read), "bytes": size, **guess.record(asker.budget)},
-    )  # fmt: skip

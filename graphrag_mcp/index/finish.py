@@ -21,8 +21,7 @@ from graphrag_mcp.index.communities import ClusterParams, Hierarchy
 from graphrag_mcp.index.graph import to_table
 from graphrag_mcp.index.mentions import entity_id
 from graphrag_mcp.index.model_units import pending
-from graphrag_mcp.store import tables
-from graphrag_mcp.store.manifest import Manifest, commit
+from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import Change
 
@@ -78,13 +77,12 @@ def communities(run: Run, recluster: bool) -> None:
         parameters["embedding"] = parameters.get("embedding") or manifest.parameters.get("embedding", "")
         _commit(run, versions, numbers, made.counters, parameters)
     with run.stage("compact"):
-        versions = tables.compact(run.folder, run.manifest)
+        versions = run.compacted()
         if versions is not None:
             generation = run.manifest.generation + 1
-            run.manifest = replace(
+            run.commit(replace(
                 run.manifest, generation=generation, created=now(), tables=versions, communities_generation=generation
-            )
-            commit(run.folder, run.manifest)
+            ))  # fmt: skip
     run.progress("reports", len(tree.communities), len(tree.communities))
 
 
@@ -108,12 +106,11 @@ def _commit(
     parameters: Mapping[str, Any],
 ) -> None:  # fmt: skip
     generation = run.manifest.generation + 1
-    run.manifest = replace(
+    run.commit(replace(
         run.manifest, generation=generation, created=now(), tables=dict(versions), next=dict(numbers),
         counters={**run.manifest.counters, **counters}, communities_generation=generation, stale=[],
         parameters=dict(parameters),
-    )  # fmt: skip
-    commit(run.folder, run.manifest)
+    ))  # fmt: skip
 
 
 def _waiting(run: Run) -> list[Row]:
@@ -227,4 +224,4 @@ class _Beside:
         return bool(coming)
 
     def write(self, changes: Mapping[str, Change]) -> None:
-        self.base = replace(self.base, tables=tables.apply(self.run.folder, self.base, changes))
+        self.base = replace(self.base, tables=self.run.apply(self.base, changes))

@@ -26,8 +26,9 @@ from graphrag_mcp.index import apply_edits, commits, derivation, finish, models,
 from graphrag_mcp.index import plan as planning
 from graphrag_mcp.index import rows as building
 from graphrag_mcp.index.commits import Batch, Cancelled, Progress, Row, Run
+from graphrag_mcp.index.estimate import Rehearsal, estimate
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
-from graphrag_mcp.index.model_units import begin, in_vain
+from graphrag_mcp.index.model_units import in_vain
 from graphrag_mcp.index.plan import Edit, Plan
 from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.seams import Message
@@ -75,8 +76,12 @@ def index_documents(
     asker = asker or open_asker(folder, settings, refresh=request.refresh_answers, mend=not request.dry_run)
     try:
         if request.dry_run:
-            return derivation.estimate(folder, request, settings, asker)
-        return _index(folder, request, settings, progress, cancelled, asker, bring)
+            run = Rehearsal(folder, settings, derivation.of_this_release(folder, read(folder)), progress, cancelled)
+            with _few_collections():
+                return estimate(run, request, asker, _work)
+        with _lock(folder, cancelled), _few_collections():
+            run = Run(folder, settings, derivation.of_this_release(folder, read(folder)), progress, cancelled)
+            return outcome.result(run, *_work(run, request, asker, bring))
     finally:
         if ours:
             asker.close()
@@ -84,46 +89,40 @@ def index_documents(
             give_back()
 
 
-def _index(
-    folder: Path, request: IndexRequest, settings: Settings, progress: Progress, cancelled: Callable[[], bool],
-    asker: Asker, bring: Bring | None,
-) -> IndexResult:  # fmt: skip
-    with _lock(folder, cancelled), _few_collections():
-        manifest = derivation.of_this_release(folder, read(folder))
-        run = Run(folder, settings, manifest, progress, cancelled)
-        run.first_generation = manifest.generation if manifest else 0
-        run.models = models.choose(request.method, settings, manifest, folder, asker)
-        run.manifest = manifest = _without_other_vectors(manifest, run.models.embedding)
-        if run.models.embedding or (manifest and VECTORS.values() & manifest.tables.keys()):
-            run.vectors = Vectors(asker if request.method != "fast" else Asker(None, None, None))
-            asker.length = _length(run)
-        progress("reading", 0, 0)
-        with run.stage("read"):
-            by_hand = run.manifest is not None and any(one["kind"] == EDITS for one in run.manifest.segments)
-            if by_hand:
-                apply_edits.begin(run)
-            plan = planning.make(folder, run.manifest, request, settings, run.edits)
-            if bring is not None or any(one["kind"] == IMPORTS for one in (manifest.segments if manifest else ())):
-                run.imports = ImportLog(folder, run.manifest)
-            if bring is not None:
-                bring(run, plan)
-        if plan.to_read or plan.gone or request.texts or request.recluster or run.brought:
-            _prepare(run)
-        status = "done"
-        try:
-            if by_hand:
-                apply_edits.lift(run, plan)
-                apply_edits.catch_up(run)
-            _write_documents(run, plan, request)
-            if cancelled():
-                raise Cancelled
-            finish.communities(run, request.recluster)
-            if run.manifest is not None:
-                run.manifest = tidy(folder, run.manifest)
-        except Cancelled:
-            status = "cancelled"
-            asker.stop()
-        return outcome.result(run, plan, status)
+def _work(run: Run, request: IndexRequest, asker: Asker, bring: Bring | None = None) -> tuple[Plan, str]:
+    """All of a call, from its first look to its last commit: what was to be done, and "done" or "cancelled"."""
+    folder, manifest = run.folder, run.manifest
+    run.first_generation = manifest.generation if manifest else 0
+    run.models = models.choose(request.method, run.settings, manifest, folder, asker)
+    run.manifest = manifest = _without_other_vectors(manifest, run.models.embedding)
+    if run.models.embedding or (manifest and VECTORS.values() & manifest.tables.keys()):
+        run.vectors = Vectors(asker if request.method != "fast" else Asker(None, None, None))
+        asker.length = _length(run)
+    run.progress("reading", 0, 0)
+    with run.stage("read"):
+        by_hand = run.manifest is not None and any(one["kind"] == EDITS for one in run.manifest.segments)
+        if by_hand:
+            apply_edits.begin(run)
+        plan = planning.make(folder, run.manifest, request, run.settings, run.edits)
+        if bring is not None or any(one["kind"] == IMPORTS for one in (manifest.segments if manifest else ())):
+            run.imports = ImportLog(folder, run.manifest)
+        if bring is not None:
+            bring(run, plan)
+    if run.writes and (plan.to_read or plan.gone or request.texts or request.recluster or run.brought):
+        _prepare(run)
+    try:
+        if by_hand and run.writes:
+            apply_edits.lift(run, plan)
+            apply_edits.catch_up(run)
+        _write_documents(run, plan, request)
+        run.check()
+        finish.communities(run, request.recluster)
+        if run.manifest is not None and run.writes:
+            run.manifest = tidy(folder, run.manifest)
+    except Cancelled:
+        asker.stop()
+        return plan, "cancelled"
+    return plan, "done"
 
 
 @contextmanager
@@ -314,7 +313,7 @@ def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int]
         batch.imports += run.imports.rows(document)
     elif run.models.extract is not None:
         for id, unit in rows.to_read.items():
-            reading = begin(run.models.reader, edit.uri, id, unit.text, lambda unit=unit: unit.found()[0])
+            reading = run.begin(edit.uri, id, unit)
             if reading is None:
                 batch.unread[id] = edit.uri
             else:

@@ -52,6 +52,10 @@ class Names:
                 self._found = collect(self.id, self.text, self._core)
             return self._found
 
+    def repeated(self) -> UnitNames:
+        """Those in the part that the unit before holds as well: who reads the whole text finds them again."""
+        return collect(self.id, self.text[: self._core], 0)[0]
+
 
 @dataclass
 class DocumentRows:
