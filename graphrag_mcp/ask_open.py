@@ -89,6 +89,10 @@ def rehearsing(asker: Asker, chat: ChatModel | None, embedder: EmbeddingModel | 
     return Asker(book, chat, embedder, budget=budget, batch=asker._batch, refresh=asker._refresh, space=asker._space)
 
 
+def book_of(asker: Asker) -> AnswerBook | None:
+    return asker._book
+
+
 def text_prompt(asker: Asker) -> str:
     """What the embedding model puts before each text."""
     return getattr(asker._embedder, "text_prompt", "")

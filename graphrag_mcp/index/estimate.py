@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from graphrag_mcp.ask import Asker
-from graphrag_mcp.ask_limits import Budget, Spent
-from graphrag_mcp.ask_open import rehearsing, text_prompt
+from graphrag_mcp.ask_limits import Spent
+from graphrag_mcp.ask_open import book_of, rehearsing, text_prompt
 from graphrag_mcp.index import derivation, models
 from graphrag_mcp.index import plan as planning
 from graphrag_mcp.index.commits import Batch, Row, Run
+from graphrag_mcp.index.habits import Habits, learnt
 from graphrag_mcp.index.imitated import ImitatedChat, ImitatedEmbedder
 from graphrag_mcp.index.model_units import Reading
 from graphrag_mcp.index.plan import Plan
@@ -64,7 +65,8 @@ class Rehearsal(Run):
 def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) -> IndexResult:
     """What a call would read and ask. `asker`: whom it would ask; `work`: what it would do."""
     folder, before, notes = run.folder, run.manifest, ""
-    run.chat, run.imagination = ImitatedChat(asker.model), Imagination(folder, before)
+    habits = learnt(book_of(asker), asker.model) if asker.on else Habits()
+    run.chat, run.imagination = ImitatedChat(asker.model, habits), Imagination(folder, before)
     embedder = ImitatedEmbedder(asker.embedding_model, text_prompt(asker))
     door = rehearsing(asker, run.chat if asker.on else None, embedder if asker.embeds else None)
     embedder.length = lambda: door.length
@@ -87,10 +89,15 @@ def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) ->
         status="estimate", corpus=folder.name, total=len(plan.to_read) + len(request.texts), errors=plan.errors,
         counts=counts, skipped=dict(sorted(plan.found.skipped.items())),
         hint=" ".join(filter(None, [*plan.notes, notes])),
-        estimate={"files": len(plan.to_read), "bytes": size, **record(door.spent(), asker.budget)},
+        estimate={"files": len(plan.to_read), "bytes": size, **record(door.spent(), habits)},
     )  # fmt: skip
 
 
-def record(spent: Spent, budget: Budget) -> dict[str, Any]:
-    """Totals, cost by the prices of the settings, and the same by stage."""
-    return {"cost": round(spent.cost, 4), **spent.record()}
+def record(spent: Spent, habits: Habits) -> dict[str, Any]:
+    """Totals, cost by the prices of the settings, and the same by stage; `because`: what is assumed of the model."""
+    found: dict[str, Any] = {"cost": round(spent.cost, 4), **spent.record()}
+    found["cost"] = round(spent.cost, 4)
+    if "extract" in spent.by_stage:
+        why = f"as {habits.answers} answers of this model have" if habits.answers else "none of this model is known yet"
+        found["because"] = f"up to {habits.names} names a text ({why})"
+    return found

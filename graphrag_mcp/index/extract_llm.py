@@ -178,7 +178,7 @@ def gleaning_pays(text: str, known_names: Sequence[str], records: Records) -> bo
     inside = " | ".join(sorted(have))
     repeated = missed = 0
     for key, name in {normalise_name(name): name for name in known_names}.items():
-        if len(_hits(text, name, 2)) > 1:
+        if len(hits(text, name, 2)) > 1:
             repeated += 1
             longer = key in inside if is_cjk(key[:1]) else f" {key} " in f" {inside} "  # no blanks between Han names
             missed += not (key in have or longer)
@@ -238,7 +238,7 @@ def locate(text: str, name: str) -> list[tuple[int, int]]:
 
     Never inside a longer word, where a script has words.
     """
-    return _hits(text, " ".join(name.split()), MOST_HITS)
+    return hits(text, " ".join(name.split()), MOST_HITS)
 
 
 @lru_cache(maxsize=512)  # the ends of relationships are names of entities
@@ -277,7 +277,7 @@ def _terms_of(sentence: str) -> frozenset[str]:
     return frozenset(terms(sentence))
 
 
-def _hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
+def hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
     return _bounded(text, text, name, most) or _any_case(text, name, most) or _loosely(text, name, most)
 
 

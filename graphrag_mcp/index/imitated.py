@@ -5,8 +5,9 @@ the questions ask for, counted as providers count. Nothing of it is ever stored 
 (estimate.py) is made of it, to see how many questions follow from which answers.
 
 How much a model says is the one thing that no rule knows. What is assumed: of a text it names the names that are
-connected most, FIRST at the most, and relates the first name of a sentence, its subject, with those after it; of each
-it says what the sentence says; a second look finds a third of that; a report has a finding for every few rows.
+connected most, 18 at the most, and relates the first name of a sentence, its subject, with those after it; of each
+it says what the sentence says; a second look finds a third of that; a report has a finding for every few rows. Where
+the answer book shows how much this model says, it is as much as that (habits.py).
 """
 
 from __future__ import annotations
@@ -20,41 +21,37 @@ from itertools import islice
 from typing import Any
 from zlib import crc32
 
+from graphrag_mcp.index.extract_llm import hits
+from graphrag_mcp.index.habits import Habits, tokens_of
 from graphrag_mcp.index.mentions import Named, UnitNames
 from graphrag_mcp.index.rows import Names
 from graphrag_mcp.seams import Embedded, Message, Reply, Usage
-from graphrag_mcp.text import is_cjk, sentences
+from graphrag_mcp.text import sentences
 
-FIRST, MORE = 18, 6  # entities, and as many relationships, of a first reply and of a second look
+MORE = 3  # a second look finds one for so many of the first reply
 AFTER = 4  # names of a sentence that its first one is related to
-AGAIN = 8  # one in so many of the texts that hold more names than a reply is looked at a second time
 CLAIMS = 6
 SAID = 280  # characters of a sentence that is repeated in a description
 SUMMARY = 1_000  # characters of a description made of many
 FINDINGS, EACH = 6, 3  # findings of a report, and how many rows one rests on; as many rows for the summary
+FRAME = 200  # tokens of a report beside what it says of rows: titles, references, signs
 _TAGS = re.compile(r"<(?:context|descriptions)>\n(.*)\n</(?:context|descriptions)>", re.DOTALL)
 _SIGNS = re.compile(r'[<>|"]|##')
 Link = tuple[Named, Named, int, int]  # subject, the other, start and end of the sentence
 
 
-def tokens_of(text: str) -> float:
-    """What providers' tokenizers make of a text, about: 4 letters, or 1.3 CJK characters, a token."""
-    dense = 0 if text.isascii() else sum(map(is_cjk, text))
-    return (len(text) - dense) / 4 + dense / 1.3
-
-
 class ImitatedChat:
     """Answers the questions of indexing. `read` is told of every text before it is asked about."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._asked: dict[int, tuple[Callable[[UnitNames, int], str], Names]] = {}
+    def __init__(self, name: str, habits: Habits) -> None:
+        self.name, self.habits = name, habits
+        self._asked: dict[int, tuple[str, Names]] = {}
 
     def read(self, unit: Names, extract: str, claims: str = "") -> None:
         """The prompts that will ask about a text unit."""
-        self._asked[hash(extract)] = extraction, unit
+        self._asked[hash(extract)] = "extract", unit
         if claims:
-            self._asked[hash(claims)] = claimed, unit
+            self._asked[hash(claims)] = "claims", unit
 
     async def complete(
         self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, max_output: int = 0,
@@ -62,12 +59,14 @@ class ImitatedChat:
     ) -> Reply:  # fmt: skip
         prompt = messages[0].content
         if (known := self._asked.get(hash(prompt))) is not None:
-            make, unit = known
-            text = make(_whole(unit), len(messages) // 2)
+            kind, unit = known
+            text = TEXTS[kind](_whole(unit), len(messages) // 2, self.habits)
         else:
-            text = reported(_between(prompt)) if schema is not None else described(_between(prompt))
+            kind, make = ("report", reported) if schema is not None else ("describe", described)
+            text = make(_between(prompt), self.habits)
         asked = sum(tokens_of(message.content) for message in messages)
-        return Reply(text, Usage(round(asked), round(tokens_of(text)), estimated=True))
+        paid = tokens_of(text) * self.habits.spent.get(kind, 1.0)
+        return Reply(text, Usage(round(asked), round(paid), estimated=True))
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -91,38 +90,43 @@ class ImitatedEmbedder:
 # ---- texts -------------------------------------------------------------------------------------------
 
 
-def extraction(unit: UnitNames, looks: int) -> str:
+def extraction(unit: UnitNames, looks: int, habits: Habits) -> str:
     """Records of the names that come next, and of the relationships that these have with names that were listed.
     `looks`: how often the text has been read already."""
     names, links = _by_weight(unit)
-    begin = FIRST + MORE * (looks - 1) if looks else 0
-    end = begin + (MORE if looks else FIRST)
+    more = habits.names // MORE
+    begin = habits.names + more * (looks - 1) if looks else 0
+    end = begin + (more if looks else habits.names)
     place = {name.key: at for at, name in enumerate(names[:end])}
     new = [link for link in links
            if link[0].key in place and link[1].key in place
            and max(place[link[0].key], place[link[1].key]) >= begin]  # fmt: skip
     records = [
         f'("entity"<|>{_plain(one.form)}<|>{one.type}<|>'
-        f'{_plain(one.form)} is described: {_said(unit, *one.sentences[:2])})'
+        f'{_plain(one.form)} is described: {_said(unit, *one.sentences[:2], habits)})'
         for one in names[begin:end]
     ]
-    for one, other, *span in new[: end - begin]:
+    for one, other, *span in new[: habits.links // MORE if looks else habits.links]:
         a, b = _plain(one.form), _plain(other.form)
-        said = f"{a} and {b} are connected: {_said(unit, *span)}"
+        said = f"{a} and {b} are connected: {_said(unit, *span, habits)}"
         records.append(f'("relationship"<|>{a}<|>{b}<|>{said}<|>connection<|>5)')
-    # What is left out is looked for once more where the reply was cut off, or passed over what the text often names.
-    again = not looks and len(names) > FIRST and crc32(unit.text.encode("utf-8", "replace")) % AGAIN == 0
+    # A reply that was cut off, or passed over much of what the text repeats, is followed by a second look.
+    if habits.looked < 0:
+        again = sum(len(hits(unit.text, name.form, 2)) > 1 for name in unit.named if name.strong) > habits.names
+    else:
+        again = crc32(unit.text.encode("utf-8", "replace")) % 1_000 < 1_000 * habits.looked
+    again = again and not looks
     return "\n##\n".join([*records, *([] if again else ["<|COMPLETE|>"])])
 
 
-def claimed(unit: UnitNames, looks: int) -> str:
+def claimed(unit: UnitNames, looks: int, habits: Habits) -> str:
     """A claim for each of the strongest relationships."""
     _, links = _by_weight(unit)
     records = []
     for one, other, start, end in () if looks else links[:CLAIMS]:
         quote = unit.text[start:end][:SAID].strip()
         said = f"{_plain(one.form)}<|>{_plain(other.form)}<|>STATEMENT<|>TRUE<|>NONE<|>NONE"
-        records.append(f"({said}<|>{_said(unit, start, end)}<|>{quote})")
+        records.append(f"({said}<|>{_said(unit, start, end, habits)}<|>{quote})")
     return "\n##\n".join([*records, "<|COMPLETE|>"])
 
 
@@ -159,8 +163,17 @@ def _by_weight(unit: UnitNames) -> tuple[list[Named], list[Link]]:
     return names, [links[pair] for pair in sorted(links, key=lambda pair: (-weight[pair], links[pair][2], pair))]
 
 
-def _said(unit: UnitNames, start: int, end: int) -> str:
-    return _plain(unit.text[start:end][:SAID])
+def _said(unit: UnitNames, start: int, end: int, habits: Habits) -> str:
+    said = _plain(unit.text[start:end][:SAID])
+    return _long(said, habits.said) if habits.said else said
+
+
+def _long(text: str, length: float) -> str:
+    """As much of it as that; said again where it is shorter."""
+    return (f"{text} " * (int(length / (len(text) + 1)) + 1))[: int(length)].strip()
+
+
+TEXTS = {"extract": extraction, "claims": claimed}
 
 
 def _plain(text: str) -> str:
@@ -175,16 +188,24 @@ def _between(prompt: str) -> str:
     return found[1] if found else prompt
 
 
-def described(told: str) -> str:
+def described(told: str, habits: Habits) -> str:
     """What several texts say, said once: as long as they are together, up to SUMMARY."""
     lines = [line.partition(". ")[2] for line in told.splitlines()[1:]]
-    return _plain(" ".join(dict.fromkeys(filter(None, lines))))[:SUMMARY] or "Nothing more is told of it."
+    said = _plain(" ".join(dict.fromkeys(filter(None, lines)))) or "Nothing more is told of it."
+    return _of_tokens(said, habits.summary) if habits.summary else said[:SUMMARY]
 
 
-def reported(rows: str) -> str:
+def _of_tokens(text: str, tokens: float) -> str:
+    return _long(text, tokens * len(text) / max(tokens_of(text), 1))
+
+
+def reported(rows: str, habits: Habits) -> str:
     """A summary and findings, each of which says what some rows say, the first rows first."""
     lines = [line for line in rows.splitlines() if re.match(r"\d+,", line)]
     said = list(islice(_pieces(lines), EACH * (FINDINGS + 1)))
+    if habits.report:
+        share = habits.report / (FRAME + sum(map(tokens_of, said)))
+        said = [_of_tokens(one, share * tokens_of(one)) for one in said]
     summary, rest = " ".join(said[:EACH]), said[EACH:] or said
     findings = [
         {"summary": part[0][:100], "explanation": " ".join(part) + " [Data: Entities (1, 2); Relationships (1)]"}
