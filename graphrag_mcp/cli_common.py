@@ -116,6 +116,8 @@ def estimated(result: IndexResult) -> list[str]:
     cost = f", at a cost of about {guess['cost']:,.4g} by the prices in the settings" if guess.get("cost") else ""
     lines.append(f"ask a model about {_asked(guess)}{cost}")
     lines += [f"  {kind}: {_asked(one)}" for kind, one in guess.get("by_stage", {}).items()]
+    if why := guess.get("because"):
+        lines.append(f"that is for {why}")
     return lines
 
 

@@ -53,6 +53,7 @@ class Server:
     latency: float = 0.0
     dimension: int = 8
     script: list[Scripted] = field(default_factory=list)
+    count: Callable[[str], int] = lambda text: 7  # tokens of a text
     requests: list[Seen] = field(default_factory=list)
     now: int = 0
     most: int = 0
@@ -149,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
         if state.manners == "local":
             fenced = f"```json\n{text}\n```" if "response_format" in body else text
             text = f"<think>Let me see.\nIt is {len(text)} letters.</think>\n\n{fenced}"
-        used = {"prompt_tokens": 7 * len(body["messages"]), "completion_tokens": max(1, len(text) // 4)}
+        used = {"prompt_tokens": sum(map(state.count, map(text_of, body["messages"]))), "completion_tokens": state.count(text)}
         usage = None if state.manners == "sloppy" else used
         if body.get("stream"):
             plain = state.manners in ("local", "sloppy")
@@ -189,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
         data = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(packed)]
         if state.manners == "sloppy":
             data.reverse()
-        usage = {} if state.manners == "sloppy" else {"usage": {"prompt_tokens": 5 * len(vectors), "total_tokens": 9}}
+        usage = {} if state.manners == "sloppy" else {"usage": {"prompt_tokens": sum(map(state.count, body["input"])), "total_tokens": 9}}
         self._send(200, json.dumps({"object": "list", "data": data, **usage}))
 
     # ---- bad days -----------------------------------------------------------------------------------
@@ -241,11 +242,12 @@ class _Http(ThreadingHTTPServer):
 @contextmanager
 def openai_server(
     answer: Answering = echo, *, manners: str = "good", latency: float = 0.0, dimension: int = 8,
-    script: Sequence[Scripted] = (),
+    script: Sequence[Scripted] = (), count: Callable[[str], int] = lambda text: 7,
 ) -> Iterator[Server]:  # fmt: skip
     """The server on a free port of 127.0.0.1; `url` ends with /v1."""
     http = _Http(("127.0.0.1", 0), _Handler)
-    http.state = Server(f"http://127.0.0.1:{http.server_port}/v1", answer, manners, latency, dimension, list(script))
+    url = f"http://127.0.0.1:{http.server_port}/v1"
+    http.state = Server(url, answer, manners, latency, dimension, list(script), count)
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

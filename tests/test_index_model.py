@@ -345,7 +345,6 @@ def test_a_dry_run_makes_no_call_and_no_file_and_counts_what_the_run_then_asks(t
         done = index(tmp_path / "c", SAMPLE, chosen)
         stages = done.usage["by_stage"]
         assert guess.estimate["by_stage"]["extract"]["calls"] == stages["extract"]["calls"]
-        assert guess.estimate["calls"] >= stages["extract"]["calls"]
         assert index(tmp_path / "c", SAMPLE, chosen, dry_run=True).estimate["calls"] == 0
 
 

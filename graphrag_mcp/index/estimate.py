@@ -18,7 +18,7 @@ from graphrag_mcp.ask_open import book_of, rehearsing, text_prompt
 from graphrag_mcp.index import derivation, models
 from graphrag_mcp.index import plan as planning
 from graphrag_mcp.index.commits import Batch, Row, Run
-from graphrag_mcp.index.habits import Habits, learnt
+from graphrag_mcp.index.habits import Habits, learnt, tokens_of
 from graphrag_mcp.index.imitated import ImitatedChat, ImitatedEmbedder
 from graphrag_mcp.index.model_units import Reading
 from graphrag_mcp.index.plan import Plan
@@ -65,13 +65,14 @@ class Rehearsal(Run):
 def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) -> IndexResult:
     """What a call would read and ask. `asker`: whom it would ask; `work`: what it would do."""
     folder, before, notes = run.folder, run.manifest, ""
-    habits = learnt(book_of(asker), asker.model) if asker.on else Habits()
-    run.chat, run.imagination = ImitatedChat(asker.model, habits), Imagination(folder, before)
+    run.chat, run.imagination = ImitatedChat(asker.model, Habits()), Imagination(folder, before)
     embedder = ImitatedEmbedder(asker.embedding_model, text_prompt(asker))
     door = rehearsing(asker, run.chat if asker.on else None, embedder if asker.embeds else None)
     embedder.length = lambda: door.length
     try:
         chosen = models.choose(request.method, run.settings, before, folder, door)
+        if chosen.extract is not None and asker.on:
+            run.chat.habits = learnt(book_of(asker), asker.model, tokens_of(chosen.extract.prompt("")))
         if chosen.extract is not None or chosen.embedding:
             plan, _ = work(run, request, door)
             wanted = derivation.parameters(run.settings, chosen)
@@ -89,7 +90,7 @@ def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) ->
         status="estimate", corpus=folder.name, total=len(plan.to_read) + len(request.texts), errors=plan.errors,
         counts=counts, skipped=dict(sorted(plan.found.skipped.items())),
         hint=" ".join(filter(None, [*plan.notes, notes])),
-        estimate={"files": len(plan.to_read), "bytes": size, **record(door.spent(), habits)},
+        estimate={"files": len(plan.to_read), "bytes": size, **record(door.spent(), run.chat.habits)},
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ enough, so the first part of a run (`max_calls`) tells what the rest will cost. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import mean, quantiles
 from typing import Any, Protocol
@@ -16,11 +16,13 @@ from graphrag_mcp.index.records import parse
 from graphrag_mcp.text import is_cjk
 
 ENOUGH, LOOKED_AT = 10, 200  # answers of a kind from which its habits are told, and the most that are read for it
+FULL = 400  # tokens of a text that holds more names than a reply
 
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """`names`: entities of a first reply, at the most; `links`: relationships; `said`: characters said of each, 0 for
+    """`names`: entities of a first reply, at the most; `links`: relationships; `more`: entities that a
+    second look adds, and as many relationships; `said`: characters said of each, 0 for
     as many as its sentence has; `looked`: share of texts that are looked at once more, below 0 for those that repeat
     more names than a reply has; `report`, `summary`: tokens of one, 0 for what its rows have; `spent`:
     output tokens that a provider counts, by kind, for each token of the reply as it can be read (thoughts are paid for,
@@ -28,6 +30,7 @@ class Habits:
 
     names: int = 18
     links: int = 18
+    more: int = 6
     said: int = 0
     looked: float = -1.0
     report: float = 0.0
@@ -50,46 +53,51 @@ def tokens_of(text: str) -> float:
     return (len(text) - dense) / 4 + dense / 1.3
 
 
-def learnt(book: Answers | None, model: str) -> Habits:
-    """The habits of a model; those that are usual where the book has too few answers of its."""
+def learnt(book: Answers | None, model: str, constant: float) -> Habits:
+    """The habits of a model; those that are usual where the book has too few answers of its. `constant`: tokens of the
+    question about a text without the text."""
     habits = Habits()
     if book is None or not model:
         return habits
     rows = [row for row in book.listing() if row["answerer"] == f"llm:{model}"]
-    for kind in ("extract", "report", "describe"):
+    for kind in ("extract", "glean", "report", "describe"):
         own = [row for row in rows if row["kind"] == kind]
         if len(own) < ENOUGH:
             continue
-        # Of the longest texts: what a short one holds says nothing of how much a reply can hold.
-        if kind == "extract":
-            own.sort(key=lambda row: (-row["prompt_tokens"], row["key"]))
-            del own[len(own) // 2 + 1 :]
-        replies = [book.get(row["key"], row["answerer"])[:1] for row in own[:LOOKED_AT]]
-        texts = [(found[0].text, found[0].output_tokens) for found in replies if found]
-        read, paid = sum(tokens_of(text) for text, _ in texts), sum(tokens for _, tokens in texts)
+        own.sort(key=lambda row: (-row["prompt_tokens"], row["key"]))
+        replies = [found[0] for row in own[:LOOKED_AT] if (found := book.get(row["key"], row["answerer"]))]
+        texts = [one.text for one in replies]
+        read, paid = sum(map(tokens_of, texts)), sum(one.output_tokens for one in replies)
         if read and paid:
             habits = replace(habits, spent={**habits.spent, kind: paid / read}, answers=habits.answers + len(texts))
         if kind == "extract":
             looked = sum(row["kind"] == "glean" for row in rows) / sum(row["kind"] == "extract" for row in rows)
-            habits = _of_records(replace(habits, looked=looked), [text for text, _ in texts])
+            # What a short text holds says nothing of how much a reply can hold.
+            full = [one.text for one in replies if one.prompt_tokens - constant >= FULL]
+            habits = _of_records(replace(habits, looked=looked), texts, full)
+        elif kind == "glean":
+            habits = replace(habits, more=round(mean(_records(text)[0] for text in texts)))
         else:
-            size = mean(tokens_of(text) for text, _ in texts) if texts else 0.0
+            size = read / len(texts) if texts else 0.0
             habits = replace(habits, **{"report" if kind == "report" else "summary": size})
     return habits
 
 
-def _of_records(habits: Habits, replies: Iterable[str]) -> Habits:
-    names, links, lengths = [], [], []
-    for reply in replies:
-        try:
-            found = parse(reply)
-        except BadReply:
-            continue
-        names.append(len(found.entities))
-        links.append(len(found.relations))
-        lengths += [len(one.description) for one in (*found.entities, *found.relations)]
-    if len(names) < 2 or not lengths:
-        return habits
-    # Some texts hold less than a reply could: the upper quarter shows how much that is.
-    most = [max(1, round(quantiles(counts, n=4)[2])) for counts in (names, links)]
-    return replace(habits, names=most[0], links=most[1], said=round(mean(lengths)))
+def _of_records(habits: Habits, replies: Iterable[str], full: Sequence[str]) -> Habits:
+    lengths = [len(one.description) for _, all_ in map(_records, replies) for one in all_]
+    counts = [(names, len(all_) - names) for names, all_ in map(_records, full)]
+    if lengths:
+        habits = replace(habits, said=round(mean(lengths)))
+    if len(counts) >= ENOUGH:  # some hold less than a reply could, a few hold more than is usual
+        most = [max(1, round(quantiles(column, n=10)[8])) for column in zip(*counts, strict=True)]
+        habits = replace(habits, names=most[0], links=most[1])
+    return habits
+
+
+def _records(reply: str) -> tuple[int, list[Any]]:
+    """How many entities, and these with the relationships."""
+    try:
+        found = parse(reply)
+    except BadReply:
+        return 0, []
+    return len(found.entities), [*found.entities, *found.relations]

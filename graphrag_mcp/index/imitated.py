@@ -28,7 +28,6 @@ from graphrag_mcp.index.rows import Names
 from graphrag_mcp.seams import Embedded, Message, Reply, Usage
 from graphrag_mcp.text import sentences
 
-MORE = 3  # a second look finds one for so many of the first reply
 AFTER = 4  # names of a sentence that its first one is related to
 CLAIMS = 6
 SAID = 280  # characters of a sentence that is repeated in a description
@@ -94,21 +93,20 @@ def extraction(unit: UnitNames, looks: int, habits: Habits) -> str:
     """Records of the names that come next, and of the relationships that these have with names that were listed.
     `looks`: how often the text has been read already."""
     names, links = _by_weight(unit)
-    more = habits.names // MORE
-    begin = habits.names + more * (looks - 1) if looks else 0
-    end = begin + (more if looks else habits.names)
+    begin = habits.names + habits.more * (looks - 1) if looks else 0
+    end = begin + (habits.more if looks else habits.names)
     place = {name.key: at for at, name in enumerate(names[:end])}
     new = [link for link in links
            if link[0].key in place and link[1].key in place
            and max(place[link[0].key], place[link[1].key]) >= begin]  # fmt: skip
     records = [
         f'("entity"<|>{_plain(one.form)}<|>{one.type}<|>'
-        f'{_plain(one.form)} is described: {_said(unit, *one.sentences[:2], habits)})'
+        f'{_told(f"{_plain(one.form)} is described:", unit, *one.sentences[:2], habits)})'
         for one in names[begin:end]
     ]
-    for one, other, *span in new[: habits.links // MORE if looks else habits.links]:
+    for one, other, *span in new[: habits.more if looks else habits.links]:
         a, b = _plain(one.form), _plain(other.form)
-        said = f"{a} and {b} are connected: {_said(unit, *span, habits)}"
+        said = _told(f"{a} and {b} are connected:", unit, *span, habits)
         records.append(f'("relationship"<|>{a}<|>{b}<|>{said}<|>connection<|>5)')
     # A reply that was cut off, or passed over much of what the text repeats, is followed by a second look.
     if habits.looked < 0:
@@ -126,7 +124,7 @@ def claimed(unit: UnitNames, looks: int, habits: Habits) -> str:
     for one, other, start, end in () if looks else links[:CLAIMS]:
         quote = unit.text[start:end][:SAID].strip()
         said = f"{_plain(one.form)}<|>{_plain(other.form)}<|>STATEMENT<|>TRUE<|>NONE<|>NONE"
-        records.append(f"({said}<|>{_said(unit, start, end, habits)}<|>{quote})")
+        records.append(f"({said}<|>{_plain(quote)}<|>{quote})")
     return "\n##\n".join([*records, "<|COMPLETE|>"])
 
 
@@ -163,8 +161,9 @@ def _by_weight(unit: UnitNames) -> tuple[list[Named], list[Link]]:
     return names, [links[pair] for pair in sorted(links, key=lambda pair: (-weight[pair], links[pair][2], pair))]
 
 
-def _said(unit: UnitNames, start: int, end: int, habits: Habits) -> str:
-    said = _plain(unit.text[start:end][:SAID])
+def _told(begin: str, unit: UnitNames, start: int, end: int, habits: Habits) -> str:
+    """A description that says what the sentence says."""
+    said = f"{begin} {_plain(unit.text[start:end][:SAID])}"
     return _long(said, habits.said) if habits.said else said
 
 

@@ -30,6 +30,10 @@ class _Layer:
     gone: Set[str]
     rows: pa.Table
 
+    @property
+    def untouched(self) -> bool:
+        return self.stored and not self.gone and not self.rows.num_rows
+
 
 class Imagination:
     """What one imagined run has written so far. Versions of its tables are below zero, those of stored ones above."""
@@ -82,19 +86,19 @@ class Imagined(Snapshot):
     def count(self, table: str) -> int:
         if table not in self._counts:
             layer = self._layer(table)
-            if layer.stored and not layer.gone:
-                stored = self._base.count(table)
-            else:
-                stored = self._stored(table, layer, [KEY.get(table, "id")]).num_rows
+            key = KEY.get(table, "id")
+            stored = self._base.count(table) if layer.untouched else self._stored(table, layer, [key]).num_rows
             self._counts[table] = stored + layer.rows.num_rows
         return self._counts[table]
 
     def rows(
         self, table: str, where: str = "", columns: Sequence[str] | None = None, limit: int | None = None
     ) -> pa.Table:
-        if where:
-            raise ValueError("an imagined generation has no SQL")
         names, layer = names_of(table, columns), self._layer(table)
+        if layer.untouched:
+            return self._base.rows(table, where, columns, limit)
+        if where:
+            raise ValueError("an imagined table has no SQL")
         found = _together(self._stored(table, layer, names), _numbered(layer.rows, names))
         return found if limit is None else found.slice(0, limit)
 
@@ -110,6 +114,8 @@ class Imagined(Snapshot):
     ) -> pa.Table:  # fmt: skip
         key = key or KEY.get(table, "id")
         values, names, layer = list(dict.fromkeys(values)), names_of(table, columns), self._layer(table)
+        if layer.untouched:
+            return self._base.by_key(table, values, key, names)
         wanted, read = pa.array(values, TABLES[table].field(key).type), list(dict.fromkeys([*names, key]))
         here = layer.rows.filter(pc.is_in(layer.rows[key], wanted))
         stored = empty(table, read)
