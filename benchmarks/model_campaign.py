@@ -10,6 +10,7 @@ promise was broken.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -29,6 +30,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from graphrag_mcp.ask import key_of  # noqa: E402
 from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
 from graphrag_mcp.models.demonstration import demonstration  # noqa: E402
 from graphrag_mcp.seams import Message  # noqa: E402
@@ -46,9 +48,7 @@ EAGER: dict[str, Any] = {
     "report_min_size": 3, "report_min_units": 1, "summary_fragments": 4, "claims_enabled": True,
     "embedding_model": "vectors",
 }  # fmt: skip
-# Seconds, and share of an undisturbed run, which is longer on a busy machine, after which an answer that was sent has
-# surely been written down.
-SETTLED, SHARE = 0.4, 0.15
+LONGEST = 60.0  # seconds in which an answer that was sent is written down, on the busiest machine
 
 PEOPLE = ["Ada Lovelace", "Charles Babbage", "Mary Somerville", "Luigi Menabrea", "Sophia Frend", "Augustus De Morgan"]
 PLACES = ["London", "Turin", "Edinburgh", "Bournemouth", "Cambridge"]
@@ -112,20 +112,47 @@ def same(corpus: Path) -> dict[str, str]:
 # ---- killed --------------------------------------------------------------------------------------
 
 
-class Noting:
-    """Answers like the demonstration model, and knows when it had an answer ready."""
+class Holding:
+    """Answers like the demonstration model, so many times; then it lets everybody wait until it is `open` again."""
 
     def __init__(self) -> None:
-        self.ready: dict[str, list[float]] = {}
+        self.left, self.open, self.lock = 0, threading.Event(), threading.Lock()
+        self.answered: list[str] = []  # keys of questions whose answers are on their way, or were sent
+        self.open.set()
+
+    def hold_after(self, answers: int) -> None:
+        with self.lock:
+            self.left, self.answered = answers, []
+            self.open.clear()
 
     def __call__(self, messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
-        text = demo(messages)
-        self.ready.setdefault(json.dumps(body, sort_keys=True), []).append(time.monotonic())
-        return text
+        with self.lock:
+            self.left -= 1
+            held = self.left < 0
+            if not held:
+                self.answered += keys_of(body)
+        if held:
+            self.open.wait(LONGEST)
+        return demo(messages)
 
-    def after(self, body: dict[str, Any], asked: float, latency: float) -> float:
-        times = [at for at in self.ready.get(json.dumps(body, sort_keys=True), ()) if at >= asked]
-        return min(times, default=asked + latency)
+
+def keys_of(body: dict[str, Any]) -> list[str]:
+    """What the answer book knows the question by, or each text that is to be embedded."""
+    if "input" in body:
+        return [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in body["input"]]
+    if "messages" not in body:
+        return []
+    schema = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
+    return [key_of([Message(one["role"], one["content"]) for one in body["messages"]], schema)]
+
+
+def standing(corpus: Path, keys: set[str]) -> set[str]:
+    """Those of the keys under which the book has an answer or a vector."""
+    book = AnswerBook(corpus)
+    try:
+        return {key for key in keys if book.get(key)} | book.vectors(sorted(keys), "vectors").keys()
+    finally:
+        book.close()
 
 
 @dataclass
@@ -135,12 +162,13 @@ class Killed:
     kills: int = 0
     calls: int = 0
     bought_again: int = 0
+    unwritten: int = 0  # kills before which an answer that was sent did not come to stand in the book
     same: bool = False
     found: list[str] = field(default_factory=list)  # by doctor
 
     @property
     def good(self) -> bool:
-        return self.same and not self.found and not self.bought_again
+        return self.same and not self.found and not self.bought_again and not self.unwritten
 
 
 def killed(work: Path, kills: int, documents: int, seed: int, latency: float = 0.08) -> list[Killed]:
@@ -148,55 +176,87 @@ def killed(work: Path, kills: int, documents: int, seed: int, latency: float = 0
     files = write_documents(work / "documents", documents)
     rng = random.Random(seed)
     chosen = {**EAGER, "concurrency": 8}
-    with openai_server(Noting(), latency=latency) as server, _settings_file(work, chosen) as settings:
+    with openai_server(Holding(), latency=latency) as server, _settings_file(work, chosen) as settings:
         environment = _environment(server, settings)
         began = time.monotonic()
         subprocess.run(_command(files, work / "calm"), env=environment, check=True, capture_output=True)
-        whole = time.monotonic() - began
+        whole, calls = time.monotonic() - began, len(server.requests)
         wanted = same(work / "calm" / "corpora" / "c")
         found: list[Killed] = []
         while sum(one.kills for one in found) < kills:
-            found.append(_one_corpus(server, files, work / f"home{len(found)}", environment, rng, whole, kills, wanted))
+            home, left = work / f"home{len(found)}", kills - sum(one.kills for one in found)
+            one = _one_corpus(server, files, home, environment, rng, (whole, calls), left)
+            one.same = same(home / "corpora" / "c") == wanted
+            found.append(one)
         return found
 
 
 def _one_corpus(
-    server: Server, files: Path, home: Path, environment: dict[str, str], rng: random.Random, whole: float, kills: int,
-    wanted: dict[str, str],
+    server: Server, files: Path, home: Path, environment: dict[str, str], rng: random.Random, size: tuple[float, int],
+    most: int,
 ) -> Killed:  # fmt: skip
-    made, first, times = Killed(), len(server.requests), []
-    for _ in range(min(kills, rng.randint(2, 6))):
+    """Every other process is killed at any moment: what stands in its book then is not bought again. The others are
+    killed while the server holds back all answers but some: these must come to stand in the book, however long that
+    takes, so no speed of a machine has a part in it."""
+    made, first, corpus = Killed(), len(server.requests), home / "corpora" / "c"
+    bought: set[str] = set()
+    for number in range(min(most, rng.randint(2, 6))):
+        before = len(server.requests)
         process = subprocess.Popen(
-            _command(files, home), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            _command(files, home), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        try:
-            process.communicate(timeout=rng.uniform(0.25, 0.8) * whole)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            times.append(time.monotonic())
-            process.communicate()
+        if number % 2:
+            died = _killed_after(process, rng.uniform(0.25, 0.8) * size[0])
+        else:
+            died = _killed_when_written(process, server, corpus, rng.randint(1, size[1] // 2), made)
+        made.kills += died
+        made.bought_again += _again(server, before, bought)
+        bought = standing(corpus, {key for one in server.requests[first:] for key in keys_of(one.body)})
+    before = len(server.requests)
     subprocess.run(_command(files, home), env=environment, check=True, capture_output=True)
-    asked: dict[str, list[tuple[float, float]]] = {}
-    settling = max(SETTLED, SHARE * whole)
-    for one in server.requests[first:]:
-        ready = server.answer.after(one.body, one.at, server.latency)  # type: ignore[attr-defined]
-        asked.setdefault(json.dumps([one.path, one.body], sort_keys=True), []).append((one.at, ready))
-    for calls in asked.values():
-        made.bought_again += sum(_settled(ready + settling, times, at) for at, ready in calls[:-1])
-    corpus = home / "corpora" / "c"
-    made.kills, made.calls = len(times), len(server.requests) - first
-    made.same, made.found = same(corpus) == wanted, findings(corpus)
+    made.bought_again += _again(server, before, bought)
+    made.calls, made.found = len(server.requests) - first, findings(corpus)
     return made
+
+
+def _again(server: Server, since: int, bought: set[str]) -> int:
+    """Calls for what was answered before."""
+    return sum(not bought.isdisjoint(keys_of(one.body)) for one in server.requests[since:])
+
+
+def _killed_after(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(timeout=seconds)
+        return False
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return True
+
+
+def _killed_when_written(
+    process: subprocess.Popen[bytes], server: Server, corpus: Path, answers: int, made: Killed
+) -> bool:
+    """Kill it when it waits for answers that do not come, and all that it got stand in its book."""
+    holding: Holding = server.answer  # type: ignore[assignment]
+    holding.hold_after(answers)
+    try:
+        until = time.monotonic() + LONGEST
+        while process.poll() is None:
+            time.sleep(0.02)
+            if holding.left < 0 and standing(corpus, set(holding.answered)) == set(holding.answered):
+                return _killed_after(process, 0)
+            if time.monotonic() > until:
+                made.unwritten += 1
+                return _killed_after(process, 0)
+        return False
+    finally:
+        holding.open.set()
+        holding.left = 1 << 30
 
 
 def findings(corpus: Path) -> list[str]:
     return [f"{one.kind} {one.where}: {one.what}" for one in doctor(corpus)]
-
-
-def _settled(answered: float, kills: list[float], asked: float) -> bool:
-    """Was the answer written down, at the latest at `answered`, before the process that had asked was killed?"""
-    end = min((kill for kill in kills if kill > asked), default=float("inf"))
-    return answered < end
 
 
 def _command(files: Path, home: Path) -> list[str]:
@@ -331,11 +391,11 @@ def main() -> int:
     good = True
     with tempfile.TemporaryDirectory() as scratch:
         if options.kills:
-            _head("corpus", "kills", "calls", "answered and bought again", "same digest", "doctor clean")
+            _head("corpus", "kills", "calls", "bought again", "never written", "same digest", "doctor")
             corpora = killed(Path(scratch) / "killed", options.kills, options.documents, options.seed)
             for number, one in enumerate(corpora, 1):
                 good &= one.good
-                _row(number, one.kills, one.calls, one.bought_again, one.same, one.found)
+                _row(number, one.kills, one.calls, one.bought_again, one.unwritten, one.same, one.found)
         if options.bad:
             _head("trouble", "s", "degraded", "bad kept", "asked again", "left after", "same digest", "doctor", "")
             work, count = Path(scratch) / "misbehaving", max(4, options.documents // 5)

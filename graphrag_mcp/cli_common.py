@@ -117,7 +117,7 @@ def estimated(result: IndexResult) -> list[str]:
     lines.append(f"ask a model about {_asked(guess)}{cost}")
     lines += [f"  {kind}: {_asked(one)}" for kind, one in guess.get("by_stage", {}).items()]
     if why := guess.get("because"):
-        lines.append(f"that is for {why}")
+        lines.append(f"assumed: {why}")
     return lines
 
 

@@ -45,14 +45,10 @@ def test_kills_at_random_moments_cost_nothing_that_was_acknowledged(
 
 
 def test_killed_processes_lose_no_answer_and_end_where_an_undisturbed_one_does(tmp_path: Path) -> None:
-    again = []
-    for seed in (3, 4, 5):
-        for made in model_campaign.killed(tmp_path / str(seed), kills=1, documents=8, seed=seed):
-            assert made.same and not made.found, made
-            again.append(made.bought_again)
-        if not again[-1]:  # on a machine that gives it no time, a process reads what was sent to it late, for once
-            return
-    raise AssertionError(again)
+    found = model_campaign.killed(tmp_path, kills=2, documents=8, seed=3)
+    assert sum(one.kills for one in found) >= 2
+    for made in found:
+        assert made.good and made.calls, made
 
 
 def test_half_of_all_calls_going_wrong_is_listed_and_made_good_by_the_next_run(tmp_path: Path) -> None:

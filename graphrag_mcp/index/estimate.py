@@ -99,6 +99,6 @@ def record(spent: Spent, habits: Habits) -> dict[str, Any]:
     found: dict[str, Any] = {"cost": round(spent.cost, 4), **spent.record()}
     found["cost"] = round(spent.cost, 4)
     if "extract" in spent.by_stage:
-        why = f"as {habits.answers} answers of this model have" if habits.answers else "none of this model is known yet"
-        found["because"] = f"up to {habits.names} names a text ({why})"
+        why = f"as in {habits.answers} answers of" if habits.answers else "since no answer is known yet of"
+        found["because"] = f"up to {habits.names} names a text, {why} this model"
     return found
