@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from graphrag_mcp.ask import Asker, BadReply
 from graphrag_mcp.errors import ModelError
+from graphrag_mcp.index import records
 from graphrag_mcp.index.claims import (
     MOST_CLAIMS,
     Claim,
@@ -261,3 +262,8 @@ def test_any_reply_gives_claims_that_hold_or_a_refusal(reply: str) -> None:
         assert claim.subject and claim.object and claim.type and claim.status in ("TRUE", "FALSE", "SUSPECTED")
         assert claim.quotes and [TEXT[start:end] for start, end in claim.spans] == list(claim.quotes)
         (claim.subject + claim.object + claim.type + claim.description).encode()
+
+
+def test_a_reply_in_the_form_of_claims_tells_who_is_connected_with_whom() -> None:
+    found = records.parse("(Ada<|>Charles<|>LETTER<|>TRUE<|>NONE<|>NONE<|>Ada wrote to Charles.<|>wrote)\n<|COMPLETE|>")
+    assert found.relations == (records.RelationRecord("Ada", "Charles", "Ada wrote to Charles.", ("letter",)),)

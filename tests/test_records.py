@@ -129,7 +129,7 @@ BAD = {
     "the format line": '("entity"<|>NAME<|>TYPE<|>DESCRIPTION)\n("relationship"<|>SOURCE<|>TARGET<|>DESCRIPTION<|>8)',
     "placeholders": '("entity"<|><entity_name><|><entity_type><|><entity_description>)<|COMPLETE|>',
     "the prompt": prompts.load("extract").template + prompts.load("extract_examples").template,
-    "its example": prompts.load("extract_examples").template, "only claims": "(A<|>B<|>X<|>TRUE<|>NONE<|>NONE<|>d<|>q)",
+    "its example": prompts.load("extract_examples").template, "claims of nobody": "(A<|>NONE<|>X<|>TRUE<|>NONE<|>NONE<|>d<|>q)",
     "names that are none": '("entity"<|>---<|>person<|>d)##("entity"<|> <|>person<|>d)<|COMPLETE|>',
     "a list of names": "Ada Lovelace\nCharles Babbage\n<|COMPLETE|>" + "x" * 60,
 }  # fmt: skip

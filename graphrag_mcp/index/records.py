@@ -77,6 +77,8 @@ def parse(
     if not found.seen:
         _read_tuples(found, unescaped(plain), marked)
     if not found.entities and not found.relations:
+        _read_claims(found, plain)
+    if not found.entities and not found.relations:
         hollow = closed and all(isinstance(item, dict) and not any(item.values()) for _, item in items)
         _reject(plain, found.dropped, marked or (hollow and _SAYS_NONE.match(plain) is not None), said)
     return Records(tuple(found.entities), tuple(found.relations), marked or closed, dict(found.dropped))
@@ -129,6 +131,19 @@ def _read_tuples(found: _Found, plain: str, complete: bool) -> None:
             found.add_fields(kind, fields, "<|#|>" in segment)
     if len(starts) > MOST_SEEN:
         found.dropped["too many"] += len(starts) - MOST_SEEN
+
+
+_STATUS = frozenset(("TRUE", "FALSE", "SUSPECTED"))
+
+
+def _read_claims(found: _Found, plain: str) -> None:
+    """Claims where there is nothing else: some models answer texts about suspicions so, each time they are asked. What
+    is claimed of one towards another is a relationship of the two."""
+    for piece in re.split(r"##|\n", plain)[:MOST_SEEN]:
+        fields = [clean(field, LONGEST_DESCRIPTION) for field in re.split(FULL, piece.strip(" \t()（）"))]
+        if len(fields) >= 7 and fields[3].upper() in _STATUS and "NONE" not in (fields[0].upper(), fields[1].upper()):
+            found.seen += 1
+            found.add_relation(fields[0], fields[1], fields[6], fields[2].lower(), None)
 
 
 def _record(segment: str, opened: bool, kind: str) -> tuple[list[str], str, bool]:
