@@ -53,7 +53,7 @@ class Server:
     latency: float = 0.0
     dimension: int = 8
     script: list[Scripted] = field(default_factory=list)
-    count: Callable[[str], int] = lambda text: 7  # tokens of a text
+    count: Callable[[str, bool], int] = lambda text, sent: 7 if sent else max(1, len(text) // 4)  # tokens of a text
     requests: list[Seen] = field(default_factory=list)
     now: int = 0
     most: int = 0
@@ -150,7 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
         if state.manners == "local":
             fenced = f"```json\n{text}\n```" if "response_format" in body else text
             text = f"<think>Let me see.\nIt is {len(text)} letters.</think>\n\n{fenced}"
-        used = {"prompt_tokens": sum(map(state.count, map(text_of, body["messages"]))), "completion_tokens": state.count(text)}
+        asked = sum(state.count(text_of(one), True) for one in body["messages"])
+        used = {"prompt_tokens": asked, "completion_tokens": state.count(text, False)}
         usage = None if state.manners == "sloppy" else used
         if body.get("stream"):
             plain = state.manners in ("local", "sloppy")
@@ -190,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
         data = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(packed)]
         if state.manners == "sloppy":
             data.reverse()
-        usage = {} if state.manners == "sloppy" else {"usage": {"prompt_tokens": sum(map(state.count, body["input"])), "total_tokens": 9}}
+        usage = {} if state.manners == "sloppy" else {"usage": {"prompt_tokens": sum(state.count(one, True) for one in body["input"]), "total_tokens": 9}}
         self._send(200, json.dumps({"object": "list", "data": data, **usage}))
 
     # ---- bad days -----------------------------------------------------------------------------------
@@ -242,12 +243,13 @@ class _Http(ThreadingHTTPServer):
 @contextmanager
 def openai_server(
     answer: Answering = echo, *, manners: str = "good", latency: float = 0.0, dimension: int = 8,
-    script: Sequence[Scripted] = (), count: Callable[[str], int] = lambda text: 7,
+    script: Sequence[Scripted] = (), count: Callable[[str, bool], int] | None = None,
 ) -> Iterator[Server]:  # fmt: skip
     """The server on a free port of 127.0.0.1; `url` ends with /v1."""
     http = _Http(("127.0.0.1", 0), _Handler)
     url = f"http://127.0.0.1:{http.server_port}/v1"
-    http.state = Server(url, answer, manners, latency, dimension, list(script), count)
+    http.state = Server(url, answer, manners, latency, dimension, list(script))
+    http.state.count = count or http.state.count
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

@@ -110,7 +110,7 @@ def records(world: dict[str, Any], said: list[str], most: int, again: bool, clai
     return "\n##\n".join([*lines, "<|COMPLETE|>"])
 
 
-def tokens(text: str) -> int:
+def tokens(text: str, sent: bool) -> int:
     """As a provider counts, about, in English and in Chinese."""
     return len(text.encode()) // 4
 
