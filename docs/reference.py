@@ -57,7 +57,7 @@ FIELDS = {
     "job_id": "of the job; `graph_status` and `cancel_job` take it",
     "status": "`queued`, `running`, `done`, `failed` or `cancelled`",
     "total": "pieces in all", "skipped": "files left out by rule, by reason",
-    "estimate": "calls, tokens and cost that a run with a model needs",
+    "estimate": "calls, tokens and cost that a run with a model needs, by stage; `because` says what is assumed of it",
     "poll_after_ms": "when to ask again", "generation": "of the index: one more with every commit",
     "counts": "how many, by kind", "model": "who is the model", "jobs": "recent jobs, newest first",
     "accepted": "work_ids that are on disk now", "lease_seconds": "how long the items are kept from others",
