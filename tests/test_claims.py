@@ -267,3 +267,8 @@ def test_any_reply_gives_claims_that_hold_or_a_refusal(reply: str) -> None:
 def test_a_reply_in_the_form_of_claims_tells_who_is_connected_with_whom() -> None:
     found = records.parse("(Ada<|>Charles<|>LETTER<|>TRUE<|>NONE<|>NONE<|>Ada wrote to Charles.<|>wrote)\n<|COMPLETE|>")
     assert found.relations == (records.RelationRecord("Ada", "Charles", "Ada wrote to Charles.", ("letter",)),)
+
+
+def test_the_prompt_again_is_no_answer_that_there_are_no_claims() -> None:
+    with pytest.raises(BadReply, match="the prompt again"):
+        read_claims(params_from(Settings(), None).prompt("Jon Berg was fined."), "Jon Berg was fined.")

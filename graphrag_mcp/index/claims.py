@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp import prompts
 from graphrag_mcp.ask import Ask, BadReply
 from graphrag_mcp.index.extract_llm import end_of, folded_with_starts, guarded, language_rule, shown
+from graphrag_mcp.index.records import EXAMPLE_NAMES
 from graphrag_mcp.index.replies import FULL, clean, clean_name, json_items, plain_reply, split_fields, unescaped
 from graphrag_mcp.seams import Message
 from graphrag_mcp.text import is_cjk, normalise_name
@@ -182,6 +183,8 @@ def read_claims(reply: str, text: str) -> tuple[list[Claim], bool, Counter[str]]
             claims.setdefault((*_identity(claim), claim.description), claim)
     if not raws or not (claims or marked or closed):
         _reject(plain, marked or closed, lost)
+    if not claims and any(raw[0].casefold() in EXAMPLE_NAMES for raw in raws):
+        raise BadReply("the reply was the prompt again")
     return list(claims.values())[:MOST_CLAIMS], marked or closed, lost
 
 
