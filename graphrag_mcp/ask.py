@@ -23,7 +23,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from graphrag_mcp.ask_limits import Budget, Gate, Spent, batches
+from graphrag_mcp.ask_limits import Budget, Gate, Spent, Streak, batches, other_length
 from graphrag_mcp.ask_threads import READS, aside, run_loop
 from graphrag_mcp.ask_writer import Vectors, Writer, storable
 from graphrag_mcp.errors import ModelError
@@ -84,13 +84,14 @@ class Asker:
     def __init__(
         self, book: AnswerBook | None, chat: ChatModel | None, embedder: EmbeddingModel | None, *,
         budget: Budget | None = None, concurrency: int = 25, batch: int = 64, refresh: bool = False, space: str = "",
-        reranker: Reranker | None = None,
+        reranker: Reranker | None = None, gives_up: bool = False,
     ) -> None:  # fmt: skip
         self._reranker = reranker
         self._space = space or (embedder.name if embedder else "")
         self._book, self._chat, self._embedder = book, chat, embedder
         self._budget, self._batch, self._refresh = budget or Budget(), batch, refresh
         self._gate = Gate(concurrency)
+        self._streak, self._embed_streak = Streak(concurrency * gives_up), Streak(concurrency * gives_up)
         self._spent = Spent()
         self._off = "" if chat else NO_MODEL
         self._embed_off = "" if embedder else NO_MODEL
@@ -266,7 +267,7 @@ class Asker:
             except ModelError as error:
                 reason = str(error) if error.final else error.what
                 self.broken.append(reason)
-                if error.final:
+                if self._streak.failed() or error.final:
                     self._off = reason
                 return Answer(ask.without(), reason=reason)
             reading = asyncio.get_running_loop().create_task(self._take(ask, key, reply))
@@ -305,6 +306,7 @@ class Asker:
         counts["calls"] += 1
         assert self._chat is not None
         reply = await self._chat.complete(messages, schema=ask.schema, max_output=ask.max_output, on_text=on_text)
+        self._streak.ended()
         self._count(counts, reply.usage, self._budget.price_prompt)
         return reply
 
@@ -381,20 +383,16 @@ class Asker:
                 if error.divisible and len(batch) > 1:
                     return None
                 self.broken.append(error.what)
-                if error.final:
+                if self._embed_streak.failed() or error.final:
                     self._embed_off = str(error)
                 return {}
+        self._embed_streak.ended()
         self._count(counts, made.usage, self._budget.price_embedding)
         self._has_embedded, self.length = True, self.length or 4 * made.dimension
         if 4 * made.dimension != self.length:
-            self._embed_off = _other_length(self._space, made.dimension, self.length // 4)
+            self._embed_off = other_length(self._space, made.dimension, self.length // 4)
             self.broken.append(self._embed_off)
             return {}
         vectors = dict(zip(batch, made.vectors, strict=True))
         await self._writer.write(Vectors(self._space, vectors, made.usage.prompt_tokens))
         return vectors
-
-
-def _other_length(model: str, now: int, before: int) -> str:
-    what = f"the embedding model {model!r} gave vectors of {now} numbers, and those of this index have {before}. "
-    return f"{what}Use the model that made them, or set embedding_dimensions to {now} to make all of them anew."

@@ -109,3 +109,27 @@ class _Slot:
 
     async def __aexit__(self, *_: object) -> None:
         self.gate.leave()
+
+
+class Streak:
+    """Calls in a row that gave up. Nobody may be there any more: then each of thousands would wait through all its
+    tries. What MANY gave up, and twice as many as are under way at once (`places`), is given up for all; with 0 places,
+    as in a server that lives on, never."""
+
+    MANY = 50
+
+    def __init__(self, places: int) -> None:
+        self._most, self._count = max(self.MANY, 2 * places) if places else 0, 0
+
+    def failed(self) -> bool:
+        """One more; is it time to ask nothing more?"""
+        self._count += 1
+        return bool(self._most) and self._count >= self._most
+
+    def ended(self) -> None:
+        self._count = 0
+
+
+def other_length(model: str, now: int, before: int) -> str:
+    what = f"the embedding model {model!r} gave vectors of {now} numbers, and those of this index have {before}. "
+    return f"{what}Use the model that made them, or set embedding_dimensions to {now} to make all of them anew."

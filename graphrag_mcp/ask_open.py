@@ -76,7 +76,7 @@ def open_asker(
     budget = Budget(*((s.max_calls, s.max_tokens, s.max_cost) if limited else (0, 0, 0.0)), *prices)
     space = f"{s.embedding_model} {s.embedding_dimensions}" if embedder and s.embedding_dimensions else ""
     options = {"concurrency": s.concurrency, "batch": s.embedding_batch, "refresh": refresh, "space": space}
-    made = Asker(book, chat, embedder, budget=budget, reranker=reranker, **options)
+    made = Asker(book, chat, embedder, budget=budget, reranker=reranker, gives_up=limited, **options)
     made.note = note
     return made
 

@@ -58,3 +58,18 @@ def test_a_document_is_cut_before_its_names_are_looked_for_and_these_are_looked_
     assert (whole.document, whole.units, whole.passages, whole.fresh) == (
         rows.document, rows.units, rows.passages, rows.fresh,
     )  # fmt: skip
+
+
+def test_a_server_that_goes_away_is_not_tried_with_every_text_that_is_left(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number in range(150):
+        (docs / f"{number}.md").write_text(f"Ada Lovelace wrote letter {number} to Charles Babbage in London.", "utf-8")
+    with openai_server(demo) as server:
+        chosen = on(server, embedding_model="", max_retries=0, concurrency=4)
+        server.script = [None] * 20 + [503] * 1_000
+        result = index(tmp_path / "c", docs, chosen)
+        assert result.status == "done" and len(server.requests) < 20 + 60
+        assert result.pending["extract"] >= 100 and all(one["reason"] for one in result.degraded)
+        server.script = []
+        assert not index(tmp_path / "c", docs, chosen).pending
