@@ -11,21 +11,23 @@ may contain other names.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from operator import itemgetter
 
 from graphrag_mcp import han, uncased
+from graphrag_mcp.decomposed import with_origins
 from graphrag_mcp.kinds import kind_of, subjects
 from graphrag_mcp.lexicon import DULL, FILE_ENDINGS, LANGUAGES, PHRASE_HEADS, STARTERS
-from graphrag_mcp.lexicon_han import SIMPLIFY
+from graphrag_mcp.lexicon_variants import SIMPLIFY
 from graphrag_mcp.markup import speakers, without_markup
 from graphrag_mcp.names import LOWER_RUN, Names, common
-from graphrag_mcp.text import STOP_WORDS, normalise_name, query_terms, stop_word
+from graphrag_mcp.text import STOP_WORDS, composed, normalise_name, query_terms, stop_word
 from graphrag_mcp.types import Mention
 
-VERSION = "nlp-5"
+VERSION = "nlp-6"
 Candidate = tuple[int, int, str, bool]
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 SHORT = 300  # characters: up to here a text is taken for a question, where single rare words are worth trying
@@ -50,7 +52,8 @@ _CODE_SIGN, _HUMP = re.compile(r"_|\.[A-Za-z_]|\(\)|\+\+|#(?<=[A-Za-z]#)"), re.c
 
 
 def extract(text: str) -> list[Mention]:
-    """All mentions of names in this text, sorted by start; `text[m.start:m.end] == m.form` for each.
+    """All mentions of names in this text, sorted by start; `text[m.start:m.end] == m.form` for each, however the
+    letters of the text are composed.
 
     A text of up to SHORT characters is taken for a question.
     """
@@ -59,6 +62,7 @@ def extract(text: str) -> list[Mention]:
 
 def terms_of(question: str) -> list[str]:
     """The search terms of a question, and after them its words of one character that stand in none of these alone."""
+    question = composed(question)
     found = query_terms(question)
     return [*found, *(word for word in han.alone(question) if word not in found)]
 
@@ -66,6 +70,16 @@ def terms_of(question: str) -> list[str]:
 def mentions(text: str, short: bool = False) -> list[Fields]:
     """The same as plain tuples, which are made five times as fast. `short`: single rare words too, as of a question
     (in a short document they would only be noise: "film", "starring")."""
+    if text.isascii() or unicodedata.is_normalized("NFC", text):
+        return _named(text, short)
+    whole, at = with_origins(text)
+    return [
+        (key, text[at[start] : at[end]], kind, strong, at[start], at[end], alias)
+        for key, _, kind, strong, start, end, alias in _named(whole, short)
+    ]
+
+
+def _named(text: str, short: bool) -> list[Fields]:
     text = without_markup(text)
     runs = [(match.start(), match[0]) for match in LOWER_RUN.finditer(text)]
     lower = {word for _, run in runs for word in run.split(" ")}

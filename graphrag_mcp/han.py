@@ -16,7 +16,6 @@ from types import ModuleType
 from graphrag_mcp import east, uncased
 from graphrag_mcp.east import HAN, Candidate
 from graphrag_mcp.lexicon_han import (
-    SIMPLIFY,
     ZH_DULL,
     ZH_FUNCTION,
     ZH_HEAD_TYPE,
@@ -25,6 +24,7 @@ from graphrag_mcp.lexicon_han import (
     ZH_SURNAMES_TWO,
     ZH_TRAIL,
 )  # fmt: skip
+from graphrag_mcp.lexicon_variants import SIMPLIFY
 from graphrag_mcp.text import stop_word
 
 _HAN_CHAR = re.compile(f"[{HAN}]")
@@ -89,7 +89,8 @@ def alone(question: str) -> list[str]:
     if question.isascii() or not _HAN_CHAR.search(question):
         return []
     found = east.single_kanji(question) if _KANA.search(question) else _single_nouns(question)
-    return [word for word in dict.fromkeys(found) if word not in _NO_THING and not stop_word(word)]
+    words = dict.fromkeys(word.translate(SIMPLIFY) for word in found if word not in _NO_THING)
+    return [word for word in words if not stop_word(word)]
 
 
 def _latin(text: str, short: bool) -> Iterator[Candidate]:

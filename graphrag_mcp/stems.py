@@ -12,6 +12,8 @@ from functools import lru_cache
 
 from Stemmer import Stemmer
 
+from graphrag_mcp.lexicon_variants import SIMPLIFY
+
 # ---- marks and spellings ------------------------------------------------------------------------
 
 
@@ -40,7 +42,7 @@ def _script_table() -> dict[int, str | None]:
 
 
 _LATIN = _latin_table()
-_FOLD = _LATIN | _script_table()
+_FOLD = _LATIN | _script_table() | SIMPLIFY
 
 
 def folded(text: str) -> str:

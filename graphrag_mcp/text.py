@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 
 from graphrag_mcp import stems
+from graphrag_mcp.lexicon_variants import SIMPLIFY
 from graphrag_mcp.stems import folded
 from graphrag_mcp.tokens import count_tokens as count_tokens
 
@@ -26,6 +27,11 @@ _CJK = (
 )
 _UNSPACED = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer: no spaces between words
 _CJK_CHAR, _UNSPACED_CHAR, _HANGUL_RUN = (re.compile(p) for p in (f"[{_CJK}]", f"[{_UNSPACED}]", f"[{_HANGUL}]+"))
+
+
+def composed(text: str) -> str:
+    """The text with letters written in pieces put together (NFC); nearly always the very text that was given."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def is_cjk(ch: str) -> bool:
@@ -217,7 +223,9 @@ def _in_language(token: str, language: str) -> tuple[str, ...]:
 
 
 def _grams(run: str) -> tuple[str, ...]:
-    """Single characters and bigrams of a run without spaces; of Thai and its kin bigrams; of Korean also the word."""
+    """Single characters and bigrams of a run without spaces; of Thai and its kin bigrams; of Korean also the word.
+    Traditional Chinese is read as simplified."""
+    run = run.translate(SIMPLIFY)
     pairs = list(map("".join, pairwise(run)))
     if _UNSPACED_CHAR.match(run):
         return tuple(pairs) or (run,)
@@ -237,8 +245,10 @@ def _raw_terms(text: str) -> list[str]:
 
 def terms(text: str) -> list[str]:
     """Search terms in order, with repeats, stop words kept, no blanks in them: words with case and accents folded, the
-    stem beside the form, identifiers whole and in parts, `c++`, `c#`, `.net`; CJK characters and bigrams.
+    stem beside the form, identifiers whole and in parts, `c++`, `c#`, `.net`; CJK characters and bigrams, Chinese ones
+    simplified.
     """
+    text = composed(text)
     raw = _raw_terms(text)
     if language := stems.latin_language(text):
         return [term for token in raw for term in _in_language(token, language)]
@@ -273,6 +283,7 @@ def query_terms(text: str) -> list[str]:
     within a normal sentence are names.
     """
     found, every = dict[str, None](), dict[str, None]()
+    text = composed(text)
     shouted = text.isupper()
     language = stems.latin_language(text)
     grammar = stems.LANGUAGES[language] if language else frozenset()
@@ -329,9 +340,9 @@ _KEEP_S = frozenset(
 def normalise_name(name: str) -> str:
     """The key of an entity: two spellings with the same key are one name; a key is its own key.
 
-    Case, width, Latin accents, possessives, outer quotes, brackets and articles, dots of abbreviations (`U.S.` is `us`,
-    `J. R. R. Tolkien` is `jrr tolkien`) and the plural of the last English word are folded. `c++`, `c#`, `.net` stay
-    apart from `c` and `net`. Never empty for a name with a letter or digit.
+    Case, width, traditional characters, Latin accents, possessives, outer quotes, brackets and articles, dots of
+    abbreviations (`U.S.` is `us`, `J. R. R. Tolkien` is `jrr tolkien`) and the plural of the last English word are
+    folded. `c++`, `c#`, `.net` stay apart from `c` and `net`. Never empty for a name with a letter or digit.
     """
     key, before = " ".join(folded(name if name.isascii() else unicodedata.normalize("NFKC", name)).split()), ""
     if key[-1:] != "s" and _PLAIN.fullmatch(key):

@@ -46,7 +46,7 @@ PART_OF = {
     "suspicious": "fences", "credentials": "fences", "lexicon": "extract", "lexicon_han": "extract", "han": "extract", "names": "extract",
     "lexicon_east": "extract", "lexicon_foreign": "extract", "lexicon_kinds": "extract", "lexicon_uncased": "extract",
     "east": "extract", "foreign": "extract", "kinds": "extract", "letters": "extract", "uncased": "extract", "markup": "extract",
-    "stems": "text", "dates": "text", "tokens": "text", "lexicon_tokens": "text",
+    "stems": "text", "decomposed": "text", "lexicon_variants": "text", "dates": "text", "tokens": "text", "lexicon_tokens": "text",
     "ask_limits": "ask", "ask_writer": "ask", "ask_threads": "ask", "ask_open": "ask", "pack_ids": "pack", "pack_wire": "pack", "http": "server", "stdio": "server",
     "cli_arguments": "cli", "cli_common": "cli",
     "jobs_record": "jobs", "jobs_documents": "jobs", "jobs_run": "jobs", "jobs_process": "jobs",

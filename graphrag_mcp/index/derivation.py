@@ -21,7 +21,7 @@ from graphrag_mcp.store.truth import live_documents
 from graphrag_mcp.types import Document
 
 # Bump when the meaning of stored rows changes: everything is then derived again from the truth.
-DERIVATION = 4
+DERIVATION = 5
 Spans = set[tuple[int, int]]
 Cut = tuple[Spans, Spans, dict[str, set[str]]]  # of text units, of passages; text unit -> names in it
 

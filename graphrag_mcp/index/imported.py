@@ -140,12 +140,17 @@ class DocumentRecord:
         return made
 
 
+def _keyed(record: Row, *names: str) -> Row:
+    """With keys as this release makes them: an earlier one may have folded less."""
+    return {**record, **{name: normalise_name(record[name]) for name in names}}
+
+
 def record_of(data: str) -> DocumentRecord:
     body = json.loads(data)
     return DocumentRecord(
         body["by"], [UnitRecord(**one) for one in body["units"]],
-        [Name(**{**one, "aliases": tuple(one["aliases"])}) for one in body["names"]],
-        [Statement(**one) for one in body["statements"]],
+        [Name(**{**_keyed(one, "key"), "aliases": tuple(one["aliases"])}) for one in body["names"]],
+        [Statement(**_keyed(one, "source", "target")) for one in body["statements"]],
         [Claim(**{**one, "quotes": tuple(one["quotes"]), "spans": ()}) for one in body["claims"]],
     )  # fmt: skip
 

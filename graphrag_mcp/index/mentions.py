@@ -21,6 +21,7 @@ from graphrag_mcp.extract import Fields, mentions
 from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.store.edits import Overlay
 from graphrag_mcp.store.schema import TABLES
+from graphrag_mcp.text import composed
 from graphrag_mcp.types import content_id
 
 
@@ -123,14 +124,15 @@ def from_table(table: pa.Table) -> list[Named]:
 
 
 def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
-    """Title, type and aliases by majority; under its own name where it has one."""
+    """Title, type and aliases by majority, their letters composed; under its own name where it has one."""
     forms: Counter[str] = Counter()
     own: Counter[str] = Counter()
     types: Counter[str] = Counter()
     for row in found:
-        forms[row.form] += row.count
+        form = composed(row.form)
+        forms[form] += row.count
         if row.key == key:
-            own[row.form] += row.count
+            own[form] += row.count
         if row.type not in ("other", "unknown"):
             types[row.type] += row.count
     counted = own or forms

@@ -29,7 +29,7 @@ from graphrag_mcp.query.ranking import Passage, Scored, Weights, best, bm25, nam
 from graphrag_mcp.store import vectors
 from graphrag_mcp.store.kept import ROW_ID
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import normalise_name, query_terms
+from graphrag_mcp.text import composed, normalise_name, query_terms
 from graphrag_mcp.types import Mention, content_id
 
 CANDIDATES = 200  # passages that full text proposes, and as many by vector
@@ -74,6 +74,7 @@ def retrieve(
     where it names nothing itself, a whole one. `vector` is the question's (float32 bytes); `rerank` scores texts for a
     question (None: it cannot just now). `entities` adds the entities.
     """
+    query = composed(query)
     found = Retrieved(names=extract(query[:NAME_CHARACTERS]), vector=vector or b"")
     wanted = terms_of(query[:QUERY_CHARACTERS])
     worth, found.unknown = term_worth(snapshot, wanted, weights)

@@ -10,12 +10,13 @@ from typing import Any
 
 from graphrag_mcp import extract, lexicon, lexicon_east, lexicon_foreign, lexicon_han, lexicon_uncased
 from graphrag_mcp.han import is_han
+from graphrag_mcp.lexicon_variants import SIMPLIFY
 from graphrag_mcp.query import context
 from graphrag_mcp.query.ranking import MARKS
 from graphrag_mcp.stems import folded
 from graphrag_mcp.store.edits import in_force
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import normalise_name, terms
+from graphrag_mcp.text import composed, normalise_name, terms
 from graphrag_mcp.types import content_id
 
 Row = dict[str, Any]
@@ -24,6 +25,10 @@ _BESIDE = frozenset("the el la los las il lo le der die das o a os as को न
 _GENITIVE = frozenset("का की के".split())
 _UNTITLED = frozenset(("location", "organization", "natural object", "event"))  # 北京市长 is not 北京
 _MARKS = MARKS.replace("'", "")
+_SURNAMES = frozenset(
+    name.translate(SIMPLIFY)  # as keys are
+    for name in (*lexicon_east.JA_SURNAMES, *lexicon_han.ZH_SURNAMES, *lexicon_han.ZH_SURNAMES_TWO)
+)
 _VIETNAMESE = frozenset(map(folded, lexicon_foreign.VI_BEFORE["person"].split("|")))
 
 
@@ -34,6 +39,7 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
             return found[0], []
     if re.fullmatch(r"[0-9a-f]{32}", asked) and (found := context.rows(snapshot, "entities", [asked])):
         return found[0], []
+    asked = composed(asked)
     key = normalise_name(asked[:300])
     # "Harbour Tide Authority (HTA)"
     bare = normalise_name(re.sub(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$", "", asked[:300]))
@@ -61,7 +67,7 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
 
 def _holds(row: Row, key: str) -> bool:
     """Is this a whole word of the entity's name, or the family name that a name without blanks begins with?"""
-    if key in lexicon_east.JA_SURNAMES or key in lexicon_han.ZH_SURNAMES or key in lexicon_han.ZH_SURNAMES_TWO:
+    if key in _SURNAMES:
         return row["type"] == "person" and row["key"].startswith(key) and len(key) < len(row["key"]) < len(key) + 4
     return f" {key} " in f" {row['key']} "
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.extract import terms_of
+from graphrag_mcp.lexicon_variants import SIMPLIFY
 from graphrag_mcp.pack import Section, clamp_budget, compose, finish, one_line, read_cursor, write_cursor
 from graphrag_mcp.query import context, fused, modes, ranking
 from graphrag_mcp.store.tables import Snapshot
@@ -133,8 +134,9 @@ def _written(query: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Text as literals are compared: NFKC, case folded, white space as one space, no line breaks in Chinese words."""
-    return " ".join(unwrapped(unicodedata.normalize("NFKC", text)).casefold().split())
+    """Text as literals are compared: NFKC, case folded, traditional characters as simplified ones, white space as one
+    space, no line breaks in Chinese words."""
+    return " ".join(unwrapped(unicodedata.normalize("NFKC", text)).casefold().translate(SIMPLIFY).split())
 
 
 def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tuple[str, float]]:

@@ -21,6 +21,7 @@ from graphrag_mcp.store import truth
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import EDIT_LOG
 from graphrag_mcp.store.truth import EDITS
+from graphrag_mcp.text import normalise_name
 from graphrag_mcp.types import content_id
 
 OPS = ("create", "update", "rename", "merge", "delete", "reject", "remove", "restore", "undo")
@@ -109,9 +110,15 @@ def load(folder: Path, manifest: Manifest | None) -> list[LogRow]:
     if manifest is None or not any(segment["kind"] == EDITS for segment in manifest.segments):
         return []
     return [
-        LogRow(**{**row, "keys": tuple(row["keys"]), "forms": tuple(row["forms"]), "fields": json.loads(row["fields"])})
+        LogRow(**{**row, "keys": _keys(row), "forms": tuple(row["forms"]), "fields": json.loads(row["fields"])})
         for row in truth.load(folder, manifest, EDITS).to_pylist()
     ]
+
+
+def _keys(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names as this release normalises them: an earlier one may have folded less."""
+    named = row["kind"] in ("entity", "relationship")
+    return tuple(map(normalise_name, row["keys"]) if named else row["keys"])
 
 
 def to_table(rows: Iterable[LogRow]) -> pa.Table:
