@@ -98,6 +98,7 @@ def retrieve(
     _subwords(high := best(passages, weights.pieces), [*worth, *found.unknown], weights)
     ranking.give_definitions(high, worth, weights)
     beside.give(snapshot, passages, score, own.give, weights)
+    beside.lead(passages.values(), weights)
     ranked = ranking.ordered(passages.values())
     if rerank is not None:
         ranked = _reranked(snapshot, query, ranked, rerank, weights)

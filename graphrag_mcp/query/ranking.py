@@ -52,6 +52,7 @@ class Weights:
     leads: int = 2  # first passages of a linked document
     focus: float = 4.0  # power of how a passage's own score compares to the best of its document, for `focus`
     opening: float = 0.5  # least share of the first passage of a document, which says what it is about
+    lead: float = 0.8  # of the best passage's own worth: where the next has no more, nothing is carried past it
     crowded: int = 5  # a title of more documents than this links nothing
 
 
