@@ -28,7 +28,7 @@ WHOLE = [
 ALSO = [  # where global_search was chosen already
     "What is this about?", "What's it all about?", "What is in here?", "What do these documents contain?", "What topics are covered?",
     "What are the most important people and events?", "Who are the main characters?", "Who are the key people, places and organisations?",
-    "这些文档主要讲了哪些人物和事件？", "重要的人物和事件有哪些？", "主要人物是谁？", "这里有什么内容？", "有哪些话题？",
+    "这些文档主要讲了哪些人物和事件？", "重要的人物和事件有哪些？", "主要人物是谁？", "这里有什么内容？", "有哪些话题？", "這些文檔主要講了哪些人物和事件？", "這裡有什麼內容？",
 ]  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from graphrag_mcp.store.edits import Overlay, Pair, concerned
 from graphrag_mcp.store.edits import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
-from graphrag_mcp.text import terms
+from graphrag_mcp.text import composed, terms
 
 Row = dict[str, object]
 
@@ -330,7 +330,7 @@ def _entity(key: str, found: Sequence[Named], quotes: Sequence[tuple[Row, str]])
     """The row of an entity as its mentions have it, without its description; no title where nothing mentions it."""
     if len(found) == 1:
         one = found[0]
-        title, kind, aliases, units = one.form, one.type, [], [one.text_unit_id]
+        title, kind, aliases, units = composed(one.form), one.type, [], [one.text_unit_id]
     else:
         title, kind, aliases = mn.called(key, found) if found else ("", "", [])
         units = sorted({row.text_unit_id for row in found})

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow.compute as pc
 
+from graphrag_mcp.lexicon_variants import SIMPLIFY
 from graphrag_mcp.pack import (
     Item,
     Section,
@@ -240,7 +241,7 @@ def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     asked = query[: fused.QUERY_CHARACTERS]
     if OVERVIEW.search(asked):  # with one word that stays, so that those of grammar go
         asked = f"{ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"
-    wanted = query_terms(ASKING_HAN.sub(" ", asked))
+    wanted = query_terms(ASKING_HAN.sub(" ", asked.translate(SIMPLIFY)))
     if all(term in _ASKING or (is_cjk(term[0]) and stop_word(term)) for term in wanted):
         return None
     worth, _ = fused.term_worth(snapshot, wanted)

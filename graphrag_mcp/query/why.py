@@ -19,8 +19,8 @@ WORDS = {
     "text": "words", "vector": "meaning", "named": "its title is named in the question",
     "holds": "holds a name of the question", "link": "its title is named in", "shared": "shares a rare name with",
     "beside": "next to a high passage", "subword": "parts of words", "included": "holds an included entity",
-    "defines": "defines a word of the question", "entities": "entities", "relationships": "pairs of them",
-    "rerank": "reranker",
+    "defines": "defines a word of the question", "lead": "clearly best by itself",
+    "entities": "entities", "relationships": "pairs of them", "rerank": "reranker",
 }  # fmt: skip
 
 

@@ -1,0 +1,162 @@
+"""One word in two spellings: traditional and simplified Chinese, letters whole and in pieces; what is shown stays."""
+
+from __future__ import annotations
+
+import json
+import random
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.decomposed import with_origins
+from graphrag_mcp.extract import extract, terms_of
+from graphrag_mcp.index.imported import record_of
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.lexicon_variants import SIMPLIFY
+from graphrag_mcp.query.global_ import asked_about
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.lookup import get_entity
+from graphrag_mcp.query.words import search_text
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import edits, truth
+from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.text import composed, normalise_name, terms
+from graphrag_mcp.types import IndexRequest, InlineText
+from graphrag_mcp.upkeep.digest import digest
+
+SIMPLIFIED = "陈国华在台湾大学图书馆发现了一份旧账簿。台湾大学位于台北市，馆长吴丽云说账簿写于一九四七年。"
+TRADITIONAL = "陳國華在臺灣大學圖書館發現了一份舊賬簿。臺灣大學位於臺北市，館長吳麗雲說賬簿寫於一九四七年。"
+OTHER = "渔船在清晨离开港口，灯塔的灯还亮着。\n\n渔民们唱着歌，海鸥跟在船的后面。"
+
+
+def indexed(home: Path, *texts: str) -> Snapshot:
+    given = tuple(InlineText(text, f"note{at}", f"Note {at}") for at, text in enumerate(texts))
+    index_documents(home / "c", IndexRequest(texts=given), Settings(home=home))
+    return open_snapshot(home / "c")
+
+
+# ---- Chinese ------------------------------------------------------------------------------------
+
+
+def test_every_character_is_read_as_one_other_that_stays_as_it_is() -> None:
+    assert len(SIMPLIFY) > 2_500
+    for code, other in SIMPLIFY.items():
+        assert 0x4E00 <= code <= 0x9FFF and len(other) == 1 and 0x3400 <= ord(other) <= 0x9FFF
+        assert ord(other) not in SIMPLIFY
+
+
+def test_simplified_text_is_hardly_touched() -> None:
+    """Of the 6,763 characters of the mainland's basic standard those that are variants there as well."""
+    touched = [chr(code) for code in SIMPLIFY if len(chr(code).encode("gb2312", "ignore")) == 2]
+    assert len(touched) < 20 and not set("的一是在不了有和人这中大为上个国我以要他时来") & set(touched)
+
+
+@pytest.mark.parametrize(("text", "question"), [(SIMPLIFIED, TRADITIONAL), (TRADITIONAL, SIMPLIFIED)])
+def test_names_terms_and_literals_of_one_spelling_find_the_other(tmp_path: Path, text: str, question: str) -> None:
+    snapshot = indexed(tmp_path, text, OTHER)
+    person, place = question[:3], "臺北市" if question is TRADITIONAL else "台北市"
+    found = local_search(snapshot, f"{person}在{question[4:11]}發現了什麼？")
+    assert found.state == "context" and found.citations[0].title == "Note 0" and text in found.text
+    assert "Nowhere" not in found.hint
+    for name in (person, place):
+        entity = get_entity(snapshot, name)
+        assert entity.state == "context" and name.translate(SIMPLIFY) in entity.text.translate(SIMPLIFY), name
+    literal = search_text(snapshot, f"「{question[4:11]}」")
+    assert literal.state == "context" and literal.citations[0].title == "Note 0"
+    assert search_text(snapshot, "「臺灣中學」").state == "not_found"
+
+
+def test_both_spellings_are_one_entity_that_is_called_as_it_is_written_most(tmp_path: Path) -> None:
+    snapshot = indexed(tmp_path, SIMPLIFIED, TRADITIONAL, "臺北市的圖書館。臺北市的鐵道。")
+    named = [row for row in snapshot.rows("entities").to_pylist() if row["title"] in ("台北市", "臺北市")]
+    assert [row["title"] for row in named] == ["臺北市"] and named[0]["frequency"] == 3
+    assert TRADITIONAL in snapshot.rows("passages", columns=["text"])["text"].to_pylist()
+
+
+def test_terms_and_keys_are_folded_and_keys_are_their_own_keys() -> None:
+    assert terms(TRADITIONAL) == terms(SIMPLIFIED) and terms_of("誰發現了舊賬簿？") == terms_of("谁发现了旧账簿？")
+    for name in ("臺灣大學", "馬英九", "後藤健", "乾隆", "著作"):
+        key = normalise_name(name)
+        assert key == normalise_name(name.translate(SIMPLIFY)) == normalise_name(key)
+
+
+def test_a_japanese_family_name_alone_means_the_person(tmp_path: Path) -> None:
+    snapshot = indexed(tmp_path, "後藤健太さんは京都市で働く。後藤健太さんは本を書いた。", "京都市の図書館は大きい。")
+    found = get_entity(snapshot, "後藤")
+    assert found.state == "context" and "後藤健太" in found.text
+
+
+def test_a_general_question_in_traditional_characters_asks_about_all(tmp_path: Path) -> None:
+    snapshot = indexed(tmp_path, SIMPLIFIED, OTHER)
+    assert asked_about(snapshot, "這些文檔主要講了哪些人物和事件？") is None
+    assert asked_about(snapshot, "舊賬簿講了什麼？")
+
+
+def test_edits_and_imports_that_were_kept_with_longer_keys_are_read_with_todays(tmp_path: Path) -> None:
+    row = edits.LogRow("u1", "merge", "entity", ("臺灣大學", "臺大"), ("臺灣大學", "臺大"))
+    gone = edits.LogRow("u2", "remove", "document", ("臺灣.md",))
+    segments = truth.appended(tmp_path, Manifest("kb"), truth.EDITS, edits.to_table([row, gone]))
+    log = edits.load(tmp_path, Manifest("kb", generation=1, segments=segments))
+    assert [one.keys for one in log] == [("台湾大学", "台大"), ("臺灣.md",)] and log[0].forms == row.forms
+    assert edits.fold(log).alias == {"台大": "台湾大学"}
+    name = {"key": "臺灣大學", "title": "臺灣大學", "type": "organization", "description": "", "aliases": ["臺大"]}
+    said = {"source": "臺灣大學", "target": "馬英九", "description": "", "keywords": "", "weight": 1.0}
+    record = record_of(json.dumps({"by": "imported:x", "units": [], "names": [name], "statements": [said], "claims": []}))
+    assert (record.names[0].key, record.names[0].title) == ("台湾大学", "臺灣大學")
+    assert (record.statements[0].source, record.statements[0].target) == ("台湾大学", "马英九")
+
+
+# ---- letters in pieces ----------------------------------------------------------------------------
+
+KOREAN = "김민수는 서울특별시에서 태어났다. 서울특별시는 한강을 끼고 있다. 김민수는 부산대학교에서 공부했다."
+GERMAN = "Jürgen Müller zog nach Düsseldorf. In Düsseldorf traf Jürgen Müller die Künstlerin Zoë Kühn."
+JAPANESE = "ガリレオ・ガリレイはピサで生まれた。高橋さんはピザが好きだ。"
+
+
+@pytest.mark.parametrize("text", [KOREAN, GERMAN, JAPANESE, f"{GERMAN} {KOREAN} Ωmega \u2126 \u212b q\u0307\u0323"])
+def test_names_of_decomposed_text_are_those_of_the_composed_one_at_their_places_in_it(text: str) -> None:
+    pieces = unicodedata.normalize("NFD", text)
+    assert pieces != composed(pieces) == unicodedata.normalize("NFC", text)
+    found, wanted = extract(pieces), extract(composed(text))
+    assert [(one.key, one.type, one.strong, composed(one.form)) for one in found] == [
+        (one.key, one.type, one.strong, one.form) for one in wanted
+    ]
+    assert wanted and all(pieces[one.start : one.end] == one.form for one in found)
+    assert terms(pieces) == terms(composed(text))
+
+
+def test_a_decomposed_korean_text_has_names_terms_and_citations_of_its_own_letters(tmp_path: Path) -> None:
+    pieces = unicodedata.normalize("NFD", KOREAN)
+    snapshot = indexed(tmp_path, pieces, OTHER)
+    for asked in ("서울특별시", unicodedata.normalize("NFD", "서울특별시")):
+        found = get_entity(snapshot, asked)
+        assert found.state == "context" and "서울특별시" in found.text.splitlines()[0]
+    result = local_search(snapshot, unicodedata.normalize("NFD", "김민수는 어디에서 공부했나요?"))
+    cited = result.citations[0]
+    assert cited.title == "Note 0" and pieces[cited.char_start : cited.char_end] in result.text
+    assert search_text(snapshot, '"서울특별시는 한강을"').state == "context"
+
+
+def test_the_order_of_texts_in_both_spellings_does_not_matter(tmp_path: Path) -> None:
+    texts = [KOREAN, unicodedata.normalize("NFD", KOREAN), SIMPLIFIED, TRADITIONAL]
+    found = set()
+    for order in ([0, 1, 2, 3], [3, 1, 0, 2]):
+        home = tmp_path / "".join(map(str, order))
+        for at in order:  # one commit each
+            index_documents(home / "c", IndexRequest(texts=(InlineText(texts[at], f"n{at}"),)), Settings(home=home))
+        found.add(digest(open_snapshot(home / "c"))["content"])
+    assert len(found) == 1
+
+
+def test_whatever_is_composed_leads_back_to_where_it_began() -> None:
+    chance = random.Random(5)
+    marks = [chr(code) for code in range(0x300, 0x1200) if unicodedata.combining(chr(code)) or code >= 0x1100]
+    others = [chr(code) for code in (*range(0x20, 0x600), *range(0xAC00, 0xAD00), *range(0xF900, 0xFB50), 0x2126, 0x0958)]
+    for _ in range(3_000):
+        text = "".join(chance.choice(marks if chance.random() < 0.5 else others) for _ in range(chance.randrange(1, 9)))
+        text = unicodedata.normalize("NFD", text) if chance.random() < 0.5 else text
+        whole, at = with_origins(text)
+        assert whole == unicodedata.normalize("NFC", text)
+        assert len(at) == len(whole) + 1 and at == sorted(at) and at[-1] == len(text)
