@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
@@ -92,3 +94,24 @@ def test_what_stands_around_the_best_does_not_pass_the_two_best(chats: Snapshot)
         small = fused.retrieve(chats, question, Weights(around=0.0)).passages
         large = fused.retrieve(chats, question, Weights(around=5.0)).passages
         assert [one.id for one in large[:2]] == [one.id for one in small[:2]]
+
+
+def test_a_title_carries_nothing_past_what_is_clearly_best_by_its_words(tmp_path: Path) -> None:
+    texts = (
+        InlineText("In 1931 the architect Ines Harrow repaired the clock tower of Marlow after the storm.", "repairs", "Repairs"),
+        InlineText("Marlow is a town on a river. It has a clock and a market.", "marlow", "Marlow"),
+        *(InlineText(f"Shed {at} of the yard holds rope, tar and oars.", f"shed{at}", f"Shed {at}") for at in range(9)),
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+
+    def first(question: str, weights: Weights) -> tuple[str, dict[str, float]]:
+        one = fused.retrieve(snapshot, question, weights).passages[0]
+        return snapshot.by_key("passages", [one.id], "id", ["title"])["title"][0].as_py(), dict(one.why)
+
+    question = "Which architect repaired the clock tower of Marlow after the storm?"
+    assert first(question, Weights(lead=0.0))[0] == "Marlow"
+    title, why = first(question, Weights())
+    assert title == "Repairs" and why["lead"] > 0
+    assert "clearly best by itself" in local_search(snapshot, question, explain=True).text
+    assert first("What is there in Marlow?", Weights())[0] == "Marlow"

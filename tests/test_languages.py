@@ -16,6 +16,7 @@ import pytest
 from graphrag_mcp.extract import extract
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import fused, words
+from graphrag_mcp.query.ranking import is_stem
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text import normalise_name, query_terms, terms
@@ -165,3 +166,16 @@ def test_pairs_of_two_words_are_not_searched_for_and_words_of_one_character_besi
     question: str, wanted: str
 ) -> None:
     assert query_terms(question) == wanted.split()
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("Welche Brücken wurden gebaut?", "brucken gebaut"), ("Каким образом можно помочь?", "образом помочь"),
+        ("¿Cuándo fueron cerradas?", "cerradas"), ("Quali ponti erano chiusi?", "ponti chiusi"), ("Neden kapandı?", "kapandi"),
+    ],
+)  # fmt: skip
+def test_words_that_ask_are_grammar_in_other_languages_too(question: str, wanted: str) -> None:
+    """Their forms alone are searched for, and stems of these."""
+    words = [term for term in query_terms(question) if not any(is_stem(term, form) for form in wanted.split())]
+    assert words == wanted.split()
