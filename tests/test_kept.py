@@ -40,47 +40,80 @@ def test_a_column_of_anything_else_is_looked_up_all_the_same() -> None:
     assert ids_of(pa.chunked_array([["a" * 32, ""]])) is None
     assert ids_of(pa.chunked_array([[1, 2]])) is None
     rows = pa.table({"title_id": ["", "a" * 32, ""], "n": [7, 8, 9], ROW_ID: pa.array([5, 3, 4], pa.uint64())})
-    kept = Kept(rows)
+    kept = Kept([rows])
     assert kept.rows.column_names == ["title_id", "n"]
     assert kept.places("title_id", ["a" * 32, "", "b"]) == [1, 0, 2]
     assert kept.find("n", [9, 6, 7], ["n"])["n"].to_pylist() == [9, 7]
 
 
 def test_row_ids_lead_to_their_rows_whatever_order_lance_read_them_in() -> None:
-    kept = Kept(pa.table({"n": [7, 8, 9], ROW_ID: pa.array([5, 1 << 40, 4], pa.uint64())}))
+    kept = Kept([pa.table({"n": [7, 8, 9], ROW_ID: pa.array([5, 1 << 40, 4], pa.uint64())})])
     places, here = kept.behind(pa.chunked_array([pa.array([1 << 40, 6, 4, 1 << 50], pa.uint64())]))
     assert places.tolist() == [1, 2]
     assert here.tolist() == [True, False, True, False]
 
 
-def test_rows_that_lance_gave_in_several_pieces_are_taken_in_any_order_and_only_the_small_pieces_are_copied() -> None:
-    sizes = [5, 2, 60, 1, 9]
-    whole = pa.table({"n": list(range(77)), "names": [[str(one)] * (one % 3) for one in range(77)],
-                      ROW_ID: pa.array(range(1000, 1077), pa.uint64())})  # fmt: skip
+def test_rows_that_lance_gave_in_several_pieces_are_kept_in_one_and_taken_in_any_order() -> None:
+    sizes, some = [5, 0, 2, 60, 1, 9], {"text": "a", "start": 1, "weight": 0.5}
+    whole = pa.table({
+        "n": list(range(77)), "names": [["é" * one, ""] * (one % 3) for one in range(77)],
+        "evidence": [[{**some, "start": one}] * (one % 4) for one in range(77)], "terms": ["灯" * (one % 5) for one in range(77)],
+        ROW_ID: pa.array(range(1000, 1077), pa.uint64()),
+    })  # fmt: skip
     pieces = [whole.slice(sum(sizes[:at]), size) for at, size in enumerate(sizes)]
-    kept = Kept(pa.concat_tables(pieces))
-    assert [len(one) for one in kept.rows["n"].chunks] == [7, 60, 10]
-    assert kept.rows["n"].chunk(1).buffers()[1].address == whole["n"].chunk(0).buffers()[1].address
+    kept, every = Kept(iter(pieces)), whole.drop_columns([ROW_ID])
+    kept.rows.validate(full=True)
+    assert kept.rows.equals(every) and kept.row_ids.tolist() == list(range(1000, 1077))
+    assert {column.num_chunks for column in kept.rows.columns} == {1}
     for seed in range(60):
         draw = random.Random(seed)
         places = [draw.randrange(77) for _ in range(draw.choice([0, 1, 3, 40]))]
-        names = draw.choice([None, ["n"], ["names", "n"]])
-        expected = whole.drop_columns([ROW_ID]).take(pa.array(places, pa.int64()))
-        assert kept.take(places, names).equals(expected.select(names or ["n", "names"]))
-    assert kept.find("n", [70, 2, 99, 8])["names"].to_pylist() == [["70"], ["2", "2"], ["8", "8"]]
+        names = draw.choice([None, ["n"], ["names", "n"], ["evidence", "terms"]])
+        assert kept.take(places, names).equals(every.select(names or every.column_names).take(pa.array(places, pa.int64())))
+    assert kept.find("n", [70, 2, 99, 8])["n"].to_pylist() == [70, 2, 8]
+    assert Kept([whole.slice(0, 0)]).find("terms", ["灯"]).num_rows == 0
 
 
-def test_a_large_table_is_kept_from_the_second_question_on_where_it_takes_no_more_memory_than_may_be(
+def test_places_by_any_value_are_those_that_a_dict_would_give() -> None:
+    draw, places = random.Random(4), {}
+    for values in ([draw.choice("a b é 灯 \U0001f30a \uffff aa".split()) * draw.randrange(3) for _ in range(300)],
+                   [draw.randrange(40) for _ in range(300)]):  # fmt: skip
+        places = {}
+        for at, one in enumerate(values):
+            places.setdefault(one, []).append(at)
+        kept = Kept([pa.table({"key": values, ROW_ID: pa.array(range(300), pa.uint64())})])
+        other = "nothing" if isinstance(values[0], str) else -1
+        wanted = [*dict.fromkeys(draw.sample(values, 60)), other]
+        assert kept.places("key", wanted) == [at for one in wanted for at in places.get(one, ())]
+
+
+def test_a_large_table_is_kept_from_the_second_question_on_with_as_much_of_it_as_memory_may_take(
     sample_home: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder = next((sample_home / "corpora").iterdir())
     monkeypatch.setattr("graphrag_mcp.store.tables.HELD", {})
+    rows = open_snapshot(folder).rows("entities")
+    without = rows.drop_columns(["evidence"]).nbytes * 1.05
+    assert without < rows.nbytes
+    questions = ("Who was right about the back-run?", "Corrie Head", "灯塔 Nils")
+    said = [found_of(open_snapshot(folder), question) for question in questions]
+    for most, kept in ((1 << 20, {*fused.RANKED, *fused.MORE, "evidence"}), (without, {*fused.RANKED, *fused.MORE}),
+                       (1_000, {*fused.RANKED})):  # fmt: skip
+        monkeypatch.setattr("graphrag_mcp.store.kept.BYTES", most)
+        snapshot = open_snapshot(folder)
+        assert [found_of(snapshot, question) for question in questions] == said
+        assert {*snapshot._light["entities"].rows.column_names} == kept
     for most, kept in ((1 << 20, True), (1_000, False)):
         monkeypatch.setattr("graphrag_mcp.store.kept.BYTES", most)
         snapshot = open_snapshot(folder)
-        assert [snapshot.held("entities") for _ in range(4)] == [False, kept, kept, kept]
         assert [context.short(snapshot, True) is None for _ in range(3)] == [True, False, False]
         assert ("terms" in context.short(snapshot).rows.column_names) is kept
+
+
+def found_of(snapshot: Snapshot, question: str) -> tuple[object, ...]:
+    """Passages and entities of a question, with the rows of these."""
+    found = fused.retrieve(snapshot, question)
+    return found.passages, fused.entities(snapshot, found, read=10), found.rows
 
 
 def test_rows_by_their_addresses_and_by_memory_are_those_that_an_index_finds(sample_home: Path) -> None:
@@ -114,7 +147,7 @@ def test_rows_of_which_columns_are_kept_are_the_same_and_a_wrong_value_in_memory
     served = read.served("entities", wanted)
     assert {row["id"]: row for row in served} == {row["id"]: row for row in by_index[()].to_pylist()}
     other = pa.array([one + 1 for one in kept.rows["frequency"].to_pylist()], pa.int64())
-    kept.rows = kept.rows.set_column(kept.rows.column_names.index("frequency"), "frequency", other)
+    kept._batch = kept._batch.set_column(kept.rows.column_names.index("frequency"), "frequency", other)
     read._served.clear()
     assert read.served("entities", wanted) == [] and read.left_out == len(by_index[()])
 

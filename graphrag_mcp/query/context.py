@@ -41,6 +41,11 @@ SHORT = (
     *LIGHT[:-1], "n", "part", "parts", "text_unit_id", "uri", "title", "char_start", "char_end", "line_start",
     "line_end", "n_tokens", "check",
 )  # fmt: skip
+# What is shown of a passage, and remembered between searches: without its terms it takes half.
+PASSAGE = (
+    "id", "n", "part", "parts", "document_id", "uri", "title", "char_start", "char_end", "line_start", "line_end",
+    "n_tokens", "text",
+)  # fmt: skip
 NUMBERS = ("id", "n", "level", "rank", "n_text_units", "title")  # of reports
 FAMILY = ("id", "parent", "children", "size")  # of communities
 REFERENCES = {"Reports": ("reports", "c"), "Entities": ("entities", "e"), "Relationships": ("relationships", "r")}
@@ -78,7 +83,7 @@ def short(snapshot: Snapshot, begin: bool = False) -> Kept | None:
     many, filters narrow them, or all of them are kept anyway."""
     if type(snapshot) is not Snapshot or snapshot.held("passages"):
         return None
-    return snapshot.columns("passages", SHORT, COLUMNS if begin else 0, later=True, also=("terms",))
+    return snapshot.columns("passages", SHORT, COLUMNS if begin else 0, later=True, also=(("terms",),))
 
 
 def every(snapshot: Snapshot, table: str, names: Sequence[str]) -> pa.Table:
@@ -105,7 +110,7 @@ def passage_items(
     """Passages as items, and for each its place in the ranking (a damaged row leaves a gap)."""
     score = dict(scored)
     place = {id: number for number, (id, _) in enumerate(scored)}
-    found = rows(snapshot, "passages", list(score))
+    found = snapshot.served("passages", list(score), PASSAGE)
     alias = document_aliases(snapshot, [row["document_id"] for row in found])
     items = [source_item(row, score[row["id"]], alias.get(row["document_id"], ""), lines) for row in found]
     return items, [place[row["id"]] for row in found]

@@ -42,6 +42,10 @@ ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's t
 LIGHT = ranking.LIGHT
 ENTITY = ("id", "n", "key", "title", "type", "description", "names", "frequency", "degree", "terms")
 RANKED = ("id", "key", "names", "frequency", "terms")  # what entities are ranked by
+# What is kept of entities beside it where that is not too much: all; or all but the sentences (25 of 67 MB for
+# 105,000), which are then read for the ten that are wanted, for the check value is made of them too: 2 ms more.
+MORE = ("n", "title", "type", "description", "aliases", "degree", "text_unit_ids", "check")
+WIDER = ((*MORE, "evidence"), MORE)
 NAMES = 400_000  # entities up to which that is kept, from the second question on: 105,000 take 13 MB and 70 ms of CPU
 
 Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
@@ -319,7 +323,7 @@ def _reranked(
 ) -> list[Passage]:
     """The best passages get a share of a reranker's opinion in place of the same share of what they were worth."""
     head = ranked[:RERANKED]
-    rows = snapshot.served("passages", [passage.id for passage in head])
+    rows = snapshot.served("passages", [passage.id for passage in head], context.PASSAGE)
     texts = {row["id"]: f"{row['title']}\n{row['text']}" for row in rows}
     head = [passage for passage in head if passage.id in texts]
     said = rerank(query[:NAME_CHARACTERS], [texts[passage.id] for passage in head])
@@ -344,8 +348,9 @@ def entities(
     weight, named = found.held, found.named
     often = sorted(weight, key=lambda id: (-round(weight[id], 9), id))[:count]
     near = meaning(snapshot, "entities", found.vector, count)
-    # To look at all of them in memory and to read only those that are wanted saves 3 of 6 ms.
-    kept = None if snapshot.held("entities") else snapshot.columns("entities", RANKED, NAMES, later=True)
+    # To look at all of them in memory and to read only those that are wanted saves 3 of 6 ms, if they must be read.
+    kept = None if snapshot.held("entities") else snapshot.columns("entities", RANKED, NAMES, True, WIDER)
+    kept = None if kept and "evidence" in kept.rows.column_names else kept
 
     def ranked(ids: Sequence[str]) -> list[dict[str, Any]]:
         return kept.find("id", ids).to_pylist() if kept else snapshot.served("entities", ids, ENTITY)

@@ -175,15 +175,15 @@ def bm25(snapshot: Snapshot, worth: Mapping[str, float]) -> Callable[[str, int],
     """
     counters = snapshot.manifest.counters
     average = counters.get("passage_terms", 0) / max(counters.get("passages", 0), 1) or 1.0
-    needles = [(f" {term} ", idf * (K1 + 1)) for term, idf in worth.items()]
+    needles = [(term, f" {term} ", idf * (K1 + 1)) for term, idf in worth.items()]
 
     def score(terms: str, length: int) -> float:
         spaced = f" {terms} "
         norm = K1 * (1 - B + B * length / average)
         total = 0.0
-        for needle, idf in needles:
-            count = spaced.count(needle)
-            if count:
+        for term, needle, idf in needles:
+            if term in terms:  # blanks at both ends make looking for it slow, and most rows do not hold it
+                count = spaced.count(needle)
                 total += idf * count / (count + norm)
         return total
 

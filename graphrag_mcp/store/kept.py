@@ -8,20 +8,23 @@ for 20 ids 3 ms more than asking for 20 row ids. Opens nothing and knows no gene
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphrag_mcp.store.schema import TABLES
 
 ROW_ID = "_rowid"  # Lance's own number of a row, in one version of a table
+STEP = 64  # of the values that `Ordered` looks at first: half of its time
 DIGITS = 32  # of an id (types.content_id)
-# Rows up to which searches keep a table in memory (a read then costs 0.2 ms instead of 2 to 5), up to 70 MB each; from
-# the second question on also a larger one, where a SAMPLE of its rows says that it takes no more BYTES.
+# Rows up to which searches keep a table in memory (a read then costs 0.2 ms instead of 2 to 5), up to 20 MB each; from
+# the second question on columns of larger ones, where a SAMPLE of the rows says that they take no more BYTES.
 HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 6_000, "relationships": 25_000}
-LATE, BYTES, SAMPLE = {"entities": 150_000}, 72 << 20, 256
+BYTES, SAMPLE = 72 << 20, 256
 COLUMNS = 60_000  # rows up to which they keep the columns they rank by: 14 MB for 33,000 passages
 ADDRESSED = 400_000  # rows up to which they keep where each id is: 2 MB and 40 ms of CPU, once, for 105,000
 KEPT = 4_000  # rows of a table remembered between searches, some 10 MB
@@ -30,48 +33,36 @@ _HALF = (1 << 64) - 1
 
 
 class Kept:
-    """Rows of a table, without their row ids, in few chunks; and the places of rows in it."""
+    """Rows of a table, without their row ids, each column in one piece; and the places of rows in it."""
 
-    def __init__(self, rows: pa.Table) -> None:
+    def __init__(self, parts: Iterable[pa.Table]) -> None:
+        """`parts`: tables of the same columns, at least one, which are copied and let go one after another."""
         import numpy as np
 
-        self.rows = _in_few_chunks(rows.drop_columns([ROW_ID]))
+        rows = _gathered(parts)
+        self.rows = rows.drop_columns([ROW_ID])
+        (self._batch,) = self.rows.to_batches() or [pa.RecordBatch.from_pylist([], self.rows.schema)]
         self.row_ids = rows[ROW_ID].to_numpy()
-        self._parts = self.rows.to_batches()
-        self._starts = np.cumsum([0, *map(len, self._parts)])[:-1]
         self._order = np.argsort(self.row_ids, kind="stable")
         self._sorted = self.row_ids[self._order]
-        self._by: dict[str, Ids | dict[Any, list[int]]] = {}
+        self._by: dict[str, Ids | Ordered] = {}
 
     def places(self, key: str, values: Sequence[Any]) -> list[int]:
         """Of the rows whose `key` is one of these, in the order of the values."""
         if key not in self._by:
-            self._by[key] = ids_of(self.rows[key]) or _places(self.rows[key])
-        by = self._by[key]
-        return by.places(values) if isinstance(by, Ids) else [at for value in values for at in by.get(value, ())]
+            self._by[key] = ids_of(self.rows[key]) or Ordered(self.rows[key])
+        return self._by[key].places(values)
 
     def find(self, key: str, values: Sequence[Any], names: Sequence[str] | None = None) -> pa.Table:
         """These rows, of them these columns or all."""
         return self.take(self.places(key, values), names)
 
     def take(self, places: Sequence[int], names: Sequence[str] | None = None) -> pa.Table:
-        """The rows at these places, of them these columns or all; Arrow would first copy all chunks into one."""
+        """The rows at these places, of them these columns or all."""
         import numpy as np
 
         names = self.rows.column_names if names is None else list(names)
-        at = np.asarray(places, np.int64)
-        if not len(at):
-            return self.rows.select(names).slice(0, 0)
-        if len(self._parts) == 1:
-            return self.rows.select(names).take(pa.array(at))
-        part = np.searchsorted(self._starts, at, "right") - 1
-        taken, order = [], []
-        for number in np.unique(part):
-            here = (part == number).nonzero()[0]
-            taken.append(self._parts[number].select(names).take(pa.array(at[here] - self._starts[number])))
-            order.append(here)
-        found = pa.Table.from_batches(taken)
-        return found if len(taken) < 2 else found.combine_chunks().take(pa.array(np.argsort(np.concatenate(order))))
+        return pa.Table.from_batches([self._batch.select(names).take(pa.array(np.asarray(places, np.int64)))])
 
     def joined(self, read: pa.Table, places: Sequence[int], names: Sequence[str]) -> pa.Table:
         """The rows at these places, in their order: columns that were read, with the row ids, beside those kept."""
@@ -94,15 +85,96 @@ class Kept:
         return self._order[at[here]], here
 
 
-def _in_few_chunks(rows: pa.Table) -> pa.Table:
-    """In their order, the largest chunk as it is and what stands before and behind it as one each. One copy of all
-    would take as much memory again, of which the allocators keep half: 150 MB for 70 MB of entities."""
-    parts = rows.to_batches()
-    if len(parts) < 2:
-        return rows
-    largest = max(range(len(parts)), key=lambda at: len(parts[at]))
-    around = (parts[:largest], [parts[largest]], parts[largest + 1 :])
-    return pa.concat_tables([pa.Table.from_batches(some).combine_chunks() for some in around if some])
+# ---- in one piece ------------------------------------------------------------------------------
+
+
+def _gathered(parts: Iterable[pa.Table]) -> pa.Table:
+    """The rows of all in one chunk. Arrow would hold the parts and the whole at once, and of what is freed then the
+    allocators keep half: 150 MB for 70 MB of entities. So each part is copied to the end of buffers that grow."""
+    columns: dict[str, _Column] = {}
+    for part in parts:
+        columns = columns or {field.name: _column(field.type) for field in part.schema}
+        for batch in part.to_batches():
+            for name, column in columns.items():
+                column.add(batch[name])
+    return pa.table({name: column.array() for name, column in columns.items()})
+
+
+class _Column:
+    """Values of a fixed width, without nulls, one array after another."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.kind, self.count, self.data = kind, 0, bytearray()
+
+    def add(self, array: pa.Array) -> None:
+        width = self.kind.bit_width // 8
+        self.count += len(array)
+        self.data += memoryview(array.buffers()[1] or b"")[array.offset * width : (array.offset + len(array)) * width]
+
+    def array(self) -> pa.Array:
+        return pa.Array.from_buffers(self.kind, self.count, [None, pa.py_buffer(self.data)])
+
+
+class _Texts(_Column):
+    """Strings, by where each ends."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        super().__init__(kind)
+        self.ends, self.last = bytearray(bytes(4)), 0
+
+    def add(self, array: pa.Array) -> None:
+        first, last = self.grow(array)
+        self.data += memoryview(array.buffers()[2] or b"")[first:last]
+
+    def grow(self, array: pa.Array) -> tuple[int, int]:
+        """Add the ends; what they are the ends of begins and ends here."""
+        import numpy as np
+
+        if not len(array):
+            return 0, 0
+        ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
+        self.ends += memoryview(ends[1:] + np.int32(self.last - int(ends[0])))
+        self.last += int(ends[-1] - ends[0])
+        self.count += len(array)
+        return int(ends[0]), int(ends[-1])
+
+    def array(self) -> pa.Array:
+        return pa.Array.from_buffers(self.kind, self.count, [None, pa.py_buffer(self.ends), pa.py_buffer(self.data)])
+
+
+class _Lists(_Texts):
+    def __init__(self, kind: pa.DataType) -> None:
+        super().__init__(kind)
+        self.items = _column(kind.value_type)
+
+    def add(self, array: pa.Array) -> None:
+        first, last = self.grow(array)
+        self.items.add(array.values.slice(first, last - first))
+
+    def array(self) -> pa.Array:
+        ends = pa.Array.from_buffers(pa.int32(), self.count + 1, [None, pa.py_buffer(self.ends)])
+        return pa.ListArray.from_arrays(ends, self.items.array(), self.kind)
+
+
+class _Structs(_Column):
+    def __init__(self, kind: pa.DataType) -> None:
+        super().__init__(kind)
+        self.fields = [_column(field.type) for field in kind]
+
+    def add(self, array: pa.Array) -> None:
+        for column, field in zip(self.fields, array.flatten(), strict=True):
+            column.add(field)
+
+    def array(self) -> pa.Array:
+        return pa.StructArray.from_arrays([column.array() for column in self.fields], fields=list(self.kind))
+
+
+def _column(kind: pa.DataType) -> _Column:
+    of = {pa.types.is_string: _Texts, pa.types.is_list: _Lists, pa.types.is_struct: _Structs}
+    return next((made for test, made in of.items() if test(kind)), _Column)(kind)
+
+
+# ---- where rows are ----------------------------------------------------------------------------
 
 
 class Ids:
@@ -129,9 +201,13 @@ class Ids:
         return self._order[low[self._second[low] == second]].tolist()
 
 
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
 def ids_of(column: pa.ChunkedArray) -> Ids | None:
     """None for a column that holds anything but ids."""
-    if not pa.types.is_string(column.type) or (halves := _halves(column.combine_chunks())) is None:
+    if not pa.types.is_string(column.type) or (halves := _halves(_one(column))) is None:
         return None
     return Ids(halves)
 
@@ -161,11 +237,30 @@ def _digits() -> Any:
     return table
 
 
-def _places(column: pa.ChunkedArray) -> dict[Any, list[int]]:
-    found: dict[Any, list[int]] = {}
-    for at, value in enumerate(column.to_pylist()):
-        found.setdefault(value, []).append(at)
-    return found
+class Ordered:
+    """The places of any other values in a column, by their order, in 8 bytes a row; a dict takes 250."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        self._values = _one(column)
+        self._order = pc.sort_indices(self._values).to_numpy()  # stable, and by code points as Python compares
+        self._heads = [self[at] for at in range(0, len(self), STEP)]
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, at: int) -> Any:
+        return self._values[int(self._order[at])].as_py()
+
+    def places(self, values: Sequence[Any]) -> list[int]:
+        """Of the rows with one of these values, in their order."""
+        found: list[int] = []
+        for value in values:
+            after = bisect_left(self._heads, value) * STEP
+            first = last = bisect_left(self, value, max(after - STEP, 0), min(after, len(self)))
+            while last < len(self) and self[last] == value:
+                last = last + 1 if last - first < 4 else bisect_right(self, value, last)
+            found += self._order[first:last].tolist()
+        return found
 
 
 def fits(sample: pa.Table, count: int) -> bool:

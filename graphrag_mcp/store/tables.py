@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ from graphrag_mcp.store.kept import (
     COLUMNS,
     HELD,
     KEPT,
-    LATE,
     ROW_ID,
     SAMPLE,
     Ids,
@@ -38,7 +38,7 @@ from graphrag_mcp.store.kept import (
     ids_of,
     names_of,
 )  # fmt: skip
-from graphrag_mcp.store.lance import REPAIR, collected, connect, following, give_back, indexed, wait, writable
+from graphrag_mcp.store.lance import REPAIR, collected, connect, following, give_back, indexed, started, wait, writable
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 
@@ -73,7 +73,7 @@ class Snapshot:
         self._examine = examine  # what is damaged is shown as well: for doctor
         self._spoiled: set[str] = set()  # tables with damaged data, of which only rows that match are given
         self.left_out = 0  # rows that did not match
-        self._limits, self._late = (HELD, dict(LATE)) if hold is None else (hold, {})
+        self._limits = HELD if hold is None else hold
         self._handles: dict[str, Any] = {}
         self._opening = threading.Lock()
         self._served: dict[tuple[str, bool], dict[str, dict[str, Any]]] = {}
@@ -160,28 +160,24 @@ class Snapshot:
         return [(id, round(1 - far, 6)) for id, far in near]
 
     def held(self, table: str) -> bool:
-        """Is the table small enough that searches keep it in memory? A larger one from the second question on."""
-        if self._hold(table) is None and self.count(table) <= self._late.get(table, -1):
-            if (table, "held") in self._asked:
-                late = self._late.pop(table, None)  # unless another thread has
-                if late is not None and fits(self.rows(table, limit=SAMPLE), self.count(table)):
-                    self._limits = {**self._limits, table: late}
-            self._asked.add((table, "held"))
+        """Is the table small enough that searches keep it in memory?"""
         return self._hold(table) is not None
 
     def columns(
-        self, table: str, names: Sequence[str], most: int = COLUMNS, later: bool = False, also: Sequence[str] = ()
-    ) -> Kept | None:
-        """These columns of a whole table, `id` among them, read once and kept (always ask for the same ones), and
-        those `also` that fit; None for more rows than `most` and, with `later`, at the first question, which would pay
-        for all."""
+        self, table: str, names: Sequence[str], most: int = COLUMNS, later: bool = False,
+        also: Sequence[Sequence[str]] = (),
+    ) -> Kept | None:  # fmt: skip
+        """These columns of a whole table, `id` among them, read once and kept (always ask for the same ones), and of
+        what there may be `also` the first that fits; None for more rows than `most` and, with `later`, at the first
+        question, which would pay for all."""
         if table not in self._light:
             first = later and (table, "columns") not in self._asked
             self._asked.add((table, "columns"))
             if first or self.count(table) > most:
                 return None
-            if also and fits(self.rows(table, "", [*names, *also], SAMPLE), self.count(table)):
-                names = [*names, *also]
+            sample = self.rows(table, limit=SAMPLE) if also else None
+            wider = ([*names, *more] for more in also)
+            names = next((some for some in wider if fits(sample.select(some), self.count(table))), names)
             self._light[table] = self._whole(table, names)
         return self._light[table]
 
@@ -190,7 +186,7 @@ class Snapshot:
         handle, names = self._handle(table), names_of(table, columns)
         try:
             query = self._asked_for(table, handle.query(), names) if handle is not None else None
-            reader = wait(query.to_batches(max_batch_length=BATCH)) if query is not None else None
+            reader = wait(started(query, BATCH)) if query is not None else None
             while reader is not None and (batch := wait(following(reader))) is not None:
                 yield self._shown(table, pa.Table.from_batches([batch]), names)
         except Exception as error:
@@ -217,9 +213,11 @@ class Snapshot:
         return self._held[table]
 
     def _whole(self, table: str, names: Sequence[str]) -> Kept:
-        rows = self.rows(table, columns=[*names, ROW_ID])
+        """Read by BATCH rows: at once, Lance would need half as much again beside what it gives."""
+        names = [*names, ROW_ID]
+        kept = Kept(chain([empty(table, names)], self.batches(table, names)))
         give_back()
-        return Kept(rows)
+        return kept
 
     def _beside(self, table: str, kept: Kept, ids: Sequence[Any], names: Sequence[str]) -> pa.Table:
         """Rows by id, of which only columns that are not kept are read: each costs Lance 16 us of CPU a row."""
@@ -239,8 +237,8 @@ class Snapshot:
         return row_ids[known.places(ids)].tolist() if known is not None else None
 
     def served(self, table: str, ids: Sequence[str], columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """Whole verified rows in the order of `ids`, or these columns of them (always the same ones), as dicts not
-        to be changed; unknown and damaged ones are missing. The last KEPT are remembered: a generation's rows never
+        """Whole verified rows in the order of `ids`, or these columns of them (of a table always the same), as dicts
+        not to be changed; unknown and damaged ones are missing. The last KEPT are remembered: a generation's rows never
         change."""
         known = self._served.get(kind := (table, columns is None), {})
         missing = [id for id in ids if id not in known]
