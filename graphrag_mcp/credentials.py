@@ -12,8 +12,6 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from graphrag_mcp.fences import without_dots
-
 # What begins with a mark of its maker: all but four characters of it are masked. Behind `_`, `-` and `%20` as well.
 _KEY = re.compile(
     r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))(?:"
@@ -117,7 +115,8 @@ def credentials(text: str) -> list[int]:
 def spans(text: str) -> tuple[tuple[int, int], ...]:
     """What is to be masked of each credential, in order, none within another."""
     found = _found(text)
-    if (not without_dots(text).isascii() or "\\u" in text) and _DISGUISE.search(text):
+    plain_letters = text.isascii() or text.replace("…", "").isascii()  # our own sign for parts of English text
+    if (not plain_letters or "\\u" in text) and _DISGUISE.search(text):
         plain, places = _undisguised(text)
         found += [(places[start], places[end - 1] + 1) for start, end in _found(plain)]
     apart: list[tuple[int, int]] = []

@@ -160,14 +160,10 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(_escaped, text) if _holds_hidden(text) else text
 
 
-def without_dots(text: str) -> str:
-    """The text without the sign … by which parts are told, so that English text stays as quick to look through."""
-    return text if text.isascii() else text.replace("…", "")
-
-
 def _holds_hidden(text: str) -> bool:
     """Is there any character of _HIDDEN? Asked three times of the same text, and nearly always answered with no."""
-    if (plain := without_dots(text)).isascii() and plain.replace("\n", "").replace("\t", "").isprintable():
+    plain = text if text.isascii() else text.replace("…", "")  # our own sign for parts of English text
+    if plain.isascii() and plain.replace("\n", "").replace("\t", "").isprintable():
         return False
     return _hides(text) if len(text) > SHORT else _HIDDEN.search(text) is not None
 

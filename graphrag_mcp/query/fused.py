@@ -125,6 +125,8 @@ def _by_words(snapshot: Snapshot, terms: Sequence[str]) -> pa.Table:
     found = snapshot.full_text("passages", terms, CANDIDATES, [*missing, ROW_ID])
     places, here = kept.behind(found[ROW_ID])
     rows = kept.take(places, [name for name in LIGHT if name not in missing])
+    if not missing:
+        return rows
     return pa.table(rows.columns + found.select(missing).filter(pa.array(here)).columns, rows.column_names + missing)
 
 

@@ -56,7 +56,7 @@ class Weights:
     crowded: int = 5  # a title of more documents than this links nothing
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Scored:
     """A row id with its fused score (0 to 1), its raw BM25, what brought it in, and its raw cosine where it has one."""
 

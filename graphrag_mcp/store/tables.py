@@ -173,7 +173,10 @@ class Snapshot:
         if table not in self._light:
             first = later and (table, "columns") not in self._asked
             self._asked.add((table, "columns"))
-            if first or self.count(table) > most:
+            if self.count(table) > most:
+                return None
+            if first:
+                self._asked.add((table, "soon"))  # so that nobody reads its addresses before
                 return None
             sample = self.rows(table, limit=SAMPLE) if also else None
             wider = ([*names, *more] for more in also)
@@ -229,6 +232,8 @@ class Snapshot:
         """Row ids of these; None where an index has to say it, and at the first question, which would pay for all."""
         if (table, "id") not in self._asked or table in self._spoiled or self.count(table) > ADDRESSED:
             self._asked.add((table, "id"))
+            return None
+        if (table, "soon") in self._asked:
             return None
         if table not in self._addresses:
             kept = self._whole(table, ["id"])
