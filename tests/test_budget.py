@@ -139,6 +139,21 @@ def test_an_item_that_was_cut_is_had_whole_by_the_next_call(call: Caller) -> Non
     assert whole["id"] == cited["id"] and whole["char_end"] > cited["char_end"] > cited["char_start"] == whole["char_start"]
 
 
+@pytest.mark.parametrize("budget", [200, 245, 290])
+@pytest.mark.parametrize("question", QUESTIONS[:5])
+def test_where_there_is_no_room_for_that_call_the_id_at_its_head_gives_it_whole(
+    call: Caller, question: str, budget: int
+) -> None:
+    cut = call.good("local_search", query=question, max_tokens=budget)
+    assert cut["truncated"]
+    (cited,) = cut["citations"]
+    shown = re.sub(r"^(?:## Sources|\[t|More:|Next:|</?documents).*$", "", cut["text"], flags=re.MULTILINE).strip()
+    given = call.good("get_source", ids=[cited["id"]])
+    (whole,) = given["sources"]
+    assert whole["char_start"] == cited["char_start"] < cited["char_end"] <= whole["char_end"]
+    assert shown.removesuffix(" …") in given["text"] and not given["truncated"]
+
+
 def test_what_fills_the_rest_of_a_page_in_part_is_had_whole_by_the_next_call(call: Caller) -> None:
     told, cursor = 0, "-"
     while cursor:
