@@ -13,7 +13,7 @@ from graphrag_mcp import jobs_delete
 from graphrag_mcp import jobs_record as records
 from graphrag_mcp.cli import main
 from graphrag_mcp.errors import BadInput, Busy, NotFound
-from graphrag_mcp.index import importing, pipeline, removal
+from graphrag_mcp.index import derivation, importing, pipeline, removal
 from graphrag_mcp.index.derivation import cut
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
@@ -52,6 +52,25 @@ def test_an_earlier_release_refuses_an_index_only_when_it_would_lose_edits_or_im
     export(open_snapshot(corpus), tmp_path / "out")
     importing.import_folder(tmp_path / "other", tmp_path / "out", Settings())
     assert format_on_disk(tmp_path / "other") > EARLIER
+
+
+def test_rows_that_another_release_derived_are_told_until_they_are_derived_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    docs, home = written(tmp_path / "docs"), tmp_path / "home"
+
+    def status() -> str:
+        assert main(["status", "--home", str(home), "--json"]) == 0
+        return json.loads(capsys.readouterr().out.splitlines()[-1])["hint"]
+
+    with monkeypatch.context() as earlier:
+        earlier.setattr(derivation, "DERIVATION", manifests.DERIVATION - 1)
+        assert main(["index", str(docs), "--home", str(home)]) == 0
+    capsys.readouterr()
+    assert "Another release" in status()
+    assert main(["index", str(docs), "--home", str(home)]) == 0
+    capsys.readouterr()
+    assert "Another release" not in status()
 
 
 def test_what_an_earlier_release_wrote_is_read_as_it_is(tmp_path: Path) -> None:

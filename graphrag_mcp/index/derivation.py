@@ -16,12 +16,10 @@ from graphrag_mcp.index import rows as building
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.models import Models
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.manifest import FORMAT, Manifest
+from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest
 from graphrag_mcp.store.truth import live_documents
 from graphrag_mcp.types import Document
 
-# Bump when the meaning of stored rows changes: everything is then derived again from the truth.
-DERIVATION = 5
 Spans = set[tuple[int, int]]
 Cut = tuple[Spans, Spans, dict[str, set[str]]]  # of text units, of passages; text unit -> names in it
 

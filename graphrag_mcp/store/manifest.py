@@ -29,6 +29,8 @@ from graphrag_mcp.errors import Busy, Damaged, GraphRAGError, NewerFormat
 # that knows only 2 would derive the tables without them, so it must not open it. Without such logs 2 is written.
 FORMAT, WITHOUT_LOGS = 3, 2
 FIRST_LOG = "documents"
+# Bump when the meaning of derived rows changes: the next indexing then derives everything again from the truth.
+DERIVATION = 5
 IN_PART = "in part"  # the parameter `derivation` while other parameters than those named are taking their place
 KEEP_SECONDS = 600.0  # every generation younger than this stays readable,
 KEEP_LAST = 20  # and this many whatever their age
