@@ -267,7 +267,7 @@ class Asker:
             except ModelError as error:
                 reason = str(error) if error.final else error.what
                 self.broken.append(reason)
-                if self._streak.failed() or error.final:
+                if self._streak.failed(error) or error.final:
                     self._off = reason
                 return Answer(ask.without(), reason=reason)
             reading = asyncio.get_running_loop().create_task(self._take(ask, key, reply))
@@ -383,7 +383,7 @@ class Asker:
                 if error.divisible and len(batch) > 1:
                     return None
                 self.broken.append(error.what)
-                if self._embed_streak.failed() or error.final:
+                if self._embed_streak.failed(error) or error.final:
                     self._embed_off = str(error)
                 return {}
         self._embed_streak.ended()

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphrag_mcp.errors import ModelError
+
 
 @dataclass
 class Spent:
@@ -121,9 +123,9 @@ class Streak:
     def __init__(self, places: int) -> None:
         self._most, self._count = max(self.MANY, 2 * places) if places else 0, 0
 
-    def failed(self) -> bool:
-        """One more; is it time to ask nothing more?"""
-        self._count += 1
+    def failed(self, error: ModelError) -> bool:
+        """One more; is it time to ask nothing more? Who refuses one text is there for the others."""
+        self._count = 0 if error.divisible else self._count + 1
         return bool(self._most) and self._count >= self._most
 
     def ended(self) -> None:

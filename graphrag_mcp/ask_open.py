@@ -28,7 +28,8 @@ LOCAL = "local:"  # begins the name of an embedding model that runs in this proc
 def prepare_client(asker: Asker) -> None:
     """Make what speaks to servers, a quarter of a second, while nobody waits for it yet: beside a thread that computes
     it takes four times as long, and the first question with it."""
-    if asker.model or (asker.embedding_model and not asker.embedding_model.startswith(LOCAL)):
+    remote = asker.embeds and not asker.embedding_model.startswith(LOCAL)
+    if asker.on or remote:  # neither once it is closed
         from graphrag_mcp.models.wire import prepare
 
         asker.wait(prepare())

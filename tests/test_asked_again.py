@@ -73,3 +73,14 @@ def test_a_server_that_goes_away_is_not_tried_with_every_text_that_is_left(tmp_p
         assert result.pending["extract"] >= 100 and all(one["reason"] for one in result.degraded)
         server.script = []
         assert not index(tmp_path / "c", docs, chosen).pending
+
+
+def test_texts_that_a_provider_refuses_do_not_keep_the_others_from_being_read(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number in range(90):
+        (docs / f"{number}.md").write_text(f"Ada Lovelace wrote letter {number} to Charles Babbage in London.", "utf-8")
+    with openai_server(demo) as server:
+        server.script = [(400, {}, '{"error": {"message": "flagged by the content filter"}}')] * 60
+        result = index(tmp_path / "c", docs, on(server, embedding_model="", max_retries=0, concurrency=4))
+    assert sum(result.pending.values()) == 60, "questions for names and for claims together"

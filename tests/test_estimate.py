@@ -164,6 +164,29 @@ def test_an_edit_costs_what_was_foreseen_and_other_vectors_do_so_exactly(server:
     assert guess["by_stage"].keys() == used["by_stage"].keys() == {"embedding"} and guess["calls"] == used["calls"]
 
 
+def test_one_file_of_sixty_and_texts_without_names_are_rehearsed_too(server: Server, tmp_path: Path) -> None:
+    notes, chosen = write(tmp_path / "notes", ENGLISH, 60, 3), settings(server)
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(notes),)), chosen)
+    write(tmp_path / "more", ENGLISH, 1, 3, seed=2)
+    next((tmp_path / "more").iterdir()).replace(notes / "003.md")
+    guess, used = both(tmp_path / "c", notes, chosen)
+    assert guess["by_stage"]["extract"]["calls"] == used["by_stage"]["extract"]["calls"] == 1
+    for name, text in (("none", "nothing to see here, only rain."), ("one", "Then Ada Abel came home.")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(text, "utf-8")
+        guess, used = both(tmp_path / name / "c", tmp_path / name, chosen)
+        assert guess["by_stage"]["extract"]["calls"] == used["by_stage"]["extract"]["calls"]
+
+
+def test_a_dry_run_tells_what_is_derived_again_and_that_it_was_stopped(server: Server, tmp_path: Path) -> None:
+    notes = write(tmp_path / "notes", ENGLISH, 3, 3)
+    request = IndexRequest(paths=(str(notes),), dry_run=True)
+    index_documents(tmp_path / "c", replace(request, dry_run=False), Settings())
+    hint = index_documents(tmp_path / "c", request, Settings(chunk_size=300)).hint
+    assert hint.startswith("All 3 documents are derived again")
+    assert index_documents(tmp_path / "d", request, settings(server), cancelled=lambda: True).status == "cancelled"
+
+
 def test_claims_second_looks_and_small_chunks_cost_what_was_foreseen(server: Server, tmp_path: Path) -> None:
     chosen = settings(server, claims_enabled=True, gleanings="1", chunk_size=600, embedding_model="")
     guess, used = both(tmp_path / "c", write(tmp_path / "files", ENGLISH, 10, 40), chosen)

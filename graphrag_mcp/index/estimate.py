@@ -64,7 +64,7 @@ class Rehearsal(Run):
 
 def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) -> IndexResult:
     """What a call would read and ask. `asker`: whom it would ask; `work`: what it would do."""
-    folder, before, notes = run.folder, run.manifest, ""
+    folder, before, notes, status = run.folder, run.manifest, "", "done"
     run.chat, run.imagination = ImitatedChat(asker.model, Habits()), Imagination(folder, before)
     embedder = ImitatedEmbedder(asker.embedding_model, text_prompt(asker))
     door = rehearsing(asker, run.chat if asker.on else None, embedder if asker.embeds else None)
@@ -74,20 +74,21 @@ def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) ->
         if chosen.extract is not None and asker.on:
             run.chat.habits = learnt(book_of(asker), asker.model, tokens_of(chosen.extract.prompt("")))
         if chosen.extract is not None or chosen.embedding:
-            plan, _ = work(run, request, door)
-            wanted = derivation.parameters(run.settings, chosen)
-            if before is not None and any(before.parameters.get(name) != value for name, value in wanted.items()):
-                notes = f"All {len(plan.live)} documents are derived again: settings, models or the release are others."
+            plan, status = work(run, request, door)
         else:
             in_force = edits.fold(edits.load(folder, before))
             plan = planning.make(folder, before, request, run.settings, in_force)
+        wanted = derivation.parameters(run.settings, chosen)
+        if before is not None and any(before.parameters.get(name) != value for name, value in wanted.items()):
+            notes = f"All {len(plan.live)} documents are derived again: settings, models or the release are others."
     finally:
         door.close()
     counts = {"to_read": len(plan.to_read), "removed": len(plan.gone), "unchanged": plan.unchanged}
     counts |= {name: run.counts[name] for name in ("text_units", "passages") if run.counts[name]}
     size = sum(Path(file.path).stat().st_size for file in plan.to_read)
     return IndexResult(
-        status="estimate", corpus=folder.name, total=len(plan.to_read) + len(request.texts), errors=plan.errors,
+        status="estimate" if status == "done" else status, corpus=folder.name, errors=plan.errors,
+        total=len(plan.to_read) + len(request.texts),
         counts=counts, skipped=dict(sorted(plan.found.skipped.items())),
         hint=" ".join(filter(None, [*plan.notes, notes])),
         estimate={"files": len(plan.to_read), "bytes": size, **record(door.spent(), run.chat.habits)},

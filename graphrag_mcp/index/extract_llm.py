@@ -129,7 +129,8 @@ async def extract_unit(
 
     def later_reply(reply: str) -> Records | None:
         # That nothing was missed is said in sentences, too: not believed, each later run would pay for it again.
-        if params.more.template[:60] in reply:
+        asked = params.more.template[:60]
+        if len(asked) >= 40 and asked in reply:  # a shorter one, of somebody's own, may be words of any reply
             raise BadReply("the reply was the prompt again")
         return parse(reply, params.types, text, params.echoes, said=NOTHING_MORE)
 

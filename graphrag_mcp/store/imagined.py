@@ -117,13 +117,14 @@ class Imagined(Snapshot):
         if layer.untouched:
             return self._base.by_key(table, values, key, names)
         wanted, read = pa.array(values, TABLES[table].field(key).type), list(dict.fromkeys([*names, key]))
-        here = layer.rows.filter(pc.is_in(layer.rows[key], wanted))
+        rows = _numbered(layer.rows, read)
+        here = rows.filter(pc.is_in(rows[key], wanted))
         stored = empty(table, read)
         if layer.stored:
             own = KEY.get(table, "id")
             found = self._base.by_key(table, values, key, list(dict.fromkeys([*read, own])))
             stored = _without(found, own, layer.gone).select(read)
-        found = _together(stored, here.select(read))
+        found = _together(stored, here)
         return found.take(pc.sort_indices(pc.index_in(found[key], wanted))).select(names)
 
     def _layer(self, table: str) -> _Layer:
