@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphrag_mcp import jobs_delete
+from graphrag_mcp import jobs_delete, stems
 from graphrag_mcp import jobs_record as records
+from graphrag_mcp.app import App
 from graphrag_mcp.cli import main
 from graphrag_mcp.errors import BadInput, Busy, NotFound
 from graphrag_mcp.index import derivation, importing, pipeline, removal
 from graphrag_mcp.index.derivation import cut
+from graphrag_mcp.index.edits import replay
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.lexicon_variants import SIMPLIFY
+from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import edits as logs
 from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store.manifest import DERIVATION
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.types import IndexRequest
+from graphrag_mcp.text import normalise_name
+from graphrag_mcp.tools.edit import edit as change
+from graphrag_mcp.types import IndexRequest, InlineText
 from graphrag_mcp.upkeep.digest import digest
 from graphrag_mcp.upkeep.doctor import doctor
 from graphrag_mcp.upkeep.export import export
 from graphrag_mcp.upkeep.generations import rollback
+from tests.test_edits import do, target
 from tests.test_index import index
 from tests.test_moved import written
 
@@ -71,6 +83,87 @@ def test_rows_that_another_release_derived_are_told_until_they_are_derived_again
     assert main(["index", str(docs), "--home", str(home)]) == 0
     capsys.readouterr()
     assert "Another release" not in status()
+
+
+@contextmanager
+def earlier_release(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As indexes were derived while 臺 and 台 were two characters."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("graphrag_mcp")]
+    cached = {id(one): one for module in modules for one in vars(module).values() if hasattr(one, "cache_clear")}
+    with monkeypatch.context() as earlier:
+        for module in (derivation, manifests):
+            earlier.setattr(module, "DERIVATION", DERIVATION - 1)
+        earlier.setattr(stems, "_FOLD", {one: by for one, by in stems._FOLD.items() if one not in SIMPLIFY})
+        for one in cached.values():
+            one.cache_clear()
+        yield
+    for one in cached.values():
+        one.cache_clear()
+
+
+TAIPEI = (
+    InlineText("陳國華在臺灣大學圖書館發現了一份舊賬簿。臺灣大學位於臺北市，館長吳麗雲說賬簿寫於一九四七年。", "a", "A"),
+    InlineText("陈国华在台湾大学图书馆发现了一份旧账簿。台湾大学位于台北市，馆长吴丽云说账簿写于一九四七年。", "b", "B"),
+)
+GUILD, CITY = "國際漁業協會", "臺北市"
+
+
+def before_traditional_was_simplified(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> list[logs.LogRow]:
+    """An index of the earlier release with edits, and their log as this one reads it."""
+    with earlier_release(monkeypatch):
+        index_documents(corpus, IndexRequest(texts=TAIPEI), Settings())
+        do(corpus, "create", target(GUILD), type="organization", description="made by hand")
+        do(corpus, "create", target(GUILD, CITY), description="has its seat in")
+        do(corpus, "update", target(CITY), description="a city, by hand")
+        keys = [row.keys for row in logs.load(corpus, manifests.read(corpus))]
+    assert keys == [(GUILD,), (GUILD, CITY), (CITY,)]
+    log = logs.load(corpus, manifests.read(corpus))
+    assert log[0].keys != (GUILD,), "this release folds them"
+    return log
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_edits_of_names_that_an_earlier_release_folded_less_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped: bool
+) -> None:
+    corpus, fresh = tmp_path / "c", tmp_path / "fresh"
+    log = before_traditional_was_simplified(corpus, monkeypatch)
+    earlier = manifests.read(corpus)
+    if stopped:  # as soon as something was committed
+        going_on = lambda: manifests.read(corpus).generation > earlier.generation  # noqa: E731
+        assert index_documents(corpus, IndexRequest(), Settings(), cancelled=going_on).status == "cancelled"
+    index_documents(corpus, IndexRequest(), Settings())
+    index_documents(fresh, IndexRequest(texts=TAIPEI), Settings())
+    replay(fresh, Settings(), log)
+    assert digest(open_snapshot(corpus))["content"] == digest(open_snapshot(fresh))["content"]
+    assert doctor(corpus, cut=cut) == []
+    for name in (GUILD, normalise_name(GUILD)):
+        assert f"# {GUILD}" in get_entity(open_snapshot(corpus), name).text
+        assert do(corpus, "update", target(name), description=f"as {name}").changes == {"entities_changed": 1}
+    done = manifests.read(corpus)
+    assert index_documents(corpus, IndexRequest(), Settings()).counts["entities"] == done.counters["entities"]
+    assert manifests.read(corpus).tables["passages"] == done.tables["passages"], "and nothing is derived once more"
+
+    rollback(corpus, earlier.generation)
+    index_documents(corpus, IndexRequest(), Settings())
+    index_documents(tmp_path / "again", IndexRequest(texts=TAIPEI), Settings())
+    replay(tmp_path / "again", Settings(), log)
+    assert digest(open_snapshot(corpus))["content"] == digest(open_snapshot(tmp_path / "again"))["content"]
+
+
+def test_rows_that_another_release_derived_are_not_edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = tmp_path / "corpora" / "c"
+    before_traditional_was_simplified(corpus, monkeypatch)
+    before = manifests.read(corpus)
+    app = App(Settings(home=tmp_path))
+    for dry_run in (True, False):
+        with pytest.raises(BadInput, match="earlier release"):
+            do(corpus, "update", target(CITY), dry_run=dry_run, description="of its twin")
+        with pytest.raises(BadInput, match="earlier release"):  # and not that there is no such name
+            change(app, "c", "update", [GUILD], ["description=new"], "agent:ada", dry_run)
+    assert manifests.read(corpus) == before
+    index_documents(corpus, IndexRequest(), Settings())
+    assert do(corpus, "update", target(CITY), description="of both").changes == {"entities_changed": 1}
 
 
 def test_what_an_earlier_release_wrote_is_read_as_it_is(tmp_path: Path) -> None:

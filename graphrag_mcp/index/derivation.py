@@ -16,6 +16,7 @@ from graphrag_mcp.index import rows as building
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.models import Models
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.edits import renamed
 from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest
 from graphrag_mcp.store.truth import live_documents
 from graphrag_mcp.types import Document
@@ -25,11 +26,16 @@ Cut = tuple[Spans, Spans, dict[str, set[str]]]  # of text units, of passages; te
 
 
 def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
-    """A generation whose tables have older columns goes on from its originals alone: everything is derived again."""
-    if manifest is None or manifest.format == FORMAT:
+    """A generation whose tables have older columns goes on from its originals alone: everything is derived again. So
+    does one with edits of names that were normalised otherwise: no document takes away what these made without any."""
+    if manifest is None:
+        return None
+    if manifest.format == FORMAT and not (manifest.of_another_release() and renamed(folder, manifest)):
         return manifest
     counters = {"documents": live_documents(folder, manifest).num_rows}
-    return replace(manifest, format=FORMAT, tables={}, counters=counters, parameters={}, stale=[])
+    # Who has read the texts stays known: then what they answered is looked up, and not thrown away.
+    parameters = {name: manifest.parameters[name] for name in ("extraction", "agent") if name in manifest.parameters}
+    return replace(manifest, format=FORMAT, tables={}, counters=counters, parameters=parameters, stale=[])
 
 
 def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:

@@ -61,7 +61,7 @@ Make = Callable[[Snapshot, Sequence[LogRow], str], list[LogRow]]
 
 def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> EditResult:
     with nullcontext() if dry_run else writer_lock(folder, LOCK_SECONDS):
-        manifest = _ready(folder)
+        manifest = ready(read(folder), folder)
         snapshot = open_snapshot(folder, manifest)
         log = logs.load(folder, manifest)
         numbers = dict(manifest.next)
@@ -83,11 +83,11 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
         return result
 
 
-def _ready(folder: Path) -> Manifest:
-    manifest = read(folder)
+def ready(manifest: Manifest | None, folder: Path) -> Manifest:
+    """Raises NotFound without an index, BadInput for rows whose names this release might take for others."""
     if manifest is None:
         raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
-    if manifest.format != FORMAT:
+    if manifest.format != FORMAT or manifest.of_another_release():
         raise BadInput("this index was made by an earlier release", "Call index_documents once, then edit")
     return manifest
 

@@ -121,6 +121,13 @@ def _keys(row: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(map(normalise_name, row["keys"]) if named else row["keys"])
 
 
+def renamed(folder: Path, manifest: Manifest) -> bool:
+    """Does the log speak of names that this release normalises otherwise than the one that wrote them?"""
+    if not any(segment["kind"] == EDITS for segment in manifest.segments):
+        return False
+    return any(tuple(row["keys"]) != _keys(row) for row in truth.load(folder, manifest, EDITS).to_pylist())
+
+
 def to_table(rows: Iterable[LogRow]) -> pa.Table:
     plain = [
         {"id": row.id, "op": row.op, "kind": row.kind, "keys": list(row.keys), "forms": list(row.forms),

@@ -65,6 +65,10 @@ class Manifest:
             body["format"] = WITHOUT_LOGS
         return json.dumps({**body, "check": _check(body)}, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
 
+    def of_another_release(self) -> bool:
+        """Do rows mean something else here than what this release derives? Not told while they are in part."""
+        return self.parameters.get("derivation", DERIVATION) not in (DERIVATION, IN_PART)
+
 
 def parse(raw: bytes, where: str) -> Manifest:
     """The manifest in these bytes. Raises Damaged (torn, or changed since) or NewerFormat."""

@@ -120,7 +120,7 @@ def edit(
     wait: bool = False,
 ) -> EditResult:  # fmt: skip
     """The tool without its wire; with `wait`, communities are brought up to date before it returns."""
-    from graphrag_mcp.index.edits import Wish, edit
+    from graphrag_mcp.index.edits import Wish, edit, ready
     from graphrag_mcp.query import candidates, edit_log
 
     name = app.corpus_for_reading(corpus.strip())
@@ -138,6 +138,7 @@ def edit(
         raise BadInput(f"{op} takes two or more entities, and {said}", f'Give ids=["e7", "e12"]; {example}')
     if op == "undo" and not ids:
         raise BadInput("no edit is named to undo", 'Give its undo_id; op="log" lists the edits')
+    ready(snapshot.manifest, snapshot.folder)  # before a name is not found for it
     given = op in ("create", "undo")
     targets = _as_given(snapshot, op, ids) if given else [_target(snapshot, op, one) for one in ids]
     result = edit(app.folder(name), app.settings, Wish(op, targets, values, by), dry_run)

@@ -309,8 +309,6 @@ def status(app: App, corpus: str) -> StatusResult:
 
 
 def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
-    from graphrag_mcp.store.manifest import DERIVATION, IN_PART
-
     snapshot = app.snapshot(name)
     manifest = snapshot.manifest
     kinds = ("documents", "text_units", "passages", "entities", "relationships", "communities", "reports")
@@ -332,7 +330,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     folders = [f"{label} ({source.get('path', '')})" for label, source in sorted(manifest.sources.items())]
     lines += [f"Folders: {', '.join(folders[:10])}."] if folders else []
     lines += [f"Out of date until the next indexing: {', '.join(manifest.stale)}."] if manifest.stale else []
-    if manifest.parameters.get("derivation", DERIVATION) not in (DERIVATION, IN_PART):
+    if manifest.of_another_release():
         result.hint = "Another release read these texts, so some words are not found: index_documents reads them anew."
     lines += [_job_line(job) for job in recent]
     if others := [f"{one} ({counted(_documents(app, one), 'documents')})" for one in known if one != name]:
