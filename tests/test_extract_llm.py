@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import time
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -25,6 +27,7 @@ from graphrag_mcp.index.extract_llm import (
     spelled,
     with_gleaned,
 )
+from graphrag_mcp.index.model_units import from_records
 from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, parse
 from graphrag_mcp.models.demonstration import demonstration
 from graphrag_mcp.models.scripted import Rule, ScriptedChat
@@ -253,6 +256,35 @@ def test_a_huge_first_reply_is_repeated_only_in_part() -> None:
 )  # fmt: skip
 def test_a_name_is_found_where_it_stands(text: str, name: str, found: list[str]) -> None:
     assert [text[start:end] for start, end in locate(text, name)] == found
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize(
+    ("text", "name", "found"),
+    [
+        ("김민수는 서울에서 산다. 김민수", "김민수", ["김민수", "김민수"]), ("김민수는 서울에서 산다.", "서우", []), ("Ở Huế.", "Huế", ["Huế"]),
+        ("René met Zoë, Zoë", "Zoë", ["Zoë", "Zoë"]), ("René met ZOË", "Zoe", []), ("Ein Ü.", "ü", ["Ü"]),
+        ("陳國華在臺灣大學，Zoë", "陈国华", ["陳國華"]), ("陈国华在台湾大学", "臺灣大學", ["台湾大学"]), ("İ 臺灣 大學", "台湾 大学", ["臺灣 大學"]),
+    ],
+)  # fmt: skip
+def test_a_name_is_found_in_each_spelling_at_its_places_in_the_text(
+    form: Literal["NFC", "NFD"], text: str, name: str, found: list[str]
+) -> None:
+    text, found = unicodedata.normalize(form, text), [unicodedata.normalize(form, one) for one in found]
+    for asked in (unicodedata.normalize("NFC", name), unicodedata.normalize("NFD", name)):
+        assert [text[start:end] for start, end in locate(text, asked)] == found
+        assert spelled(text, asked) == (found[0] if found else asked)
+
+
+def test_no_place_is_empty_where_the_pieces_of_a_letter_do_not_fit_together() -> None:
+    assert locate("a q\u0307\u0323!", "q") == [(2, 5)] and locate("q\u0307\u0323!", "q\u0323\u0307!") == [(0, 4)]
+
+
+def test_a_korean_name_in_decomposed_text_counts_each_time_and_has_its_sentences() -> None:
+    text = unicodedata.normalize("NFD", "김민수는 부산에서 일한다. 그리고 김민수와 이영희는 서울에서 만났다.")
+    named = from_records("u", text, parse(entity("김민수") + "<|COMPLETE|>", text=text), "llm:x").named[0]
+    assert named.count == 2 and len(named.sentences) == 4
+    assert unicodedata.normalize("NFC", text[named.start : named.end]) == "김민수"
 
 
 def test_at_most_50_places_are_given() -> None:

@@ -68,6 +68,30 @@ def test_names_terms_and_literals_of_one_spelling_find_the_other(tmp_path: Path,
     assert search_text(snapshot, "「臺灣中學」").state == "not_found"
 
 
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """More passages made of some words than words propose, and one long passage in which these stand before a sign."""
+    common = [f"東京東京東京 서울 서울 서울 office office office cafés cafés 番号{at}" for at in range(260)]
+    rare = "行き先は東\n京。" + unicodedata.normalize("NFD", "서울! cafés!") + " ｏﬃce!"
+    tale = "猫と犬と鳥が海の近くで静かに暮らしていて、長い話が続く。" * 8
+    return indexed(tmp_path_factory.mktemp("crowded"), *common, tale + rare + tale)
+
+
+@pytest.mark.parametrize("literal", ["東京。", "东京。", "서울!", unicodedata.normalize("NFD", "서울!"), "OFFICE!", "Cafés!"])
+def test_a_literal_that_its_words_do_not_find_is_found_in_the_spelling_of_the_text(
+    crowded: Snapshot, literal: str
+) -> None:
+    found = search_text(crowded, f'"{literal}"')
+    assert found.state == "context" and [one.title for one in found.citations] == ["Note 260"]
+
+
+@pytest.mark.parametrize("literal", ["東京？", "'東京'", r"東京\s", "東京[。]", "서울%", "東京。" * 160])
+def test_a_literal_that_stands_nowhere_is_shown_as_it_was_written(crowded: Snapshot, literal: str) -> None:
+    found = search_text(crowded, f'"{literal}"')
+    assert found.state == "not_found" and f'passages holds "{literal[:70]}' in found.text
+    assert literal[:70] in search_text(crowded, f'"{literal}" office').text
+
+
 def test_both_spellings_are_one_entity_that_is_called_as_it_is_written_most(tmp_path: Path) -> None:
     snapshot = indexed(tmp_path, SIMPLIFIED, TRADITIONAL, "臺北市的圖書館。臺北市的鐵道。")
     named = [row for row in snapshot.rows("entities").to_pylist() if row["title"] in ("台北市", "臺北市")]

@@ -20,16 +20,19 @@ from typing import TYPE_CHECKING, TypeVar
 
 from graphrag_mcp import prompts
 from graphrag_mcp.ask import Ask, BadReply, aside
+from graphrag_mcp.decomposed import with_origins
 from graphrag_mcp.index.records import MOST_ENTITIES, MOST_RELATIONS, EntityRecord, Records, RelationRecord, parse
+from graphrag_mcp.lexicon_variants import SIMPLIFY
 from graphrag_mcp.loose_json import without_thoughts
 from graphrag_mcp.seams import Message
-from graphrag_mcp.text import is_cjk, normalise_name, query_terms, terms
+from graphrag_mcp.text import composed, is_cjk, normalise_name, query_terms, terms
 from graphrag_mcp.types import content_id
 
 if TYPE_CHECKING:
     from graphrag_mcp.ask import Asker
     from graphrag_mcp.settings import Settings
 
+Finder = Callable[[str, str, int], list[tuple[int, int]]]
 R = TypeVar("R", EntityRecord, RelationRecord)
 VERSION = "llm-1"
 ANY_TYPE = "whatever fits best, in one or two lower-case words"
@@ -232,14 +235,15 @@ def _put(records: list[R], at: dict[tuple[str, str], int], key: tuple[str, str],
 _SMALL = frozenset("of the and in on for at by to from with a an or de la le du des del di da von van der und".split())
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 _ROMAN, _AS_IT_IS = re.compile(r"[IVXLC]+"), re.compile(r"[!-_a-~]+(?:[ \n][!-_a-~]+)*+")
-_SAME_SIGN = str.maketrans("’‘ʼ´`“”„«»–—‑−‐", "'''''\"\"\"\"\"-----")
+_SAME_SIGN = SIMPLIFY | str.maketrans("’‘ʼ´`“”„«»–—‑−‐", "'''''\"\"\"\"\"-----")
 
 
 @lru_cache(maxsize=512)
 def locate(text: str, name: str) -> list[tuple[int, int]]:
-    """Where `name` stands in `text`, at most MOST_HITS: exactly; else in any case; else whatever blanks and accents.
+    """Where `name` stands in `text`, at most MOST_HITS: exactly; else in any case, traditional or simplified; else
+    whatever blanks and accents.
 
-    Never inside a longer word, where a script has words.
+    Never inside a longer word, where a script has words. However the letters of either are composed.
     """
     return hits(text, " ".join(name.split()), MOST_HITS)
 
@@ -249,7 +253,7 @@ def spelled(text: str, name: str) -> str:
     """The text's own spelling of `name`; a name that does not stand in it as it is, unless shouted."""
     name = " ".join(name.split())
     shouted = name.isupper() and sum(map(str.isalpha, name)) > 5
-    spans = _any_case(text, name, MOST_HITS) if shouted else []
+    spans = _placed(_any_case, text, name, MOST_HITS) if shouted else []
     spans = spans or locate(text, name)
     forms = Counter(" ".join(text[start:end].split()) for start, end in spans)
     if forms:
@@ -281,6 +285,20 @@ def _terms_of(sentence: str) -> frozenset[str]:
 
 
 def hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
+    return _placed(_hits, text, name, most)
+
+
+def _placed(find: Finder, text: str, name: str, most: int) -> list[tuple[int, int]]:
+    """What `find` finds in the composed text, placed in the given one, where no span cuts the pieces of a letter."""
+    name = composed(name)
+    if text.isascii() or unicodedata.is_normalized("NFC", text):
+        return find(text, name, most)
+    whole, at = _composed(text)
+    found = find(whole, name, most)
+    return [(at[start], next(at[i] for i in range(end, len(at)) if at[i] > at[end - 1])) for start, end in found]
+
+
+def _hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
     return _bounded(text, text, name, most) or _any_case(text, name, most) or _loosely(text, name, most)
 
 
@@ -288,7 +306,7 @@ def _any_case(text: str, name: str, most: int) -> list[tuple[int, int]]:
     lower = _lower(text)
     if len(lower) != len(text):
         return _loosely(text, name, most)
-    spans = _bounded(lower, text, name.lower(), most)
+    spans = _bounded(lower, text, _lower(name), most)
     if len(name) <= 3:  # US is not `us`
         spans = [span for span in spans if text[span[0]].isupper() or not name[0].isupper()]
     return spans
@@ -325,13 +343,20 @@ def _of_word(ch: str) -> bool:
 
 
 @lru_cache(maxsize=16)
+def _composed(text: str) -> tuple[str, list[int]]:
+    return with_origins(text)
+
+
+@lru_cache(maxsize=16)
 def _lower(text: str) -> str:
-    return text.lower()
+    """In lower case and in simplified Chinese, which changes no offset."""
+    return text.lower() if text.isascii() else text.lower().translate(SIMPLIFY)
 
 
 @lru_cache(maxsize=16)
 def folded_with_starts(text: str) -> tuple[str, array[int]]:
-    """Case, accents, width, kinds of quotes and dashes folded, blanks collapsed; and where each sign came from."""
+    """Case, accents, width, kinds of quotes and dashes, traditional Chinese folded, blanks collapsed; and where each
+    sign came from."""
     out: list[str] = []
     starts, places, done = array("q"), array("q", range(len(text))), 0
 

@@ -10,7 +10,7 @@ import re
 
 from graphrag_mcp.query import fused, global_
 from graphrag_mcp.query.asking import OVERVIEW
-from graphrag_mcp.query.words import quoted
+from graphrag_mcp.query.literals import quoted
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.types import content_id
 

@@ -6,23 +6,20 @@ out is not proposed. Knows neither entities nor reports.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.extract import terms_of
-from graphrag_mcp.lexicon_variants import SIMPLIFY
 from graphrag_mcp.pack import Section, clamp_budget, compose, finish, one_line, read_cursor, write_cursor
 from graphrag_mcp.query import context, fused, modes, ranking
+from graphrag_mcp.query.literals import pattern, plain, quoted, unquoted
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import counted, query_terms, unwrapped
+from graphrag_mcp.text import counted, query_terms
 from graphrag_mcp.types import SearchResult
 
 Row = dict[str, Any]
 LITERALS = 5  # that are looked up, and words that are named, when they stand nowhere
-_QUOTED = re.compile(r'"([^"]{1,500})"|“([^“”]{1,500})”|「([^「」]{1,500})」|『([^『』]{1,500})』|«([^«»]{1,500})»')
 
 
 def search_text(
@@ -87,11 +84,11 @@ def _is_identifier(query: str, named: bool = False) -> bool:
 
 
 def matches(snapshot: Snapshot, query: str, filters: Sequence[str] = ()) -> tuple[list[tuple[str, float]], list[str]]:
-    """(passage id, score) of what matches and passes, best first, and the literals of the query."""
+    """(passage id, score) of what matches and passes, best first, and the literals of the query, as written."""
     used = query[: fused.QUERY_CHARACTERS]
     literals = quoted(used)
     kept, snapshot = modes.narrowed(snapshot, filters)
-    ranked = _matches(snapshot, used, literals)
+    ranked = _matches(snapshot, used, [plain(one) for one in literals])
     if kept is None:
         return ranked, literals
     facts = modes.facts(snapshot, [id for id, _ in ranked])
@@ -112,8 +109,8 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
     used = query[: fused.QUERY_CHARACTERS]
     known, unknown = fused.term_worth(snapshot, terms_of(used))
     gone = set(unknown)
-    lost = [] if found else [one for one in _written(used)[:LITERALS] if not _matches(snapshot, one, [plain(one)])]
-    words = [word.strip(ranking.MARKS) for word in _QUOTED.sub(" ", used).split()]
+    lost = [] if found else [one for one in quoted(used)[:LITERALS] if not _matches(snapshot, one, [plain(one)])]
+    words = [word.strip(ranking.MARKS) for word in unquoted(used).split()]
     lost += [word for word in words if ranking.stands_nowhere(word, known, gone)]
     return list(dict.fromkeys(lost))
 
@@ -124,21 +121,6 @@ def said_absent(lost: Sequence[str], where: str) -> str:
     return f"Nowhere in {where}: {', '.join(repr(one_line(one, 80)) for one in lost[:LITERALS])}{more}." if lost else ""
 
 
-def quoted(query: str) -> list[str]:
-    """What stands in quotation marks, as literals are compared."""
-    return list(filter(None, map(plain, _written(query))))
-
-
-def _written(query: str) -> list[str]:
-    return [next(filter(None, found.groups())) for found in _QUOTED.finditer(query)]
-
-
-def plain(text: str) -> str:
-    """Text as literals are compared: NFKC, case folded, traditional characters as simplified ones, white space as one
-    space, no line breaks in Chinese words."""
-    return " ".join(unwrapped(unicodedata.normalize("NFKC", text)).casefold().translate(SIMPLIFY).split())
-
-
 def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tuple[str, float]]:
     """(passage id, score) best first: the whole query found literally before its words found apart."""
     worth, _ = fused.term_worth(snapshot, terms_of(query))
@@ -146,8 +128,8 @@ def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tu
     found = snapshot.full_text("passages", list(worth), fused.CANDIDATES, names).select(names).to_pylist()
     found = [row for row in found if _holds(row, literals)]
     if literals and not found:  # only common words, or no word at all (an emoji, a fragment): read them all
-        longest = max(literals, key=len).replace("'", "''")
-        rows = snapshot.rows("passages", f"contains(lower(text), '{longest}')", names, limit=500).to_pylist()
+        longest = pattern(max(literals, key=len))
+        rows = snapshot.rows("passages", f"regexp_like(text, '{longest}')", names, limit=500).to_pylist()
         found = [row for row in rows if _holds(row, literals)]
     score = fused.bm25(snapshot, worth)
     whole = plain(query)
