@@ -72,12 +72,14 @@ def test_names_terms_and_literals_of_one_spelling_find_the_other(tmp_path: Path,
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     """More passages made of some words than words propose, and one long passage in which these stand before a sign."""
     common = [f"東京東京東京 서울 서울 서울 office office office cafés cafés 番号{at}" for at in range(260)]
-    rare = "行き先は東\n京。" + unicodedata.normalize("NFD", "서울! cafés!") + " ｏﬃce!"
+    rare = "行き先は東\n京。" + unicodedata.normalize("NFD", "서울! cafés!") + " ｏﬃce! cafés…… OFFİCE?"
     tale = "猫と犬と鳥が海の近くで静かに暮らしていて、長い話が続く。" * 8
     return indexed(tmp_path_factory.mktemp("crowded"), *common, tale + rare + tale)
 
 
-@pytest.mark.parametrize("literal", ["東京。", "东京。", "서울!", unicodedata.normalize("NFD", "서울!"), "OFFICE!", "Cafés!"])
+@pytest.mark.parametrize(
+    "literal", ["東京。", "东京。", "서울!", unicodedata.normalize("NFD", "서울!"), "OFFICE!", "Cafés!", "cafés......", "OFFİCE?"]
+)
 def test_a_literal_that_its_words_do_not_find_is_found_in_the_spelling_of_the_text(
     crowded: Snapshot, literal: str
 ) -> None:

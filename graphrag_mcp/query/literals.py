@@ -12,6 +12,7 @@ from functools import lru_cache
 from graphrag_mcp.lexicon_variants import SIMPLIFY
 from graphrag_mcp.text import is_cjk, unwrapped
 
+OVERLAP = 4  # characters from which on no more ways to write them are combined: …… is six dots
 _QUOTED = re.compile(r'"([^"]{1,500})"|“([^“”]{1,500})”|「([^「」]{1,500})」|『([^『』]{1,500})』|«([^«»]{1,500})»')
 
 
@@ -42,18 +43,34 @@ def pattern(literal: str) -> str:
 
     What it finds is proposed, and still to be compared with `plain`.
     """
-    letters, longer = _spellings()
+    longer = _spellings()[1]
     out: list[str] = []
     at = 0
     while at < len(literal):
-        size = next((size for size in (3, 2) if literal[at : at + size] in longer), 1)
-        some = literal[at : at + size]
-        apart = "".join(_one(ch, letters) for ch in some)
-        out.append(f"(?:{apart}|[{''.join(map(_safe, longer[some]))}])" if size > 1 else apart)
-        at += size
-        if at < len(literal) and is_cjk(literal[at - 1]) and is_cjk(literal[at]):
-            out.append(r"\s*")  # the end of a line
+        end, here = at + 1, at
+        while here < min(end, at + OVERLAP):  # as far as what one character may stand for overlaps
+            end = max(end, *(here + size for size in (1, 2, 3) if size == 1 or literal[here : here + size] in longer))
+            here += 1
+        out.append(_ways(literal[at:end]) + _gap(literal[end - 1 : end + 1]))
+        at = end
     return "".join(out)
+
+
+def _ways(some: str) -> str:
+    """All ways to write these few characters: each by itself, or several as one."""
+    letters, longer = _spellings()
+    ways = []
+    for size in (1, 2, 3):
+        first, rest = some[:size], some[size:]
+        if len(first) == size and (size == 1 or first in longer):
+            head = _one(first, letters) if size == 1 else f"[{''.join(map(_safe, longer[first]))}]"
+            ways.append(head + (_gap(first[-1] + rest[0]) + _ways(rest) if rest else ""))
+    return ways[0] if len(ways) == 1 else f"(?:{'|'.join(ways)})"
+
+
+def _gap(pair: str) -> str:
+    """Between two Chinese or Japanese characters a line may end."""
+    return r"\s*" if len(pair) == 2 and is_cjk(pair[0]) and is_cjk(pair[1]) else ""
 
 
 def _one(ch: str, letters: dict[str, str]) -> str:
