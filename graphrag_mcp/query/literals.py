@@ -86,7 +86,8 @@ def _one(ch: str, letters: dict[str, str]) -> str:
 
 
 def _safe(ch: str) -> str:
-    return ch if ch.isalnum() else f"\\x{{{ord(ch):X}}}"
+    code = 0xFFFD if "\ud800" <= ch <= "\udfff" else ord(ch)  # half a character, which no stored text holds
+    return ch if ch.isalnum() else f"\\x{{{code:X}}}"
 
 
 @lru_cache(maxsize=1)
