@@ -60,11 +60,15 @@ def test_a_document_is_cut_before_its_names_are_looked_for_and_these_are_looked_
     )  # fmt: skip
 
 
+def letters(folder: Path, count: int) -> Path:
+    folder.mkdir()
+    for number in range(count):
+        (folder / f"{number}.md").write_text(f"Ada Lovelace wrote letter {number} to Charles Babbage in London.", "utf-8")
+    return folder
+
+
 def test_a_server_that_goes_away_is_not_tried_with_every_text_that_is_left(tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    for number in range(150):
-        (docs / f"{number}.md").write_text(f"Ada Lovelace wrote letter {number} to Charles Babbage in London.", "utf-8")
+    docs = letters(tmp_path / "docs", 150)
     with openai_server(demo) as server:
         chosen = on(server, embedding_model="", max_retries=0, concurrency=4)
         server.script = [None] * 20 + [503] * 1_000
@@ -76,10 +80,7 @@ def test_a_server_that_goes_away_is_not_tried_with_every_text_that_is_left(tmp_p
 
 
 def test_texts_that_a_provider_refuses_do_not_keep_the_others_from_being_read(tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    for number in range(90):
-        (docs / f"{number}.md").write_text(f"Ada Lovelace wrote letter {number} to Charles Babbage in London.", "utf-8")
+    docs = letters(tmp_path / "docs", 90)
     with openai_server(demo) as server:
         server.script = [(400, {}, '{"error": {"message": "flagged by the content filter"}}')] * 60
         result = index(tmp_path / "c", docs, on(server, embedding_model="", max_retries=0, concurrency=4))

@@ -97,8 +97,7 @@ def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) ->
 
 def record(spent: Spent, habits: Habits) -> dict[str, Any]:
     """Totals, cost by the prices of the settings, and the same by stage; `because`: what is assumed of the model."""
-    found: dict[str, Any] = {"cost": round(spent.cost, 4), **spent.record()}
-    found["cost"] = round(spent.cost, 4)
+    found: dict[str, Any] = {**spent.record(), "cost": round(spent.cost, 4)}
     if "extract" in spent.by_stage:
         why = f"as in {habits.answers} answers of" if habits.answers else "since no answer is known yet of"
         found["because"] = f"up to {habits.names} names a text, {why} this model"

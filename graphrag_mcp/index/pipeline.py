@@ -26,7 +26,6 @@ from graphrag_mcp.index import apply_edits, commits, derivation, finish, models,
 from graphrag_mcp.index import plan as planning
 from graphrag_mcp.index import rows as building
 from graphrag_mcp.index.commits import Batch, Cancelled, Progress, Row, Run
-from graphrag_mcp.index.estimate import Rehearsal, estimate
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
 from graphrag_mcp.index.model_units import in_vain
 from graphrag_mcp.index.plan import Edit, Plan
@@ -76,6 +75,8 @@ def index_documents(
     asker = asker or open_asker(folder, settings, refresh=request.refresh_answers, mend=not request.dry_run)
     try:
         if request.dry_run:
+            from graphrag_mcp.index.estimate import Rehearsal, estimate  # not in the way of a run's first question
+
             run = Rehearsal(folder, settings, derivation.of_this_release(folder, read(folder)), progress, cancelled)
             with _few_collections():
                 return estimate(run, request, asker, _work)

@@ -171,7 +171,9 @@ class _Structs(_Column):
 
 def _column(kind: pa.DataType) -> _Column:
     of = {pa.types.is_string: _Texts, pa.types.is_list: _Lists, pa.types.is_struct: _Structs}
-    return next((made for test, made in of.items() if test(kind)), _Column)(kind)
+    made = next((made for test, made in of.items() if test(kind)), _Column)
+    assert made is not _Column or kind.bit_width % 8 == 0, f"no copy of {kind}: its values share bytes"
+    return made(kind)
 
 
 # ---- where rows are ----------------------------------------------------------------------------
