@@ -1,5 +1,5 @@
 # Each target sets itself up: a virtual environment in .venv, made once and again when pyproject.toml changes.
-# Needs make and Python 3.11 or newer, nothing else. On Windows without make: see "By hand" in README.md.
+# Needs make and Python 3.11 or newer, nothing else. On Windows without make: see "On Windows, or without make" in README.md.
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -87,7 +87,7 @@ def run(pages: Sequence[Path], folder: Path) -> None:
     for page in pages:
         place = folder / "run" / page.stem
         shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(SAMPLE, place / "sample")
+        shutil.copytree(SAMPLE, place / ("docs/sample" if page.name == "README.md" else "sample"))
         home = {"GRAPHRAG_MCP_HOME": str(place / "home"), "HOME": str(place), "USERPROFILE": str(place)}
         program.append(f"os.chdir({str(place)!r}); os.environ.update({home!r})")
         program.append(script(page))
