@@ -26,16 +26,17 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.model_campaign import EAGER, demo, document, write_documents  # noqa: E402
+from graphrag_mcp.doctor.doctor import doctor  # noqa: E402
+from graphrag_mcp.doctor.generations import digest  # noqa: E402
 from graphrag_mcp.errors import GraphRAGError  # noqa: E402
 from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
 from graphrag_mcp.settings import Settings  # noqa: E402
-from graphrag_mcp.store import checks, lance, truth  # noqa: E402
-from graphrag_mcp.store.answers import NAME, AnswerBook  # noqa: E402
+from graphrag_mcp.store import checksums, lance  # noqa: E402
+from graphrag_mcp.store import segments as segment_store
+from graphrag_mcp.store.reply_cache import NAME, AnswerBook  # noqa: E402
 from graphrag_mcp.store.schema import KEY, TABLES  # noqa: E402
 from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
 from graphrag_mcp.types import IndexRequest  # noqa: E402
-from graphrag_mcp.upkeep.digest import digest  # noqa: E402
-from graphrag_mcp.upkeep.doctor import doctor  # noqa: E402
 from tests.openai_server import openai_server  # noqa: E402
 
 OFF = Settings(**{**EAGER, "embedding_model": ""})  # what was bought is looked up, nothing can be bought
@@ -96,7 +97,7 @@ def flipped(path: Path, place: int, bit: int) -> Iterator[None]:
 
 def like_a_new_process(folder: Path) -> None:
     lance.disconnect(folder)
-    checks._seen.clear()
+    checksums._seen.clear()
 
 
 def contents(folder: Path) -> dict[str, set[str]]:
@@ -116,7 +117,7 @@ def contents(folder: Path) -> dict[str, set[str]]:
         except GraphRAGError:
             continue
     try:
-        shown["truth"] = set(map(repr, truth.load(folder, snapshot.manifest, "documents").to_pylist()))
+        shown["truth"] = set(map(repr, segment_store.load(folder, snapshot.manifest, "documents").to_pylist()))
     except GraphRAGError:
         shown["truth"] = set()
     return shown | {"answers": answers(folder)}

@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.corpora import DATA
-from graphrag_mcp.tokens import count_tokens
+from graphrag_mcp.text.tokens import count_tokens
 
 CUTS = ((100, 300), (400, 300), (2000, 300), (8000, 80))  # characters, how many
 LETTERS = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}"

@@ -28,13 +28,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.corpora import write_out  # noqa: E402
-from graphrag_mcp.index.communities import cluster, modularity  # noqa: E402
+from graphrag_mcp.doctor.doctor import doctor  # noqa: E402
+from graphrag_mcp.doctor.generations import digest  # noqa: E402
+from graphrag_mcp.index.communities import cluster, tree_modularity  # noqa: E402
 from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
 from graphrag_mcp.settings import Settings  # noqa: E402
 from graphrag_mcp.store.tables import Snapshot, open_snapshot  # noqa: E402
 from graphrag_mcp.types import IndexRequest, InlineText  # noqa: E402
-from graphrag_mcp.upkeep.digest import digest  # noqa: E402
-from graphrag_mcp.upkeep.doctor import doctor  # noqa: E402
 
 FIRST = "Ada Brynn Corvin Della Edda Falk Greta Hollis Ingrid Jonas Kira Lorne Mira Nils Orla Petra".split()
 LAST = "Ashdown Brandt Castellan Drury Ekholm Farrow Gale Hargreave Imrie Jessop".split()
@@ -198,7 +198,7 @@ def quality(snapshot: Snapshot) -> tuple[float, float]:
     links = list(zip(*(edges[name].to_pylist() for name in ("source_id", "target_id", "weight")), strict=True))
     paths = snapshot.rows("memberships")
     group_of = {id: path[0] for id, path in zip(paths["entity_id"].to_pylist(), paths["path"].to_pylist(), strict=True)}
-    return modularity(links, group_of), cluster(links, None).modularity
+    return tree_modularity(links, group_of), cluster(links, None).modularity
 
 
 def row_of_edits(home: Path, documents: int, edits: int, seed: int, named: str = "") -> list[str]:

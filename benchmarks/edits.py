@@ -19,10 +19,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import GraphRAGError
-from graphrag_mcp.index.edit_checks import Target
+from graphrag_mcp.index.edits import Target
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.upkeep.doctor import doctor
 from tests.test_edits import content, do, fresh, index, random_edit, undo
 from tests.test_index import document
 

@@ -29,17 +29,21 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.edit_scripts import digests, document, edit, put  # noqa: E402
-from graphrag_mcp import jobs  # noqa: E402
+from graphrag_mcp.doctor.doctor import doctor  # noqa: E402
 from graphrag_mcp.errors import NotFound  # noqa: E402
+from graphrag_mcp.exchange.export import export  # noqa: E402
+from graphrag_mcp.exchange.importing import import_folder  # noqa: E402
 from graphrag_mcp.index import pipeline  # noqa: E402
-from graphrag_mcp.index.importing import import_folder  # noqa: E402
+from graphrag_mcp.jobs import (
+    queue,
+    start,  # noqa: E402
+)
 from graphrag_mcp.settings import Settings  # noqa: E402
 from graphrag_mcp.store import manifest as manifests  # noqa: E402
-from graphrag_mcp.store import tables, truth  # noqa: E402
+from graphrag_mcp.store import segments as segment_store
+from graphrag_mcp.store import tables  # noqa: E402
 from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
 from graphrag_mcp.types import IndexRequest, InlineText  # noqa: E402
-from graphrag_mcp.upkeep.doctor import doctor  # noqa: E402
-from graphrag_mcp.upkeep.export import export  # noqa: E402
 
 KINDS = ("index", "sync", "notes", "jobs", "imports")
 TAKEN_OVER = 5.0
@@ -53,7 +57,7 @@ def busy() -> None:
     logging.disable(logging.CRITICAL)
     pipeline.BATCH_PASSAGES = 12
     tables.TAIL_FRAGMENTS = 3
-    truth.SEGMENTS, truth.DEAD, truth.DEAD_GRAPHS = 3, 4, 2
+    segment_store.SEGMENTS, segment_store.DEAD, segment_store.DEAD_GRAPHS = 3, 4, 2
     manifests.KEEP_SECONDS, manifests.KEEP_LAST = 1.0, 4
 
 
@@ -103,7 +107,7 @@ def bring(folder: Path, variants: Path, number: int) -> None:
 def serving(home: str) -> None:
     """What a server does beside its calls: looks for work that nobody does."""
     busy()
-    with jobs.keeping(Settings(home=Path(home))):
+    with start.keeping(Settings(home=Path(home))):
         time.sleep(3600)
 
 
@@ -111,13 +115,13 @@ def calling(home: str, said: str, first: int) -> None:
     """A server with calls: notes as jobs, several at a time; acknowledged when a job is done."""
     busy()
     settings = Settings(home=Path(home))
-    with open(said, "a") as file, jobs.keeping(settings):
+    with open(said, "a") as file, start.keeping(settings):
         for number in range(first, first + 1000, 3):
-            begun = [jobs.start(settings, "kb", IndexRequest(texts=(note(number + at),))) for at in range(3)]
+            begun = [start.start(settings, "kb", IndexRequest(texts=(note(number + at),))) for at in range(3)]
             for at, job in enumerate(begun):
                 file.write(f"begun {job.job_id}\n")
                 file.flush()
-                while jobs.load(settings.home, job.job_id).status not in jobs.FINAL:
+                while queue.load(settings.home, job.job_id).status not in queue.FINAL:
                     time.sleep(0.005)
                 file.write(f"{number + at}\n")
                 file.flush()
@@ -274,19 +278,19 @@ class Campaign:
             self.first += 3000 - self.first % 30
             wrong = missing(folder, [int(line) for line in lines(said) if line.isdigit()][-200:])
             named = [line.split()[1] for line in lines(said)[count:] if line.startswith("begun")]
-            while open_ := [id for id in named if jobs.load(home, id).status not in jobs.FINAL]:
+            while open_ := [id for id in named if queue.load(home, id).status not in queue.FINAL]:
                 waited = time.monotonic() - at
-                if not taken and any(jobs.load(home, id).pid == other.pid for id in open_):
+                if not taken and any(queue.load(home, id).pid == other.pid for id in open_):
                     taken = True
                     self.takeovers.append(waited)
                 if waited > (TAKEN_OVER if not taken else 60.0):
                     wrong.append(f"nobody took {open_[0]} over within {TAKEN_OVER:.0f} s")
                     break
                 time.sleep(0.02)
-            bad = [id for id in named if jobs.load(home, id).status != "done"]
-            wrong += [f"{id}: {jobs.load(home, id).status} {jobs.load(home, id).error}" for id in bad]
+            bad = [id for id in named if queue.load(home, id).status != "done"]
+            wrong += [f"{id}: {queue.load(home, id).status} {queue.load(home, id).error}" for id in bad]
             end = time.monotonic() + 20
-            while jobs.jobs_run.marker(home, "kb", "settle").exists() and time.monotonic() < end:
+            while start.jobs_run.marker(home, "kb", "settle").exists() and time.monotonic() < end:
                 time.sleep(0.05)
         finally:
             other.kill()

@@ -52,7 +52,7 @@ async def over_stdio(server: StdioServerParameters, questions: list[str]) -> dic
 
 def in_process(home: Path, questions: list[str]) -> dict[str, list[float]]:
     from graphrag_mcp import App, global_search, local_search
-    from graphrag_mcp.query.lookup import search_text
+    from graphrag_mcp.query.text_search import search_text
     from graphrag_mcp.settings import load
 
     app = App(load({}, home=home))

@@ -31,17 +31,20 @@ from mcp.client.stdio import StdioServerParameters
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from graphrag_mcp import jobs  # noqa: E402
+from graphrag_mcp.doctor.doctor import doctor  # noqa: E402
+from graphrag_mcp.doctor.generations import digest  # noqa: E402
 from graphrag_mcp.errors import NotFound  # noqa: E402
 from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
+from graphrag_mcp.jobs import (
+    queue,
+    start,  # noqa: E402
+)
 from graphrag_mcp.query.local import local_search  # noqa: E402
 from graphrag_mcp.settings import Settings  # noqa: E402
 from graphrag_mcp.store import manifest as manifests  # noqa: E402
+from graphrag_mcp.store.segments import live_documents  # noqa: E402
 from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
-from graphrag_mcp.store.truth import live_documents  # noqa: E402
 from graphrag_mcp.types import IndexRequest, InlineText  # noqa: E402
-from graphrag_mcp.upkeep.digest import digest  # noqa: E402
-from graphrag_mcp.upkeep.doctor import doctor  # noqa: E402
 
 CORPUS = "kb"
 PEOPLE = ("Ingrid Moe", "Tomas Reyes", "Calloway", "Devi Rao", "Mira Castellan")
@@ -98,7 +101,7 @@ async def one_call(client: Client, root: Path, number: int, call: int, told: Tol
         result = await client.call_tool("index_documents", {**what, "corpus": CORPUS, "wait_seconds": 48})
         while not result.is_error and result.structured_content["status"] in ("queued", "running"):
             shown = await client.call_tool("graph_status", {"job_id": result.structured_content["job_id"]})
-            if shown.structured_content["jobs"][0]["status"] in jobs.FINAL:
+            if shown.structured_content["jobs"][0]["status"] in queue.FINAL:
                 break
             await anyio.sleep(0.1)
     status = result.structured_content["status"]
@@ -114,7 +117,7 @@ async def one_call(client: Client, root: Path, number: int, call: int, told: Tol
 
 def led_by(home: Path) -> tuple[int, str]:
     """The process that does a job now, and when it last said so."""
-    found = [(job.updated, job.pid) for job in jobs.listing(home, CORPUS) if job.status == "running"]
+    found = [(job.updated, job.pid) for job in queue.listing(home, CORPUS) if job.status == "running"]
     return (max(found)[1], max(found)[0]) if found else (0, "")
 
 
@@ -127,7 +130,7 @@ async def killer(home: Path, told: Told, kills: int, every: int) -> None:
         while not pid:
             pid, _ = await anyio.to_thread.run_sync(led_by, home)
         os.kill(pid, signal.SIGKILL)
-        at, began = jobs.datetime.now(jobs.UTC).isoformat(timespec="milliseconds"), time.monotonic()
+        at, began = queue.datetime.now(queue.UTC).isoformat(timespec="milliseconds"), time.monotonic()
         while not await anyio.to_thread.run_sync(succeeded, home, pid, at):
             if time.monotonic() - began > 60:
                 told.wrong.append("no other process took the lead within a minute")
@@ -138,7 +141,7 @@ async def killer(home: Path, told: Told, kills: int, every: int) -> None:
 
 def succeeded(home: Path, dead: int, at: str) -> bool:
     return any(job.updated > at and job.pid != dead and job.status in ("running", "done")
-               for job in jobs.listing(home, CORPUS))  # fmt: skip
+               for job in queue.listing(home, CORPUS))  # fmt: skip
 
 
 # ---- who reads ----------------------------------------------------------------------------------------

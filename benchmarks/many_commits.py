@@ -24,16 +24,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from graphrag_mcp.doctor.doctor import doctor  # noqa: E402
+from graphrag_mcp.doctor.generations import digest  # noqa: E402
 from graphrag_mcp.errors import NotFound  # noqa: E402
 from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
 from graphrag_mcp.query.local import local_search  # noqa: E402
 from graphrag_mcp.settings import Settings  # noqa: E402
 from graphrag_mcp.store import manifest as manifests  # noqa: E402
+from graphrag_mcp.store.segments import live_documents  # noqa: E402
 from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
-from graphrag_mcp.store.truth import live_documents  # noqa: E402
 from graphrag_mcp.types import IndexRequest, InlineText  # noqa: E402
-from graphrag_mcp.upkeep.digest import digest  # noqa: E402
-from graphrag_mcp.upkeep.doctor import doctor  # noqa: E402
 
 SAMPLE = ROOT / "docs" / "sample"
 QUESTIONS = ["Who was right about the back-run?", "What did the inquiry of 1969 find?", "tidal array proposal Narrows",

@@ -30,16 +30,16 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from graphrag_mcp.ask import key_of  # noqa: E402
+from graphrag_mcp.doctor.doctor import doctor  # noqa: E402
+from graphrag_mcp.doctor.generations import digest  # noqa: E402
 from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
-from graphrag_mcp.models.demonstration import demonstration  # noqa: E402
-from graphrag_mcp.seams import Message  # noqa: E402
+from graphrag_mcp.llm.asker import key_of  # noqa: E402
+from graphrag_mcp.llm.demonstration import demonstration  # noqa: E402
+from graphrag_mcp.llm.protocols import Message  # noqa: E402
 from graphrag_mcp.settings import Settings  # noqa: E402
-from graphrag_mcp.store.answers import AnswerBook  # noqa: E402
+from graphrag_mcp.store.reply_cache import AnswerBook  # noqa: E402
 from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
 from graphrag_mcp.types import IndexRequest  # noqa: E402
-from graphrag_mcp.upkeep.digest import digest  # noqa: E402
-from graphrag_mcp.upkeep.doctor import doctor  # noqa: E402
 from tests.openai_server import Server, error, openai_server  # noqa: E402
 
 RULES = demonstration()

@@ -26,12 +26,16 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.model_campaign import EAGER, demo, findings, same  # noqa: E402
 from graphrag_mcp.errors import GraphRAGError  # noqa: E402
-from graphrag_mcp.index.edit_checks import Target  # noqa: E402
-from graphrag_mcp.index.edits import Wish, edit, replay  # noqa: E402
+from graphrag_mcp.index.edits import (  # noqa: E402
+    Target,  # noqa: E402
+    Wish,
+    edit,
+    replay,
+)
 from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
 from graphrag_mcp.index.work import claim, submit  # noqa: E402
 from graphrag_mcp.settings import Settings  # noqa: E402
-from graphrag_mcp.store import edits as logs  # noqa: E402
+from graphrag_mcp.store import edit_log as logs  # noqa: E402
 from graphrag_mcp.store.manifest import read  # noqa: E402
 from graphrag_mcp.store.schema import VECTORS  # noqa: E402
 from graphrag_mcp.store.tables import open_snapshot  # noqa: E402

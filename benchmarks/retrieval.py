@@ -32,6 +32,8 @@ from mcp.client.stdio import StdioServerParameters
 sys.path.insert(0, str(Path(__file__).parent))
 import corpora
 
+from graphrag_mcp.query import ranking
+
 COLUMNS = (("recall@5", 9), ("recall@20", 9), ("ev@2k", 6), ("ms/call", 8))
 PASSED_ON = ("GRAPHRAG_MCP_", "OPENAI_", "HF_", "PYTHON", "PATH", "HOME")  # of the environment, to the server
 BUDGET = 2000
@@ -80,23 +82,23 @@ class Tally:
 
 def rank(home: Path, questions: list[dict], graph: bool = True) -> dict[str, float]:
     """The order of the passages, asked of the engine itself; time without making the question's vector."""
-    from graphrag_mcp.ask_open import open_asker
-    from graphrag_mcp.query import fused
+    from graphrag_mcp.llm.opening import open_asker
+    from graphrag_mcp.query import retrieval
     from graphrag_mcp.settings import load
     from graphrag_mcp.store.tables import open_snapshot
-    from graphrag_mcp.text import count_tokens
+    from graphrag_mcp.text.tokens import count_tokens
 
     snapshot = open_snapshot(next(home.rglob("tables")).parent)
     asker = open_asker(snapshot.folder, load(home=home), limited=False)
-    weights = fused.Weights() if graph else fused.Weights(named=0, holds=0, link=0, shared=0, quiet=0)
+    weights = ranking.Weights() if graph else ranking.Weights(named=0, holds=0, link=0, shared=0, quiet=0)
     vectors: list[bytes | None] = asker.wait(question_vectors(asker, [one["question"] for one in questions]))
     listed = snapshot.rows("passages", "", ["id", "uri", "text"])
     rows = {row["id"]: (Path(row["uri"]).stem, row["text"], count_tokens(row["text"])) for row in listed.to_pylist()}
     tally = Tally()
-    fused.retrieve(snapshot, "warm up", vector=vectors[0])
+    retrieval.retrieve(snapshot, "warm up", vector=vectors[0])
     for question, vector in zip(questions, vectors, strict=True):
         began = time.perf_counter()
-        found = fused.retrieve(snapshot, question["question"], weights, vector=vector)
+        found = retrieval.retrieve(snapshot, question["question"], weights, vector=vector)
         took = time.perf_counter() - began
         chosen, left = [], BUDGET
         for one in found.passages:

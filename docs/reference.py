@@ -199,8 +199,8 @@ def _fields(model: Any, without: Iterable[str] = ()) -> Iterator[tuple[str, str,
 
 
 def _commands() -> Iterator[str]:
-    from graphrag_mcp.cli import COMMANDS
-    from graphrag_mcp.cli_arguments import parser
+    from graphrag_mcp.cli.main import COMMANDS
+    from graphrag_mcp.cli.main import parser
 
     whole = parser(COMMANDS)
     commands = next(one for one in whole._actions if isinstance(one, argparse._SubParsersAction)).choices
@@ -242,7 +242,7 @@ def _options(command: argparse.ArgumentParser, only: Any = (), without: Any = ()
 
 def _settings() -> Iterator[str]:
     from graphrag_mcp.settings import LEAST, Settings
-    from graphrag_mcp.upkeep.init import GROUPS
+    from graphrag_mcp.install.init import GROUPS
 
     yield from (
         "# Reference: settings, tables, prompts, errors", "", NOTE,
@@ -288,7 +288,7 @@ def _environment() -> Iterator[str]:
 
 def _data() -> Iterator[str]:
     from graphrag_mcp.store.schema import TABLES
-    from graphrag_mcp.upkeep.export import SCHEMAS
+    from graphrag_mcp.exchange.export import SCHEMAS
 
     yield from ("## Tables of an index", "", "In `tables/` of a corpus (LanceDB). What they hold: [data](data.md).", "")
     yield from _table(("table", "columns"), ((f"`{name}`", _columns(schema)) for name, schema in TABLES.items()))
@@ -307,7 +307,7 @@ def _arrow(kind: str) -> str:
 
 
 def _words() -> Iterator[str]:
-    from graphrag_mcp import prompts
+    from graphrag_mcp.llm import prompts
 
     yield from ("## Prompts", "", "Who sees which: [prompts](../prompts/README.md).", "")
     rows = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from graphrag_mcp.cli import main
+from graphrag_mcp.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -19,10 +19,10 @@ from urllib.parse import unquote, urlsplit
 
 from graphrag_mcp.errors import BadInput, NotFound, OutsideRoots
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.subject import SUBJECT, folder_name
+from graphrag_mcp.trust.principal import SUBJECT, folder_name
 
 if TYPE_CHECKING:
-    from graphrag_mcp.ask import Asker
+    from graphrag_mcp.llm.asker import Asker
     from graphrag_mcp.store.tables import Snapshot
 
 NOTES_CORPUS = "notes"  # inline texts only, no name given, no folder to name the corpus after
@@ -111,7 +111,7 @@ class App:
 
     def asker(self, corpus: str) -> Asker:
         """Whom searches of a corpus may ask: the configured models through its answer book, without a budget."""
-        from graphrag_mcp.ask_open import open_asker
+        from graphrag_mcp.llm.opening import open_asker
 
         with self._lock:
             if corpus not in self._askers:
@@ -256,7 +256,7 @@ def _siblings(path: Path) -> list[str]:
 
 
 def _names_in(folder: Path) -> list[str]:
-    from graphrag_mcp.index.opening import entries
+    from graphrag_mcp.sources.opening import entries
 
     try:
         with entries(str(folder)) as (listed, _):

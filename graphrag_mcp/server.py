@@ -3,34 +3,103 @@
 Takes settings; gives a server with its tools, middleware and lifespan. Imports the SDK only inside functions,
 because starting is measured: a host waits for `initialize` and `tools/list`, so nothing heavy comes before them
 and what the first search needs is imported behind them.
+
+Lines that come over stdin: what the SDK could not read is put right where it can be, else answered.
+
+Takes lines; gives those that hold a message. The SDK drops any other without a word, and a host that sent a request
+then waits for its time-out. So half an emoji (models write such) becomes a replacement character, as over HTTP, and
+what is no message at all is refused with its id. Knows no method and no tool.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import logging
 import os
 import re
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp import __version__, jobs
-from graphrag_mcp.fences import SHOW_SECRETS
-from graphrag_mcp.prompts import load as load_prompt
+from graphrag_mcp import __version__
+from graphrag_mcp.jobs import start
+from graphrag_mcp.llm.prompts import load as load_prompt
 from graphrag_mcp.settings import Settings, load
-from graphrag_mcp.subject import SUBJECT, unsealed
+from graphrag_mcp.trust.fencing import SHOW_SECRETS
+from graphrag_mcp.trust.principal import SUBJECT, unsealed
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
     from mcp.server.mcpserver.tools import Tool
 
     from graphrag_mcp.app import App
+
+
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+_HALVES = re.compile("[\ud800-\udfff]")  # after parsing, whole pairs are one character
+
+
+class Incoming:
+    """The lines of a file, as `stdio_server` iterates over them. `answer` sends a message to the other side."""
+
+    def __init__(self, lines: Any) -> None:
+        self.lines = lines
+        self.answer: Callable[[Any], Awaitable[None]] | None = None
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        from mcp.shared.message import SessionMessage
+
+        async for line in self.lines:
+            good, refusal = judged(line)
+            if good:
+                yield good
+            elif refusal is not None and self.answer is not None:
+                await self.answer(SessionMessage(refusal))
+
+
+def judged(line: str) -> tuple[str, Any]:
+    """(the line, put right if need be; "" for none, and what to answer then: None for nothing)."""
+    from mcp.types import ErrorData, JSONRPCError, JSONRPCNotification, jsonrpc_message_adapter
+
+    def readable(text: str) -> bool:
+        try:
+            found = jsonrpc_message_adapter.validate_json(text, by_name=False)
+        except ValueError:
+            return False
+        # A request whose id is null, 1.5 or true passes for a notification, and nobody would ever answer it.
+        return not (isinstance(found, JSONRPCNotification) and '"id"' in text and "id" in json.loads(text))
+
+    def refused(code: int, message: str, name: Any = None) -> tuple[str, Any]:
+        return "", JSONRPCError(jsonrpc="2.0", id=name, error=ErrorData(code=code, message=message))
+
+    if readable(line):
+        return line, None
+    line = line.strip().lstrip("\ufeff")
+    if not line:
+        return "", None
+    try:
+        parsed = json.loads(line)
+        mended = _HALVES.sub("\ufffd", json.dumps(parsed, ensure_ascii=False))
+    except (ValueError, RecursionError):
+        return refused(PARSE_ERROR, "this line is no JSON that can be read. Send each message on a line of its own.")
+    if readable(mended):
+        return mended, None
+    if not isinstance(parsed, dict):
+        return refused(INVALID_REQUEST, "this is no message, or several. Send each on a line of its own.")
+    if "method" in parsed and "id" not in parsed or "result" in parsed or "error" in parsed:
+        return "", None  # notifications and answers are not answered
+    name = parsed.get("id")
+    known = isinstance(name, int | str) and not isinstance(name, bool) and not _HALVES.search(str(name))
+    wanted = 'It needs jsonrpc "2.0", an id that is text or a whole number, a method, and params that are an object,'
+    wanted += " not nested 200 levels deep."
+    return refused(INVALID_REQUEST, f"this is no request. {wanted}", name if known else None)
+
 
 WARM_AFTER = 1.5  # seconds: hosts that never list tools are warmed too
 LAST_MOMENTS = 1.5  # seconds for small jobs to end after the client has gone; hosts kill after 2
@@ -54,7 +123,7 @@ def build_server(
         import anyio
         from mcp.server import MCPServer
 
-        from graphrag_mcp.tools import completion, offered, prompts, resources, teach
+        from graphrag_mcp.tools import completion, contract, offered, prompts, resources
         from graphrag_mcp.tools.results import THREADS, Desk
         from graphrag_mcp.tools.updates import Updates
 
@@ -62,14 +131,14 @@ def build_server(
         given = [*offered(tools, read_only, compat), *more]
         updates = Updates(app)
         known = {tool.name: tool for tool in given}
-        lessons = teach.teach(known)
+        lessons = contract.teach(known)
 
         @contextlib.asynccontextmanager
         async def lifespan(_: Any) -> AsyncIterator[Desk]:
             if warmer is not None:
                 warmer.start(WARM_AFTER)
             async with updates.watching():  # one that only reads leaves the work of dead processes to others
-                with contextlib.nullcontext() if read_only else jobs.keeping(app.settings):
+                with contextlib.nullcontext() if read_only else start.keeping(app.settings):
                     yield Desk(app, anyio.CapacityLimiter(THREADS))
 
         async def door(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
@@ -109,7 +178,7 @@ def _caller(ctx: Any) -> str:
 
 def _with_own_cursor(ctx: Any, tools: Mapping[str, Tool]) -> Any:
     """The call with its cursor as the engine wrote it. Another's cursor names no page at all."""
-    from graphrag_mcp.tools.teach import accepted
+    from graphrag_mcp.tools.contract import accepted
 
     params = ctx.params if isinstance(ctx.params, Mapping) else {}
     tool, given = tools.get(str(params.get("name"))), params.get("arguments")
@@ -156,7 +225,7 @@ def serve(
         status = 1
     last_moments(LAST_MOMENTS)
     if not read_only:
-        jobs.hand_over(settings)
+        start.hand_over(settings)
     # A thread may still be reading stdin or an abandoned search still run; nothing of it is waited for.
     logging.shutdown()
     os._exit(status)
@@ -166,7 +235,6 @@ async def _serve(server: MCPServer[Any], wire: tuple[Any, Any]) -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
-    from graphrag_mcp.stdio import Incoming
 
     lowlevel = server._lowlevel_server  # run_stdio_async would take fd 1 as it finds it, which is stderr by now
     incoming: Any = Incoming(anyio.wrap_file(wire[0]))

@@ -12,16 +12,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import digest, kept, rollback
 from graphrag_mcp.errors import GraphRAGError, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store import tables, truth
+from graphrag_mcp.store import segments as segment_store
+from graphrag_mcp.store import tables
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from graphrag_mcp.upkeep.digest import digest
-from graphrag_mcp.upkeep.doctor import doctor
-from graphrag_mcp.upkeep.generations import kept, rollback
 
 PEOPLE = ("Anton Brandt", "Mira Castellan", "Devi Rao", "Ingrid Moe")
 
@@ -43,7 +43,7 @@ def write(folder: Path, *notes: InlineText) -> None:
 def busy() -> None:
     """Compaction of everything and cleaning up with nearly every commit."""
     tables.TAIL_FRAGMENTS = 3
-    truth.SEGMENTS, truth.DEAD = 3, 4
+    segment_store.SEGMENTS, segment_store.DEAD = 3, 4
     manifests.KEEP_SECONDS, manifests.KEEP_LAST = 1.0, 4
     tables.compact.__defaults__ = (0.2,)
 

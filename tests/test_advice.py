@@ -17,11 +17,11 @@ import pytest
 from graphrag_mcp.app import App
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.sources import get_source
+from graphrag_mcp.query.lookup import get_source
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import count_tokens
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.tools.results import reply
 from tests.conftest import SAMPLE
 from tests.serving import Caller, connected

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp import han
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import history
+from graphrag_mcp.names import cjk
+from graphrag_mcp.query import local
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.words import search_text
+from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -62,7 +62,7 @@ def test_what_is_nowhere_is_still_not_found(corpora: dict[str, Snapshot], langua
     ("兄から届いた手紙", ["兄"]), ("急に高くなった値段は？", []), ("行った人は誰？", []), ("Who is it?", []),
 ])  # fmt: skip
 def test_pieces_of_longer_words_and_endings_are_no_words(question: str, words: list[str]) -> None:
-    assert han.alone(question) == words
+    assert cjk.alone(question) == words
 
 
 def test_an_earlier_turn_without_a_name_is_not_told_in_pieces_of_its_words(tmp_path: Path) -> None:
@@ -75,4 +75,4 @@ def test_an_earlier_turn_without_a_name_is_not_told_in_pieces_of_its_words(tmp_p
         found = local_search(snapshot, question, history=[turn])
         written = {word.strip("?？") for word in f"{turn} {question}".split()}
         assert found.state == "context" and set(re.findall("'(.+?)'", found.hint)) <= written, found.hint
-    assert history.keywords(["한빛 인쇄소를 설립한 곳은 어디인가?"], "그의 동생은?") == ["한빛", "인쇄소를", "설립한", "곳은", "어디인가"]
+    assert local.history_keywords(["한빛 인쇄소를 설립한 곳은 어디인가?"], "그의 동생은?") == ["한빛", "인쇄소를", "설립한", "곳은", "어디인가"]

@@ -14,20 +14,22 @@ import anyio
 import pytest
 from mcp import Client
 
-from graphrag_mcp import pack
 from graphrag_mcp.app import App
-from graphrag_mcp.ask import Asker, BadReply
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.models.scripted import ScriptedChat
+from graphrag_mcp.llm.asker import Asker, BadReply
+from graphrag_mcp.llm.protocols import Reply, Usage
+from graphrag_mcp.llm.scripted import ScriptedChat
+from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import wire
+from graphrag_mcp.packing.citations import restored, streamed
+from graphrag_mcp.query.answer import read_answer, read_keywords, read_node, refuses
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.numbering import restored, streamed
-from graphrag_mcp.query.replies import read_answer, read_keywords, read_node, refuses
-from graphrag_mcp.seams import Reply, Usage
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.answers import AnswerBook
+from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.text import tokens
 from graphrag_mcp.types import IndexRequest, InlineText, SearchResult
 from tests.conftest import SAMPLE
 
@@ -255,12 +257,12 @@ def test_answer_and_context_stay_within_the_budget_and_the_answer_goes_first(
 ) -> None:
     said = " ".join(f"word{n}" for n in range(words)) + " [t1]."
     result, _ = answered(snapshot, said, query, max_tokens=budget)
-    tokens, characters = pack.size(result)
-    assert tokens <= budget and characters <= pack.CHARACTERS and result.tokens <= budget
+    tokens, characters = wire.size(result)
+    assert tokens <= budget and characters <= packing_budget.CHARACTERS and result.tokens <= budget
     if budget >= 1500:
         assert said.partition(" [")[0] in result.text and said.partition(" [")[0] in result.answer
         assert "## Sources" in result.text
-    elif pack.count_tokens(said) < budget // 2:
+    elif tokens.count_tokens(said) < budget // 2:
         assert f"word{words - 1}" in result.text or budget == 200
 
 

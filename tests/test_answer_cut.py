@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.ask import Asker
-from graphrag_mcp.models.scripted import ScriptedChat
+from graphrag_mcp.llm.asker import Asker
+from graphrag_mcp.llm.protocols import Reply
+from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.seams import Reply
-from graphrag_mcp.store.answers import AnswerBook
+from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import open_snapshot
 from tests.test_answer import QUESTION, SAID
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp import jobs
 from graphrag_mcp.app import App, checked_name, corpus_name
 from graphrag_mcp.errors import BadInput, NotFound, OutsideRoots
+from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest
 from graphrag_mcp.store.manifest import Manifest
@@ -162,9 +162,9 @@ def test_a_drift_session_id_cannot_name_another_file(app: App) -> None:
 # ---- job records ------------------------------------------------------------------------------------
 
 
-def write(app: App, **fields: object) -> jobs.Job:
+def write(app: App, **fields: object) -> queue.Job:
     """A record as another process would have left it."""
-    job = jobs.Job(**{"job_id": "job-aaaaaaaaaaaa", "corpus": "c", "started": "2025-01-01", **fields})  # type: ignore[arg-type]
+    job = queue.Job(**{"job_id": "job-aaaaaaaaaaaa", "corpus": "c", "started": "2025-01-01", **fields})  # type: ignore[arg-type]
     folder = app.home / "jobs"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{job.job_id}.json").write_text(json.dumps(asdict(job)), "utf-8")
@@ -173,62 +173,62 @@ def write(app: App, **fields: object) -> jobs.Job:
 
 def test_a_job_whose_process_has_died_is_shown_as_failed_and_says_how_to_go_on(app: App) -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    mark = jobs.process_mark(child.pid)
+    mark = queue.process_mark(child.pid)
     write(app, status="running", pid=child.pid, process=mark)
-    assert jobs.load(app.home, "job-aaaaaaaaaaaa").status == "running"
+    assert queue.load(app.home, "job-aaaaaaaaaaaa").status == "running"
     child.communicate(b"\n")
-    job = jobs.load(app.home, "job-aaaaaaaaaaaa")
+    job = queue.load(app.home, "job-aaaaaaaaaaaa")
     assert job.status == "failed" and job.error.startswith("interrupted") and "index_documents" in job.error
 
 
 def test_a_pid_that_was_given_to_another_process_does_not_revive_a_job(app: App) -> None:
     write(app, status="running", pid=os.getpid(), process="1")
-    assert jobs.load(app.home, "job-aaaaaaaaaaaa").status == "failed"
-    assert jobs.process_mark(os.getpid()) not in ("", "1")
-    assert jobs.process_mark(0) == "" and jobs.process_mark(2**22 + 1) == ""
+    assert queue.load(app.home, "job-aaaaaaaaaaaa").status == "failed"
+    assert queue.process_mark(os.getpid()) not in ("", "1")
+    assert queue.process_mark(0) == "" and queue.process_mark(2**22 + 1) == ""
 
 
 def test_a_job_just_started_is_queued_even_when_who_started_it_has_gone(app: App) -> None:
-    now = jobs.datetime.now(jobs.UTC)
+    now = queue.datetime.now(queue.UTC)
     write(app, status="queued", pid=os.getpid(), process="1", updated=now.isoformat())
-    assert jobs.load(app.home, "job-aaaaaaaaaaaa").status == "queued"
-    write(app, status="queued", pid=os.getpid(), process="1", updated=(now - 2 * jobs.STARTING).isoformat())
-    assert jobs.load(app.home, "job-aaaaaaaaaaaa").status == "failed"
+    assert queue.load(app.home, "job-aaaaaaaaaaaa").status == "queued"
+    write(app, status="queued", pid=os.getpid(), process="1", updated=(now - 2 * queue.STARTING).isoformat())
+    assert queue.load(app.home, "job-aaaaaaaaaaaa").status == "failed"
 
 
 def test_an_interrupted_job_can_be_cancelled_and_a_finished_one_stays_finished(app: App) -> None:
     write(app, status="running", pid=os.getpid(), process="1")
-    assert jobs.cancel(app.home, "job-aaaaaaaaaaaa").status == "cancelled"
+    assert start.cancel(app.home, "job-aaaaaaaaaaaa").status == "cancelled"
     write(app, status="done")
-    assert jobs.cancel(app.home, "job-aaaaaaaaaaaa").status == "done"
+    assert start.cancel(app.home, "job-aaaaaaaaaaaa").status == "done"
 
 
 def test_an_unknown_job_is_answered_with_recent_ones_and_a_strange_id_refused(app: App) -> None:
     write(app, status="done")
     with pytest.raises(NotFound, match="Recent jobs: job-aaaaaaaaaaaa"):
-        jobs.load(app.home, "job-bbbbbbbbbbbb")
+        queue.load(app.home, "job-bbbbbbbbbbbb")
     with pytest.raises(BadInput):
-        jobs.load(app.home, "../../etc/passwd")
+        queue.load(app.home, "../../etc/passwd")
 
 
 def test_a_torn_record_is_no_job_and_harms_no_listing(app: App) -> None:
     write(app, status="done")
     (app.home / "jobs" / "job-cccccccccccc.json").write_text('{"job_id": "job-cccc', "utf-8")
-    assert [job.job_id for job in jobs.listing(app.home)] == ["job-aaaaaaaaaaaa"]
+    assert [job.job_id for job in queue.listing(app.home)] == ["job-aaaaaaaaaaaa"]
 
 
 def test_only_little_work_stays_in_the_process_of_the_server(project: Path) -> None:
-    assert jobs.is_small(IndexRequest(paths=(str(project),), texts=(InlineText("short"),)))
-    assert not jobs.is_small(IndexRequest(texts=(InlineText("x" * 2_000_001),)))
+    assert start.is_small(IndexRequest(paths=(str(project),), texts=(InlineText("short"),)))
+    assert not start.is_small(IndexRequest(texts=(InlineText("x" * 2_000_001),)))
     (project / "big.txt").write_text("x" * 2_000_001, "utf-8")
-    assert not jobs.is_small(IndexRequest(paths=(str(project),)))
+    assert not start.is_small(IndexRequest(paths=(str(project),)))
     (project / "big.txt").unlink()
     for number in range(101):
         (project / f"{number}.txt").touch()
-    assert not jobs.is_small(IndexRequest(paths=(str(project),)))
+    assert not start.is_small(IndexRequest(paths=(str(project),)))
 
 
 def test_the_request_comes_back_from_the_record_as_it_was(app: App) -> None:
     request = IndexRequest(paths=("/a",), texts=(InlineText("té 研究", "id", "T", {"k": [1]}),), remove_missing=True)
-    job = jobs.Job("job-x", "c", request=json.loads(json.dumps(asdict(request))))
-    assert jobs.request_of(job) == request
+    job = queue.Job("job-x", "c", request=json.loads(json.dumps(asdict(request))))
+    assert queue.request_of(job) == request

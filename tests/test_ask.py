@@ -15,14 +15,13 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp.ask import Answer, Ask, Asker, BadReply, aside, key_of
-from graphrag_mcp.ask_limits import Budget, batches
-from graphrag_mcp.ask_open import open_asker
 from graphrag_mcp.errors import Damaged, GraphRAGError, ModelError
-from graphrag_mcp.models.scripted import ScriptedChat, ScriptedEmbedder
-from graphrag_mcp.seams import Message, Reply
+from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply, Budget, aside, batches, key_of
+from graphrag_mcp.llm.opening import open_asker
+from graphrag_mcp.llm.protocols import Message, Reply
+from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.answers import NAME, AnswerBook
+from graphrag_mcp.store.reply_cache import NAME, AnswerBook
 
 
 def question(words: str = "q", kind: str = "extract") -> Ask[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from graphrag_mcp.index import rows as building
+from graphrag_mcp.index import documents as building
 from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.store.manifest import read
 from graphrag_mcp.types import Document
@@ -43,7 +43,7 @@ def test_a_text_that_a_model_never_reads_costs_its_calls_again_and_no_commit(tmp
 def test_a_document_is_cut_before_its_names_are_looked_for_and_these_are_looked_for_once() -> None:
     document = Document("a.md", "Letters", "\n\n".join(f"# Day {day}\n\n{NOTE} It rained." for day in range(40)))
     params, numbers = ChunkParams(size=120, overlap=20, passage_size=60), {"d": 1, "t": 1}
-    rows = building.cut(document, building.Before(), params, numbers)
+    rows = building.cut_rows(document, building.Before(), params, numbers)
     assert len(rows.units) == len(rows.to_read) > 3 and not rows.passages and not rows.fresh
     first, found = next(iter(rows.to_read.values())), []
     threads = [Thread(target=lambda: found.append(first.found())) for _ in range(4)]

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bits import OFF, build, contents, files, flipped, like_a_new_process, mend, places, try_all
+from graphrag_mcp.doctor.doctor import DERIVE, REMOVE, doctor
+from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index.graph import merge
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.store import checks, lance
+from graphrag_mcp.store import checksums, lance
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.schema import FULL_TEXT
 from graphrag_mcp.store.tables import Snapshot, compact, open_snapshot
 from graphrag_mcp.types import IndexRequest
-from graphrag_mcp.upkeep.digest import digest
-from graphrag_mcp.upkeep.doctor import DERIVE, REMOVE, doctor
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def unread(folder: Path) -> set[Path]:
         root = folder / "tables" / f"{table}.lance"
         names = (root / "_versions" / f"{(1 << 64) - 1 - version}.manifest").read_bytes()
         paths = [path for kind in ("data", "_indices", "_deletions") for path in (root / kind).rglob("*")]
-        found |= {path for path in paths if path.is_file() and not checks._named(str(path.relative_to(root)), names)}
+        found |= {path for path in paths if path.is_file() and not checksums._named(str(path.relative_to(root)), names)}
     return found
 
 
@@ -55,10 +55,10 @@ def test_what_a_process_remembers_of_files_is_bounded(index: Path, monkeypatch: 
         like_a_new_process(index)
         snapshot = open_snapshot(index)
         assert all(snapshot.rows(table) is not None for table in snapshot.manifest.tables)
-        return len(checks._seen)
+        return len(checksums._seen)
 
     every = remembered()
-    monkeypatch.setattr(checks, "SEEN", 1)
+    monkeypatch.setattr(checksums, "SEEN", 1)
     assert remembered() < every / 2
     assert lance.session().size_bytes <= lance.INDEX_CACHE + lance.METADATA_CACHE
 
@@ -159,7 +159,7 @@ def test_the_answers_of_a_damaged_book_that_are_whole_are_kept(index: Path) -> N
 
 
 def test_a_hint_that_points_elsewhere_is_removed_and_lance_does_without(index: Path) -> None:
-    path = index / "tables" / "passages.lance" / "_versions" / checks.HINT
+    path = index / "tables" / "passages.lance" / "_versions" / checksums.HINT
     version = json.loads(path.read_bytes())["version"]
     for lie in (b'{"version":1}', b'{"version":99}', b'{"wersion":%d}' % version, b"{"):
         path.write_bytes(lie)
@@ -188,7 +188,7 @@ def test_of_the_files_that_nobody_looks_at_when_a_table_is_opened_none_is_read(i
 def test_records_of_before_have_no_crc_and_are_held_to_their_sha(index: Path) -> None:
     before = manifests.read(index)
     assert before is not None
-    known, _ = checks.recorded(index, before.files)
+    known, _ = checksums.recorded(index, before.files)
     raw = json.dumps({table: {path: value[:2] for path, value in paths.items()} for table, paths in known.items()})
     (index / "files" / "old.json").write_text(raw)
     entries = [{"file": "old.json", "sha256": hashlib.sha256(raw.encode()).hexdigest()}]
@@ -197,25 +197,25 @@ def test_records_of_before_have_no_crc_and_are_held_to_their_sha(index: Path) ->
         for flip in (False, True):
             like_a_new_process(index)
             with flipped(path, 40, 2) if flip else nullcontext():
-                wrong = checks.spoiled(index, records, "passages", before.tables["passages"])
+                wrong = checksums.spoiled(index, records, "passages", before.tables["passages"])
             assert [what in line for line in wrong] == [True] * flip
 
 
 def test_a_commit_hashes_what_is_new_and_nothing_else(index: Path) -> None:
     before = manifests.read(index)
     assert before is not None
-    known, broken = checks.recorded(index, before.files)
+    known, broken = checksums.recorded(index, before.files)
     assert broken == [] and {*known} == {*before.tables}
     there = {path.relative_to(index / "tables").as_posix() for path in files(index) if "tables" in path.parts}
     listed = {f"{table}.lance/{path}" for table, paths in known.items() for path in paths}
-    assert {path for path in there if not path.endswith(checks.HINT)} == listed
-    entries, raw = checks.record(index, before.files, before.tables, before.tables, 99)
+    assert {path for path in there if not path.endswith(checksums.HINT)} == listed
+    entries, raw = checksums.record(index, before.files, before.tables, before.tables, 99)
     assert (entries, raw) == (before.files, b"")
     spoiled = biggest(index, "passages.lance/data/*")
     with flipped(spoiled, 5, 1):
-        assert checks.record(index, before.files, before.tables, before.tables, 99)[1] == b""
+        assert checksums.record(index, before.files, before.tables, before.tables, 99)[1] == b""
     (spoiled.parent / "new.lance").write_bytes(b"new")
-    entries, raw = checks.record(index, before.files, before.tables, before.tables, 99)
+    entries, raw = checksums.record(index, before.files, before.tables, before.tables, 99)
     assert entries[:-1] == before.files
     assert {table: [*paths] for table, paths in json.loads(raw).items()} == {"passages": ["data/new.lance"]}
 
@@ -225,29 +225,29 @@ def test_records_are_written_together_when_they_are_many_and_forget_what_has_gon
     assert before is not None
     gone = biggest(index, "terms.lance/_transactions/*")
     gone.unlink()
-    many = [*before.files, *[before.files[0]] * checks.RECORDS]
-    entries, raw = checks.record(index, many, before.tables, before.tables, 99)
+    many = [*before.files, *[before.files[0]] * checksums.RECORDS]
+    entries, raw = checksums.record(index, many, before.tables, before.tables, 99)
     listed = json.loads(raw)
     assert len(entries) == 1 and f"_transactions/{gone.name}" not in listed["terms"]
     assert {table: len(paths) for table, paths in listed.items()} == {
-        table: len(paths) - (table == "terms") for table, paths in checks.recorded(index, before.files)[0].items()
+        table: len(paths) - (table == "terms") for table, paths in checksums.recorded(index, before.files)[0].items()
     }
     without = {name: version for name, version in before.tables.items() if name != "terms"}
-    entries, raw = checks.record(index, before.files, before.tables, without, 99)
+    entries, raw = checksums.record(index, before.files, before.tables, without, 99)
     assert len(entries) == 1 and "terms" not in json.loads(raw)
-    assert checks.record(index, before.files, before.tables, {}, 99) == ([], b"")
+    assert checksums.record(index, before.files, before.tables, {}, 99) == ([], b"")
 
 
 def test_a_server_remembers_no_record_that_the_manifest_no_longer_names(index: Path) -> None:
     before = manifests.read(index)
     assert before is not None
-    many = [*before.files, *[before.files[0]] * checks.RECORDS]
-    merged, raw = checks.record(index, many, before.tables, before.tables, 99)
+    many = [*before.files, *[before.files[0]] * checksums.RECORDS]
+    merged, raw = checksums.record(index, many, before.tables, before.tables, 99)
     (index / "files" / merged[0]["file"]).write_bytes(raw)
     for entries in (before.files, merged, before.files):
-        assert checks.recorded(index, entries)[1] == []
-        assert checks.spoiled(index, entries, "passages", before.tables["passages"]) == []
-        assert {*checks._parsed[str(index)]} <= {entry["sha256"] for entry in entries}
-    for number in range(checks.FOLDERS + 3):
-        checks.spoiled(index.parent / f"other{number}", [], "passages", 1)
-    assert len(checks._parsed) == checks.FOLDERS
+        assert checksums.recorded(index, entries)[1] == []
+        assert checksums.spoiled(index, entries, "passages", before.tables["passages"]) == []
+        assert {*checksums._parsed[str(index)]} <= {entry["sha256"] for entry in entries}
+    for number in range(checksums.FOLDERS + 3):
+        checksums.spoiled(index.parent / f"other{number}", [], "passages", 1)
+    assert len(checksums._parsed) == checksums.FOLDERS

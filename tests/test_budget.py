@@ -13,15 +13,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp.types import Implementation
 
-from graphrag_mcp import pack
 from graphrag_mcp.app import App
+from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import wire
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source, search_text
+from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source
+from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text import count_tokens
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Result
 from tests.conftest import SAMPLE
 from tests.serving import Caller, connected
@@ -47,7 +49,7 @@ def call(sample_home: Path) -> Iterator[Caller]:
 
 def weight(result: Result) -> int:
     """Tokens of what a host hands on, whichever channel it takes."""
-    return max(count_tokens(json.dumps(pack.wire(result), ensure_ascii=False)), count_tokens(result.text))
+    return max(count_tokens(json.dumps(wire.wire(result), ensure_ascii=False)), count_tokens(result.text))
 
 
 def heads(text: str) -> list[str]:
@@ -79,7 +81,7 @@ def test_no_search_passes_its_budget(
         more = {"response_format": "detailed" if detailed else "concise", "explain": explain, "history": history}
     result = SEARCHES[name](snapshot, question, max_tokens=budget, **more)
     assert weight(result) <= budget and result.tokens <= budget
-    assert pack.outgoing(result) <= budget  # with the lines that a tool puts under the text
+    assert wire.outgoing(result) <= budget  # with the lines that a tool puts under the text
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.cli import main
+from graphrag_mcp.cli.main import main
 from graphrag_mcp.store.tables import open_snapshot
 from tests.openai_server import openai_server
 from tests.test_cli_models import demonstrated

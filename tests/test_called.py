@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.extract import extract, mentions
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query.names import resolve
-from graphrag_mcp.query.words import absent
+from graphrag_mcp.names.extract import extract, mentions
+from graphrag_mcp.query.context import resolve
+from graphrag_mcp.query.text_search import absent
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText

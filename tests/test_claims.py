@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_mcp.ask import Asker, BadReply
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.index import records
 from graphrag_mcp.index.claims import (
@@ -23,8 +22,9 @@ from graphrag_mcp.index.claims import (
     params_from,
     read_claims,
 )
-from graphrag_mcp.models.demonstration import demonstration
-from graphrag_mcp.models.scripted import Rule, ScriptedChat
+from graphrag_mcp.llm.asker import Asker, BadReply
+from graphrag_mcp.llm.demonstration import demonstration
+from graphrag_mcp.llm.scripted import Rule, ScriptedChat
 from graphrag_mcp.settings import Settings
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import graphrag_mcp
-from graphrag_mcp.cli import main
+from graphrag_mcp.cli.main import main
 from tests.conftest import SAMPLE, clean_environment, run_cli
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp.cli import main
-from graphrag_mcp.cli_words import COMMANDS, ONLY_TOOLS, as_commands
+from graphrag_mcp.cli.main import main
+from graphrag_mcp.cli.output import COMMANDS, ONLY_TOOLS, as_commands
 from graphrag_mcp.tools import all_tools
 from tests.conftest import ROOT, SAMPLE
 
@@ -167,7 +167,7 @@ def test_an_estimate_and_what_has_changed_are_sentences(
 
 
 def test_an_estimate_with_a_model_says_calls_tokens_and_cost_in_words() -> None:
-    from graphrag_mcp.cli_common import estimated
+    from graphrag_mcp.cli.output import estimated
     from graphrag_mcp.types import IndexResult
 
     stage = {"calls": 1, "prompt_tokens": 1200, "output_tokens": 300}

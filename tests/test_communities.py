@@ -11,8 +11,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_mcp.index import adjacency, communities
-from graphrag_mcp.index.communities import ClusterParams, Community, cluster, modularity
+from graphrag_mcp.index import communities
+from graphrag_mcp.index.communities import ClusterParams, Community, cluster, tree_modularity
 from graphrag_mcp.types import content_id
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -61,7 +61,7 @@ def test_no_edges_is_an_empty_hierarchy_and_loops_and_weightless_edges_are_none(
     for edges in ([], [("a", "a", 3.0)], [("a", "b", 0.0)]):
         tree = cluster(edges)
         assert (tree.communities, tree.path, tree.modularity) == ({}, {}, 0.0)
-    assert modularity([], {}) == 0.0
+    assert tree_modularity([], {}) == 0.0
 
 
 def test_the_tree_holds_together_at_every_level():
@@ -211,8 +211,8 @@ def test_new_components_and_a_previous_hierarchy_of_something_else_are_clustered
 
 def test_modularity_is_newmans():
     edges = [("a", "b", 1.0), ("b", "c", 1.0), ("c", "d", 1.0)]
-    assert modularity(edges, {"a": 1, "b": 1, "c": 2, "d": 2}) == 4 / 6 - 2 * 0.25
-    assert modularity(edges, dict.fromkeys("abcd", "all")) == 0.0
+    assert tree_modularity(edges, {"a": 1, "b": 1, "c": 2, "d": 2}) == 4 / 6 - 2 * 0.25
+    assert tree_modularity(edges, dict.fromkeys("abcd", "all")) == 0.0
 
 
 def test_looking_at_what_was_touched_alone_finds_what_looking_at_everything_finds():
@@ -256,7 +256,7 @@ def test_an_update_looks_at_few_nodes_and_a_leaf_that_can_be_divided_by_now_is()
     name = edges[0][0]
     asked: list[int] = []
 
-    class Counted(adjacency.Links):
+    class Counted(communities.Links):
         def __missing__(self, v: int) -> list[tuple[int, float]]:
             asked.append(v)
             return super().__missing__(v)

@@ -12,29 +12,30 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp import jobs_delete, stems
-from graphrag_mcp import jobs_record as records
 from graphrag_mcp.app import App
-from graphrag_mcp.cli import main
+from graphrag_mcp.cli.main import main
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import digest, rollback
 from graphrag_mcp.errors import BadInput, Busy, NotFound
-from graphrag_mcp.index import derivation, importing, pipeline, removal
-from graphrag_mcp.index.derivation import cut
+from graphrag_mcp.exchange import importing
+from graphrag_mcp.exchange.export import export
+from graphrag_mcp.index import documents, edits, pipeline
+from graphrag_mcp.index.documents import cut
 from graphrag_mcp.index.edits import replay
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.lexicon_variants import SIMPLIFY
+from graphrag_mcp.jobs import delete
+from graphrag_mcp.jobs import queue as records
 from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import edits as logs
+from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.manifest import DERIVATION
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.text import normalise_name
+from graphrag_mcp.text import folding
+from graphrag_mcp.text.scripts import SIMPLIFY
+from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.tools.edit import edit as change
 from graphrag_mcp.types import IndexRequest, InlineText
-from graphrag_mcp.upkeep.digest import digest
-from graphrag_mcp.upkeep.doctor import doctor
-from graphrag_mcp.upkeep.export import export
-from graphrag_mcp.upkeep.generations import rollback
 from tests.test_edits import do, target
 from tests.test_index import index
 from tests.test_moved import written
@@ -53,7 +54,7 @@ def test_an_earlier_release_refuses_an_index_only_when_it_would_lose_edits_or_im
     index(corpus, docs)
     assert format_on_disk(corpus) <= EARLIER
     first = manifests.read(corpus)
-    removal.write_down(corpus, removal.choose(corpus, ["d1"]), "cli:ada")
+    edits.write_down(corpus, edits.choose(corpus, ["d1"]), "cli:ada")
     assert format_on_disk(corpus) > EARLIER
     assert manifests.read(corpus).format == first.format, "to this release both are one format"
     index(corpus, docs)  # and nothing is derived again for it
@@ -76,7 +77,7 @@ def test_rows_that_another_release_derived_are_told_until_they_are_derived_again
         return json.loads(capsys.readouterr().out.splitlines()[-1])["hint"]
 
     with monkeypatch.context() as earlier:
-        earlier.setattr(derivation, "DERIVATION", manifests.DERIVATION - 1)
+        earlier.setattr(documents, "DERIVATION", manifests.DERIVATION - 1)
         assert main(["index", str(docs), "--home", str(home)]) == 0
     capsys.readouterr()
     assert "Another release" in status()
@@ -91,9 +92,9 @@ def earlier_release(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     modules = [module for name, module in sys.modules.items() if name.startswith("graphrag_mcp")]
     cached = {id(one): one for module in modules for one in vars(module).values() if hasattr(one, "cache_clear")}
     with monkeypatch.context() as earlier:
-        for module in (derivation, manifests):
+        for module in (documents, manifests):
             earlier.setattr(module, "DERIVATION", DERIVATION - 1)
-        earlier.setattr(stems, "_FOLD", {one: by for one, by in stems._FOLD.items() if one not in SIMPLIFY})
+        earlier.setattr(folding, "_FOLD", {one: by for one, by in folding._FOLD.items() if one not in SIMPLIFY})
         for one in cached.values():
             one.cache_clear()
         yield
@@ -169,7 +170,7 @@ def test_rows_that_another_release_derived_are_not_edited(tmp_path: Path, monkey
 def test_what_an_earlier_release_wrote_is_read_as_it_is(tmp_path: Path) -> None:
     docs, corpus = written(tmp_path / "docs"), tmp_path / "c"
     index(corpus, docs)
-    removal.write_down(corpus, removal.choose(corpus, ["d1"]), "cli:ada")
+    edits.write_down(corpus, edits.choose(corpus, ["d1"]), "cli:ada")
     manifest = manifests.read(corpus)
     body = json.loads((corpus / "manifest.json").read_bytes()) | {"format": EARLIER}  # with edits, and called 2
     body.pop("check")
@@ -258,7 +259,7 @@ def test_a_link_in_the_place_of_a_corpus_and_names_that_lead_elsewhere_are_refus
     (home / "corpora" / "link").symlink_to(kept)
     for name in ("link", "../corpora/kb", "..", ".", "", "/etc", "kb/tables"):
         with pytest.raises((BadInput, NotFound)):
-            jobs_delete.delete(home, name)
+            delete.delete(home, name)
         assert main(["delete", name, "--yes", "--home", str(home)]) == 2
     assert len(list(kept.rglob("*.md"))) == 5 and (home / "corpora" / "kb" / "manifest.json").exists()
 
@@ -267,7 +268,7 @@ def test_a_link_in_the_place_of_a_corpus_and_names_that_lead_elsewhere_are_refus
 def test_a_corpus_at_work_is_not_deleted(home: Path, work: str) -> None:
     def refused() -> None:
         with pytest.raises(Busy):
-            jobs_delete.delete(home, "kb")
+            delete.delete(home, "kb")
         assert (home / "corpora" / "kb" / "manifest.json").exists()
 
     if work == "a job":
@@ -284,14 +285,14 @@ def test_a_corpus_at_work_is_not_deleted(home: Path, work: str) -> None:
         place = home / "jobs" / "lead" / "kb" if work == "a lead" else home / "corpora" / "kb"
         with manifests.writer_lock(place, 1.0):
             refused()
-    assert jobs_delete.delete(home, "kb").documents == 5 and not (home / "corpora" / "kb").exists()
+    assert delete.delete(home, "kb").documents == 5 and not (home / "corpora" / "kb").exists()
 
 
 def test_what_a_killed_deletion_has_left_goes_with_the_next_one_of_that_corpus(home: Path) -> None:
     corpora = home / "corpora"
     (corpora / "kb").rename(corpora / ".deleted-0123abcd-kb")
-    jobs_delete.delete(home, "kb-2")
+    delete.delete(home, "kb-2")
     assert [path.name for path in corpora.iterdir()] == [".deleted-0123abcd-kb"], "that was no part of kb-2"
     index(corpora / "kb", written(home.parent / "new"))
-    jobs_delete.delete(home, "kb")
+    delete.delete(home, "kb")
     assert list(corpora.iterdir()) == []

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.cli import main
-from graphrag_mcp.credentials import credentials, masked
+from graphrag_mcp.cli.main import main
+from graphrag_mcp.trust.credentials import credentials, masked
 from tests.conftest import clean_environment, run_cli
 
 LETTERS = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7" * 12

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp import dates
-from graphrag_mcp.index.decode import find_title
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.decode import find_title
 from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.text import dates
 from graphrag_mcp.types import IndexRequest
 
 

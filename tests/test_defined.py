@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import fused
+from graphrag_mcp.query import retrieval
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.ranking import Weights
 from graphrag_mcp.settings import Settings
@@ -38,12 +38,12 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 def test_the_definition_comes_before_its_uses(snapshot: Snapshot, question: str, file: str) -> None:
     result = local_search(snapshot, question, max_tokens=2_000, explain=True)
     assert result.citations[0].uri.endswith(file) and "defines a word of the question" in result.citations[0].why
-    plain = fused.retrieve(snapshot, question, Weights(defines=0.0)).passages[0]
+    plain = retrieval.retrieve(snapshot, question, Weights(defines=0.0)).passages[0]
     assert snapshot.by_key("passages", [plain.id], "id", ["title"])["title"][0].as_py() != file
 
 
 def test_only_source_code_defines_anything(snapshot: Snapshot) -> None:
-    found = fused.retrieve(snapshot, "show me the struct Bollard in the code").passages
+    found = retrieval.retrieve(snapshot, "show me the struct Bollard in the code").passages
     titles = {row["id"]: row["title"] for row in snapshot.rows("passages", "", ["id", "title"]).to_pylist()}
     assert [titles[one.id] for one in found if "defines" in one.why] == ["pier.rs"]
 

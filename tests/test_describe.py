@@ -7,8 +7,6 @@ from string import Template
 
 import pytest
 
-from graphrag_mcp import prompts
-from graphrag_mcp.ask import Asker, BadReply
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.index.describe import (
     MOST_WORDS,
@@ -20,10 +18,12 @@ from graphrag_mcp.index.describe import (
     summarise,
 )
 from graphrag_mcp.index.report_reply import words
-from graphrag_mcp.models.scripted import ScriptedChat
+from graphrag_mcp.llm import prompts
+from graphrag_mcp.llm.asker import Asker, BadReply
+from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.answers import AnswerBook
-from graphrag_mcp.text import count_tokens
+from graphrag_mcp.store.reply_cache import AnswerBook
+from graphrag_mcp.text.tokens import count_tokens
 
 PARAMS = params_from(Settings())
 FACTS = [f"In {year} the guild lost {year - 1690} ships at the northern quay of Port Ember." for year in range(1700, 1760)]

@@ -24,13 +24,14 @@ import anyio
 import pytest
 from mcp import Client
 
-from graphrag_mcp import prompts
+from graphrag_mcp import errors
 from graphrag_mcp.app import App
-from graphrag_mcp.cli import COMMANDS
+from graphrag_mcp.cli.main import COMMANDS
+from graphrag_mcp.exchange.export import SCHEMAS
+from graphrag_mcp.llm import prompts
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import CHUNK_MODES, Settings, load
 from graphrag_mcp.store.schema import TABLES
-from graphrag_mcp.upkeep.export import SCHEMAS
 from tests.conftest import ROOT, SAMPLE, clean_environment
 
 DOCS = ROOT / "docs"
@@ -306,7 +307,7 @@ def test_the_files_of_a_request_are_counted_as_the_pages_say() -> None:
 
 
 def test_an_unknown_prompt_is_an_error_that_lists_the_known() -> None:
-    with pytest.raises(prompts.NotFound, match="drift_step"):
+    with pytest.raises(errors.NotFound, match="drift_step"):
         prompts.load("no_such_prompt")
 
 

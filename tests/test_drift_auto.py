@@ -12,20 +12,20 @@ import anyio
 import pytest
 from mcp import Client
 
-from graphrag_mcp import pack
 from graphrag_mcp.app import App
-from graphrag_mcp.ask import Asker, BadReply
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.models.scripted import ScriptedChat
-from graphrag_mcp.query import drift_auto
-from graphrag_mcp.query.answer import Wish
+from graphrag_mcp.llm.asker import Asker, BadReply
+from graphrag_mcp.llm.scripted import ScriptedChat
+from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import wire
+from graphrag_mcp.query import drift_llm
+from graphrag_mcp.query.answer import Wish, read_node
 from graphrag_mcp.query.drift import Drift
-from graphrag_mcp.query.replies import read_node
-from graphrag_mcp.query.walk import Walk, read_score
+from graphrag_mcp.query.drift_state import Walk, read_score
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import sessions
-from graphrag_mcp.store.answers import AnswerBook
+from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from tests.conftest import SAMPLE
 
@@ -74,7 +74,7 @@ def prompts_with(chat: ScriptedChat, mark: str) -> list[str]:
 def test_a_walk_reaches_its_depth_in_at_most_25_calls_and_says_how_many(snapshot: Snapshot, tmp_path: Path) -> None:
     door, chat = asker()
     session = Drift(snapshot, tmp_path / "w.jsonl")
-    result = drift_auto.run(session, QUESTION, door)
+    result = drift_llm.run(session, QUESTION, door)
     assert (result.state, result.done, result.method) == ("answered", True, "llm:scripted")
     assert result.usage["calls"] == len(chat.calls) <= 25
     assert result.usage["prompt_tokens"] <= 150_000 and str(len(chat.calls)) in result.hint
@@ -84,13 +84,13 @@ def test_a_walk_reaches_its_depth_in_at_most_25_calls_and_says_how_many(snapshot
     assert "t999" not in result.answer and "t999" in result.hint and "### References" in result.text
     cited = re.findall(r"\bt\d+(?:\.\d+)?", result.answer)
     assert cited and {*cited} <= {citation.id for citation in result.citations}
-    assert pack.size(result)[0] <= 6000 and "## Answers" in result.text
+    assert wire.size(result)[0] <= 6000 and "## Answers" in result.text
 
 
 def test_follow_ups_that_repeat_each_other_are_asked_once(snapshot: Snapshot, tmp_path: Path) -> None:
     door, chat = asker((STEP, json.dumps({"answer": "Yes [t1].", "score": 70, "follow_up_queries": FIRST[:3]})))
     session = Drift(snapshot, tmp_path / "w.jsonl")
-    drift_auto.run(session, QUESTION, door)
+    drift_llm.run(session, QUESTION, door)
     queries = [node["query"] for _, node in session.walk().graph.nodes(data=True)]
     assert sorted(queries) == sorted([QUESTION, *FIRST[:5]]) and len(prompts_with(chat, STEP)) == 5
 
@@ -102,16 +102,16 @@ def test_a_walk_that_finds_nothing_or_nothing_better_stops_early(snapshot: Snaps
 
         door, _ = asker((STEP, same))
         session = Drift(snapshot, tmp_path / f"{name}.jsonl")
-        assert drift_auto.run(session, QUESTION, door).state == "answered"
+        assert drift_llm.run(session, QUESTION, door).state == "answered"
         assert len(session.walk().rounds) == rounds and session.walk().frontier()
 
 
 def test_limits_of_depth_breadth_and_nodes_hold(snapshot: Snapshot, tmp_path: Path) -> None:
     door, chat = asker()
-    drift_auto.run(Drift(snapshot, tmp_path / "a.jsonl"), QUESTION, door, depth=1)
+    drift_llm.run(Drift(snapshot, tmp_path / "a.jsonl"), QUESTION, door, depth=1)
     assert len(chat.calls) <= 8
     door, chat = asker()
-    drift_auto.run(Drift(snapshot, tmp_path / "b.jsonl"), QUESTION, door, max_nodes=3, breadth=1)
+    drift_llm.run(Drift(snapshot, tmp_path / "b.jsonl"), QUESTION, door, max_nodes=3, breadth=1)
     assert len(prompts_with(chat, STEP)) <= 2
 
 
@@ -119,7 +119,7 @@ def test_prompts_hold_no_stored_number_and_are_the_same_every_time(snapshot: Sna
     seen = []
     for name in ("a", "b"):
         door, chat = asker()
-        drift_auto.run(Drift(snapshot, tmp_path / f"{name}.jsonl"), QUESTION, door)
+        drift_llm.run(Drift(snapshot, tmp_path / f"{name}.jsonl"), QUESTION, door)
         seen.append(sorted(call[-1].content for call in chat.calls))
     assert seen[0] == seen[1]
     for prompt in prompts_with(chat, STEP):
@@ -137,13 +137,13 @@ def test_a_question_in_chinese_is_walked_too(snapshot: Snapshot, tmp_path: Path)
         (STEP, json.dumps({"answer": "十一点二米【t1】。", "score": 90, "follow_up_queries": []})),
         (REDUCE, "十一点二米［来源：t1］。"),
     )  # fmt: skip
-    result = drift_auto.run(Drift(snapshot, tmp_path / "w.jsonl"), "海槛有多深？", door)
+    result = drift_llm.run(Drift(snapshot, tmp_path / "w.jsonl"), "海槛有多深？", door)
     assert re.match(r"十一点二米\[Data: Sources \(t[\d.]+\)\]。", result.answer) and len(chat.calls) == 4
 
 
 def test_hyde_ranks_reports_by_what_an_answer_might_look_like(snapshot: Snapshot, tmp_path: Path) -> None:
     door, chat = asker(("only used to search with", "The eelgrass meadow of the Sound thrives in clear water."))
-    drift_auto.run(Drift(snapshot, tmp_path / "w.jsonl"), "How is the seaweed?", door, depth=1, hyde=True)
+    drift_llm.run(Drift(snapshot, tmp_path / "w.jsonl"), "How is the seaweed?", door, depth=1, hyde=True)
     assert "eelgrass" in chat.calls[1][-1].content.partition("<reports>\n")[2][:3000].lower()
     assert len(prompts_with(chat, "only used to search with")) == 1
 
@@ -154,45 +154,45 @@ def test_hyde_ranks_reports_by_what_an_answer_might_look_like(snapshot: Snapshot
 def test_a_walk_out_of_time_says_how_to_go_on_and_pays_for_nothing_twice(snapshot: Snapshot, tmp_path: Path) -> None:
     door, chat = asker(book=tmp_path, latency=0.15)
     session = Drift(snapshot, tmp_path / "w.jsonl")
-    result = drift_auto.run(session, QUESTION, door, wish=Wish(seconds=0.25))
+    result = drift_llm.run(session, QUESTION, door, wish=Wish(seconds=0.25))
     assert (result.state, result.done, result.session_id) == ("partial", False, "w")
     assert result.next_call.startswith("drift_search(") and 'mode="auto"' in result.next_call
     for _ in range(20):
         if result.state != "partial":
             break
-        result = drift_auto.run(Drift(snapshot, session.path), QUESTION, door, wish=Wish(seconds=0.6))
+        result = drift_llm.run(Drift(snapshot, session.path), QUESTION, door, wish=Wish(seconds=0.6))
     assert result.state == "answered"
     assert len({call[-1].content for call in chat.calls}) == len(chat.calls) <= 25
 
 
 def test_a_killed_walk_goes_on_from_its_journal(snapshot: Snapshot, tmp_path: Path) -> None:
     door, chat = asker(book=tmp_path)
-    whole = drift_auto.run(Drift(snapshot, tmp_path / "whole.jsonl"), QUESTION, door, depth=2)
+    whole = drift_llm.run(Drift(snapshot, tmp_path / "whole.jsonl"), QUESTION, door, depth=2)
     asked = len(chat.calls)
     journal = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
     for lines in (1, 4, len(journal) // 2, len(journal) - 2):
         killed = tmp_path / f"killed-{lines}.jsonl"
         killed.write_bytes(b"".join(journal[:lines]) + journal[lines][:20])
-        again = drift_auto.run(Drift(snapshot, killed), QUESTION, door, depth=2)
+        again = drift_llm.run(Drift(snapshot, killed), QUESTION, door, depth=2)
         assert again.answer == whole.answer and len(chat.calls) == asked
 
 
 def test_an_agent_goes_on_where_the_model_stopped(snapshot: Snapshot, tmp_path: Path) -> None:
     door, _ = asker((STEP, ModelError("the server said 503", "Try later")))
     session = Drift(snapshot, tmp_path / "w.jsonl")
-    result = drift_auto.run(session, QUESTION, door)
+    result = drift_llm.run(session, QUESTION, door)
     assert (result.state, result.done) == ("context", False) and "503" in result.hint and "drift_step" in result.next_call
     open_node = session.walk().with_status("open")[0]
     stepped = session.step(open_node, "The court blamed the master [t1].", 55)
     assert stepped.answered == 2 and session.walk().graph.nodes[open_node]["by"] == ""
     door, chat = asker()
-    assert drift_auto.run(session, QUESTION, door).state == "answered"
+    assert drift_llm.run(session, QUESTION, door).state == "answered"
     assert session.walk().graph.nodes[open_node]["answer"] == "The court blamed the master [t1]."
 
 
 def test_a_model_that_never_answers_leaves_a_session_to_walk(snapshot: Snapshot, tmp_path: Path) -> None:
     door, _ = asker(("", ModelError("the key is wrong", "Set another", final=True)))
-    result = drift_auto.run(Drift(snapshot, tmp_path / "w.jsonl"), QUESTION, door)
+    result = drift_llm.run(Drift(snapshot, tmp_path / "w.jsonl"), QUESTION, door)
     assert (result.state, result.answer, result.answered, result.done) == ("context", "", 0, False)
     assert "the key is wrong" in result.hint and "drift_step" in result.next_call and result.citations
 
@@ -205,15 +205,15 @@ def test_the_model_answers_one_node_of_an_agents_walk(snapshot: Snapshot, tmp_pa
     root = session.start(QUESTION).open_node
     opened = session.step(root, "The court blamed the master [t1].", 60, FIRST[:3]).open_node
     door, chat = asker()
-    result = drift_auto.answer_node(session, opened, door)
+    result = drift_llm.answer_node(session, opened, door)
     node = session.walk().graph.nodes[opened]
     assert len(chat.calls) == 1 and node["by"] == result.method == "llm:scripted" and result.answer == node["answer"]
     assert "Score" not in node["answer"] and result.open_node not in ("", opened) and "## Sources" in result.text
-    assert pack.size(result)[0] <= 6000 and result.usage["calls"] == 1
+    assert wire.size(result)[0] <= 6000 and result.usage["calls"] == 1
     size = session.path.stat().st_size
-    again = drift_auto.answer_node(session, opened, door)
+    again = drift_llm.answer_node(session, opened, door)
     assert session.path.stat().st_size == size and (again.open_node, again.answer) == (result.open_node, result.answer)
-    unanswered = drift_auto.answer_node(session, result.open_node, None)
+    unanswered = drift_llm.answer_node(session, result.open_node, None)
     assert unanswered.open_node == result.open_node and "GRAPHRAG_MCP_CHAT_MODEL" in unanswered.hint
 
 
@@ -223,10 +223,10 @@ def test_the_answers_of_an_agent_are_joined_on_request(snapshot: Snapshot, tmp_p
     shown = root.citations[0].id
     session.step(root.open_node, f"The court blamed the master [{shown}].", 60, FIRST[:3])
     door, chat = asker((REDUCE, "He was blamed [t1]."))
-    result = drift_auto.reduce(session, door)
+    result = drift_llm.reduce(session, door)
     assert result.answer.startswith(f"He was blamed [Data: Sources ({shown})].") and not result.done
     assert f"[{shown}]" in result.text and f"[{shown}]" not in chat.calls[0][-1].content or shown == "t1"
-    plain = drift_auto.reduce(session, None)
+    plain = drift_llm.reduce(session, None)
     assert plain.answer == "" and "GRAPHRAG_MCP_CHAT_MODEL" in plain.hint and "The court blamed" in plain.text
 
 
@@ -272,7 +272,7 @@ def test_questions_and_scores_do_not_stay_inside_an_answer() -> None:
 def test_events_of_a_later_release_are_passed_over(snapshot: Snapshot, tmp_path: Path) -> None:
     door, _ = asker()
     session = Drift(snapshot, tmp_path / "w.jsonl")
-    drift_auto.run(session, QUESTION, door, depth=1)
+    drift_llm.run(session, QUESTION, door, depth=1)
     events = sessions.read(session.path)
     assert Walk([*events, {"op": "something", "node": "x"}]).to_json() == Walk(events).to_json()
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.query.walk import Walk
+from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import sessions

@@ -10,10 +10,11 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from graphrag_mcp import pack
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import wire
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.query.drift_export import export, to_graph, view
 from graphrag_mcp.server import build_server
@@ -67,7 +68,7 @@ def test_every_form_fits_its_budget_and_is_never_broken(drift: Drift, form: str,
     for id in opened:  # a session of some size
         drift.step(id, f"Answer to {id}. " * 60, 50, [f"What of {id} in {year}?" for year in range(1960, 1965)], open_next="none")
     result = view(drift, form, max_tokens=budget)
-    assert result.tokens <= budget and pack.size(result)[0] <= budget
+    assert result.tokens <= budget and wire.size(result)[0] <= budget
     whole = export(drift, form)
     assert result.truncated == (result.text != whole) or not result.truncated and result.hint
     if form == "json" and not result.text.startswith("The session does not fit"):

@@ -14,23 +14,22 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.model_campaign import EAGER, demo, write_documents
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
-from graphrag_mcp.index.edit_checks import Target
-from graphrag_mcp.index.edits import Wish, edit, replay
+from graphrag_mcp.exchange.export import export
+from graphrag_mcp.index.edits import Target, Wish, edit, replay
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query.edit_log import log as listed
+from graphrag_mcp.query.duplicates import log as listed
 from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import edits as logs
-from graphrag_mcp.store import truth
+from graphrag_mcp.store import edit_log as logs
+from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest, read
 from graphrag_mcp.store.schema import EDIT_LOG
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.text import normalise_name
+from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.types import EditResult, IndexRequest, InlineText
-from graphrag_mcp.upkeep.digest import digest
-from graphrag_mcp.upkeep.doctor import doctor
-from graphrag_mcp.upkeep.export import export
 from tests.conftest import ROOT, clean_environment
 from tests.openai_server import openai_server
 from tests.test_index import document, index
@@ -203,7 +202,7 @@ def test_edits_survive_other_settings_repair_and_rollback(kb: Path) -> None:
     assert entities(kb)["John Smith"]["aliases"] == ["J. Smith"] and "York" not in entities(kb)
     index(kb, kb.parent / "docs")
     assert content(kb) == before
-    from graphrag_mcp.upkeep.generations import rollback
+    from graphrag_mcp.doctor.generations import rollback
 
     undo(kb, "u3")
     rollback(kb, generation)
@@ -324,13 +323,13 @@ def test_a_row_that_does_not_follow_the_log_is_found_and_derived_again(kb: Path,
 
 def test_many_edits_are_written_as_one_segment(tmp_path: Path) -> None:
     manifest = Manifest("kb")
-    for number in range(truth.SEGMENTS + 2):
+    for number in range(segment_store.SEGMENTS + 2):
         row = logs.LogRow(f"u{number + 1}", "delete", "entity", (f"name {number}",))
-        segments = truth.appended(tmp_path, manifest, truth.EDITS, logs.to_table([row]))
+        segments = segment_store.appended(tmp_path, manifest, segment_store.EDITS, logs.to_table([row]))
         manifest = Manifest("kb", generation=number + 1, segments=segments)
-    assert [one["rows"] for one in manifest.segments] == [truth.SEGMENTS + 1, 1]
-    assert [row.id for row in logs.load(tmp_path, manifest)] == [f"u{n + 1}" for n in range(truth.SEGMENTS + 2)]
-    assert truth.load(tmp_path, manifest, truth.EDITS).schema == pa.schema(EDIT_LOG)
+    assert [one["rows"] for one in manifest.segments] == [segment_store.SEGMENTS + 1, 1]
+    assert [row.id for row in logs.load(tmp_path, manifest)] == [f"u{n + 1}" for n in range(segment_store.SEGMENTS + 2)]
+    assert segment_store.load(tmp_path, manifest, segment_store.EDITS).schema == pa.schema(EDIT_LOG)
 
 
 @pytest.mark.parametrize(

@@ -10,29 +10,32 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp import prompts
 from graphrag_mcp.app import App
-from graphrag_mcp.ask import Asker, BadReply
-from graphrag_mcp.cli_eval import engine, through_server
+from graphrag_mcp.cli.evaluate import engine, through_server
 from graphrag_mcp.errors import BadInput, ModelError
-from graphrag_mcp.models.scripted import ScriptedChat
-from graphrag_mcp.settings import Settings
-from graphrag_mcp.types import Citation, SearchResult
-from graphrag_mcp.upkeep.eval import (
+from graphrag_mcp.evaluate.evaluate import (
     EvalResult,
+    Question,
     _quantiles,
     compare,
     comparison_table,
     evaluate,
     interval,
     is_document,
+    is_set,
     plain,
+    read_questions,
     sign_test,
     table,
+    write_documents,
 )  # fmt: skip
-from graphrag_mcp.upkeep.eval_files import Question, is_set, read_questions, write_documents
-from graphrag_mcp.upkeep.judge import CRITERIA, Pair, judge, read_verdicts
-from graphrag_mcp.upkeep.judge import table as verdict_table
+from graphrag_mcp.evaluate.judge import CRITERIA, Pair, judge, read_verdicts
+from graphrag_mcp.evaluate.judge import table as verdict_table
+from graphrag_mcp.llm import prompts
+from graphrag_mcp.llm.asker import Asker, BadReply
+from graphrag_mcp.llm.scripted import ScriptedChat
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.types import Citation, SearchResult
 from tests.conftest import ROOT, clean_environment, run_cli
 from tests.openai_server import openai_server
 

@@ -8,11 +8,11 @@ import networkx as nx
 import pytest
 
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.exchange.export import graphml
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from graphrag_mcp.upkeep.export_graph import graphml
 from tests.conftest import run_cli
 
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_mcp.extract import PER_THOUSAND, VERSION, extract
-from graphrag_mcp.query.history import keywords
-from graphrag_mcp.text import normalise_name
+from graphrag_mcp.names.extract import PER_THOUSAND, VERSION, extract
+from graphrag_mcp.query.local import history_keywords
+from graphrag_mcp.text.terms import normalise_name
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -157,7 +157,7 @@ def test_traditional_chinese_is_read_too() -> None:
 def test_kin_are_no_names_in_chinese_so_that_a_question_back_names_nothing() -> None:
     for question in ("他的哥哥呢？", "那他的弟弟呢？", "她妹妹叫什么？"):
         assert [one for one in extract(question) if one.strong] == []
-        assert keywords(["陈思远的父亲是谁？", "陈守仁。"], question) == ["陈思远"]
+        assert history_keywords(["陈思远的父亲是谁？", "陈守仁。"], question) == ["陈思远"]
 
 
 def test_japanese_and_korean_give_compounds() -> None:

@@ -12,10 +12,8 @@ from typing import Literal
 
 import pytest
 
-from graphrag_mcp.ask import Asker
 from graphrag_mcp.errors import BadInput, ModelError
-from graphrag_mcp.extract import mentions
-from graphrag_mcp.index.extract_llm import (
+from graphrag_mcp.index.extraction import (
     Extraction,
     ExtractParams,
     best_sentence,
@@ -27,13 +25,16 @@ from graphrag_mcp.index.extract_llm import (
     spelled,
     with_gleaned,
 )
-from graphrag_mcp.index.model_units import from_records
 from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, parse
-from graphrag_mcp.models.demonstration import demonstration
-from graphrag_mcp.models.scripted import Rule, ScriptedChat
-from graphrag_mcp.seams import Message
+from graphrag_mcp.index.units import from_records
+from graphrag_mcp.llm.asker import Asker
+from graphrag_mcp.llm.demonstration import demonstration
+from graphrag_mcp.llm.protocols import Message
+from graphrag_mcp.llm.scripted import Rule, ScriptedChat
+from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.text import count_tokens, sentences
+from graphrag_mcp.text.terms import sentences
+from graphrag_mcp.text.tokens import count_tokens
 
 TEXT = (
     "Maria Halden keeps the Lofoten lighthouse. Maria Halden met Jon Berg in Bodø, and Jon Berg moved to Bodø. "

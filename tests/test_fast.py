@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_mcp import fences, pack
-from graphrag_mcp.pack_wire import LONGEST_SENTENCE, WORDS, _words, tokens_of
-from graphrag_mcp.query import context, points
+from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing.wire import LONGEST_SENTENCE, WORDS, _words, tokens_of
+from graphrag_mcp.query import context, global_
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text import count_tokens
-from graphrag_mcp.text import terms as text_terms
+from graphrag_mcp.text.terms import terms as text_terms
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.trust import fencing
 from graphrag_mcp.types import Citation
 
 PIECES = ["a", "B", "the ", "x. ", ". ", "..", "  ", "\n", "\\n", "。", "，", "中文", "12", "3,4", "\t", '"', "(", "é", "ß", "😀", "'s", "\r\n",
@@ -61,18 +62,18 @@ def test_a_search_that_keeps_no_tables_in_memory_gives_the_same_result(sample_ho
 
 def test_ids_behind_a_statement_of_a_report_are_no_words_that_a_question_could_mean() -> None:
     ids = "88b71c1990ab4e5d8c3f2a6b7d9e0f1a, 71e88a00c1990bb4e5d8c3f2a6b7d9e0"
-    _, words = points._point("", f"The road was closed in 1990. [Data: Entities ({ids})]", False)
+    _, words = global_._point("", f"The road was closed in 1990. [Data: Entities ({ids})]", False)
     assert words.split() == text_terms("The road was closed in 1990. [Data: Entities]")
 
 
 @pytest.mark.parametrize("text", ["plain\n\ttext", "a\x00b", "a\x7fb", "é\u200bé", "é \u202e é" * 200, "é" * 500, "tab\x0bline"])
 def test_hidden_characters_are_seen_in_short_and_long_texts(text: str) -> None:
-    hidden = fences._HIDDEN.search(text) is not None
-    assert fences._holds_hidden(text) is hidden
-    assert (fences.uncovered(text)[0] != text) is hidden
+    hidden = fencing._HIDDEN.search(text) is not None
+    assert fencing._holds_hidden(text) is hidden
+    assert (fencing.uncovered(text)[0] != text) is hidden
 
 
 def test_what_several_items_cite_is_paid_for_once() -> None:
     place = Citation(id="t1", title="A title", uri="a/file.md", document_id="d1", char_start=0, char_end=9)
-    one, other = (pack.Item(f"c{n}.1", f"- Point {n} [t1]", None, "Points", also=(place,)) for n in (1, 2))
-    assert pack.saved(one, []) == 0 < pack.saved(other, [one]) < pack.cost(other)
+    one, other = (packing_budget.Item(f"c{n}.1", f"- Point {n} [t1]", None, "Points", also=(place,)) for n in (1, 2))
+    assert packing_budget.saved(one, []) == 0 < packing_budget.saved(other, [one]) < packing_budget.cost(other)

@@ -11,19 +11,20 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.ask import Asker
 from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.models.scripted import ScriptedChat, ScriptedEmbedder
-from graphrag_mcp.query import filters, history, modes
-from graphrag_mcp.query.choose import choose
+from graphrag_mcp.llm.asker import Asker
+from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
+from graphrag_mcp.query import filters, local
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.lookup import get_entity, get_source, search_text
+from graphrag_mcp.query.lookup import get_entity, get_source
+from graphrag_mcp.query.route import choose
+from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text import query_terms
+from graphrag_mcp.text.terms import query_terms
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.conftest import SAMPLE
 from tests.serving import Caller, connected
@@ -139,7 +140,7 @@ def test_an_excluded_entity_goes_before_the_cut_so_that_the_list_refills(sample:
     plain = local_search(sample, question, response_format="detailed", max_tokens=20_000)
     without = local_search(sample, question, response_format="detailed", max_tokens=20_000, filters=["entity!=Tobias Fenn"])
     assert "Tobias Fenn" in titles(plain.text) and "Tobias Fenn" not in titles(without.text)
-    assert len(titles(without.text)) == len(titles(plain.text)) == modes.ENTITIES
+    assert len(titles(without.text)) == len(titles(plain.text)) == local.ENTITIES
     block = without.text.partition("## Relationships")[2].partition("## ")[0]
     assert block and "|Tobias Fenn|" not in block
 
@@ -207,7 +208,7 @@ def test_a_question_that_points_back_finds_by_the_earlier_turn(notes: Snapshot, 
 def test_chinese_turns_take_part_too(home: Path) -> None:
     snapshot = open_snapshot(home / "corpora" / "zh")
     assert local_search(snapshot, "他的哥哥呢？", history=["林小雨是谁？"]).citations
-    assert "林小雨" in " ".join(history.keywords(["林小雨是谁？"], "他的哥哥呢？"))
+    assert "林小雨" in " ".join(local.history_keywords(["林小雨是谁？"], "他的哥哥呢？"))
 
 
 def test_a_question_that_names_nothing_is_about_what_was_named_before(tmp_path: Path) -> None:

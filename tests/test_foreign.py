@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
+from graphrag_mcp.doctor.foreign import Fault, examine
 from graphrag_mcp.errors import NotFound
+from graphrag_mcp.exchange.export import export
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.upkeep.export import export
-from graphrag_mcp.upkeep.fault import Fault
-from graphrag_mcp.upkeep.foreign import examine
 from tests import foreign_folders as made
 from tests.conftest import run_cli
 

@@ -11,16 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import changes, digest, kept, rollback
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store import truth
+from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from graphrag_mcp.upkeep.digest import digest
-from graphrag_mcp.upkeep.doctor import doctor
-from graphrag_mcp.upkeep.generations import changes, kept, rollback
 from tests.conftest import ROOT, clean_environment
 from tests.generations_child import note, write
 from tests.test_store import log_of
@@ -40,7 +39,7 @@ def current(folder: Path) -> manifests.Manifest:
 def segments_of(folder: Path, count: int, documents: int = 0) -> manifests.Manifest:
     """A generation of a log of `count` segments; uris come round again after `documents` of them."""
     written = [
-        truth.append(folder, "documents", log_of(("put", f"kb/{at % (documents or count):03d}", f"text {at}")), at + 1)
+        segment_store.append(folder, "documents", log_of(("put", f"kb/{at % (documents or count):03d}", f"text {at}")), at + 1)
         for at in range(count)
     ]
     manifest = manifests.Manifest("kb", 1, segments=written, counters={"documents": documents or count})
@@ -52,62 +51,62 @@ def segments_of(folder: Path, count: int, documents: int = 0) -> manifests.Manif
 
 
 def test_many_segments_become_few_and_the_documents_stay(tmp_path: Path) -> None:
-    manifest = segments_of(tmp_path, truth.SEGMENTS)
-    assert truth.tidy(tmp_path, manifest) is manifest
-    extra = truth.append(tmp_path, "documents", log_of(("gone", "kb/005", ""), ("put", "kb/006", "again")))
+    manifest = segments_of(tmp_path, segment_store.SEGMENTS)
+    assert segment_store.tidy(tmp_path, manifest) is manifest
+    extra = segment_store.append(tmp_path, "documents", log_of(("gone", "kb/005", ""), ("put", "kb/006", "again")))
     manifest = manifests.Manifest(
-        "kb", 2, segments=[*manifest.segments, extra], counters={"documents": truth.SEGMENTS - 1}
+        "kb", 2, segments=[*manifest.segments, extra], counters={"documents": segment_store.SEGMENTS - 1}
     )
     manifests.commit(tmp_path, manifest)
-    wanted = truth.live_documents(tmp_path, manifest, ["uri", "text"])
-    merged = truth.tidy(tmp_path, manifest)
+    wanted = segment_store.live_documents(tmp_path, manifest, ["uri", "text"])
+    merged = segment_store.tidy(tmp_path, manifest)
     assert (merged.generation, len(merged.segments), current(tmp_path)) == (3, 1, merged)
-    assert merged.segments[0]["rows"] == truth.SEGMENTS - 1
-    assert truth.live_documents(tmp_path, merged, ["uri", "text"]).equals(wanted)
-    assert truth.verify(tmp_path, merged) == []
-    assert truth.live_documents(tmp_path, manifest, ["uri", "text"]).equals(wanted), "older generations keep theirs"
-    assert truth.tidy(tmp_path, merged) is merged
+    assert merged.segments[0]["rows"] == segment_store.SEGMENTS - 1
+    assert segment_store.live_documents(tmp_path, merged, ["uri", "text"]).equals(wanted)
+    assert segment_store.verify(tmp_path, merged) == []
+    assert segment_store.live_documents(tmp_path, manifest, ["uri", "text"]).equals(wanted), "older generations keep theirs"
+    assert segment_store.tidy(tmp_path, merged) is merged
 
 
 def test_a_large_segment_is_not_written_again_for_small_ones_and_what_is_gone_stays_gone(tmp_path: Path) -> None:
     chance = random.Random(1)
     rows = [("put", f"kb/{at:03d}", chance.randbytes(40_000).hex()) for at in range(40)]
-    large = truth.append(tmp_path, "documents", log_of(*rows), 1)
-    small = [truth.append(tmp_path, "documents", log_of(("gone", f"kb/{at % 30:03d}", "")), at + 2) for at in range(64)]
+    large = segment_store.append(tmp_path, "documents", log_of(*rows), 1)
+    small = [segment_store.append(tmp_path, "documents", log_of(("gone", f"kb/{at % 30:03d}", "")), at + 2) for at in range(64)]
     manifest = manifests.Manifest("kb", 1, segments=[large, *small], counters={"documents": 10})
     manifests.commit(tmp_path, manifest)
-    truth.DEAD, before = 1000, truth.DEAD
+    segment_store.DEAD, before = 1000, segment_store.DEAD
     try:
-        merged = truth.tidy(tmp_path, manifest)
+        merged = segment_store.tidy(tmp_path, manifest)
     finally:
-        truth.DEAD = before
+        segment_store.DEAD = before
     assert merged.segments[0] == large and [segment["rows"] for segment in merged.segments] == [40, 30]
-    left = truth.live_documents(tmp_path, merged, ["uri"])["uri"].to_pylist()
+    left = segment_store.live_documents(tmp_path, merged, ["uri"])["uri"].to_pylist()
     assert left == [f"kb/{at:03d}" for at in range(30, 40)]
 
 
 def test_a_log_of_mostly_dead_rows_is_written_again_whole(tmp_path: Path) -> None:
     rows = [("put", f"kb/{at % 10}", f"text {at}") for at in range(600)]
-    one = truth.append(tmp_path, "documents", log_of(*rows), 1)
+    one = segment_store.append(tmp_path, "documents", log_of(*rows), 1)
     manifest = manifests.Manifest("kb", 1, segments=[one], counters={"documents": 10})
     manifests.commit(tmp_path, manifest)
-    merged = truth.tidy(tmp_path, manifest)
+    merged = segment_store.tidy(tmp_path, manifest)
     assert [segment["rows"] for segment in merged.segments] == [10]
-    texts = truth.live_documents(tmp_path, merged, ["text"])["text"].to_pylist()
+    texts = segment_store.live_documents(tmp_path, merged, ["text"])["text"].to_pylist()
     assert texts == [f"text {at}" for at in range(590, 600)]
 
 
 def test_a_damaged_segment_is_never_merged_into_a_sound_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    manifest = segments_of(tmp_path, truth.SEGMENTS + 1)
+    manifest = segments_of(tmp_path, segment_store.SEGMENTS + 1)
     path = tmp_path / "truth" / manifest.segments[9]["file"]
     path.write_bytes(path.read_bytes().replace(b"PAR1", b"PAR2", 1))
-    assert truth.tidy(tmp_path, manifest) is manifest
+    assert segment_store.tidy(tmp_path, manifest) is manifest
     assert "nothing is merged" in caplog.text
 
 
 def test_what_only_forgotten_generations_named_is_removed(tmp_path: Path) -> None:
-    manifest = truth.tidy(tmp_path, segments_of(tmp_path, truth.SEGMENTS + 1))
-    assert len(list((tmp_path / "truth").iterdir())) == truth.SEGMENTS + 2
+    manifest = segment_store.tidy(tmp_path, segments_of(tmp_path, segment_store.SEGMENTS + 1))
+    assert len(list((tmp_path / "truth").iterdir())) == segment_store.SEGMENTS + 2
     for path in (tmp_path / "generations").iterdir():
         os.utime(path, (time.time() - 700,) * 2)
     for number in range(3, 3 + manifests.KEEP_LAST):
@@ -117,12 +116,12 @@ def test_what_only_forgotten_generations_named_is_removed(tmp_path: Path) -> Non
 
 def test_an_index_of_many_small_calls_has_few_segments_and_the_content_of_one_call(tmp_path: Path) -> None:
     many, fresh = tmp_path / "kb", tmp_path / "fresh" / "kb"
-    before, truth.SEGMENTS = truth.SEGMENTS, 4
+    before, segment_store.SEGMENTS = segment_store.SEGMENTS, 4
     try:
         for number in range(9):
             write(many, note(number % 7, f"ships {number}"))
     finally:
-        truth.SEGMENTS = before
+        segment_store.SEGMENTS = before
     write(fresh, *[note(number % 7, f"ships {number}") for number in (7, 8, 2, 3, 4, 5, 6)])
     assert len(current(many).segments) <= 4
     assert current(many).communities_generation == current(many).generation

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from graphrag_mcp.index.find import find
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.walk import find
 from tests.test_read import uris, write
 
 

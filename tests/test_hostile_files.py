@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.index import parsers
-from graphrag_mcp.index.decode import ReadError
+from graphrag_mcp.sources import formats, parsers
+from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.store import manifest
-from graphrag_mcp.store.truth import live_documents
+from graphrag_mcp.store.segments import live_documents
 from tests import hostile_files, hostile_packed
 from tests.conftest import ROOT, clean_environment
 
@@ -144,4 +144,4 @@ def test_what_the_child_says_is_not_believed() -> None:
         with pytest.raises(ReadError, match="its parser crashed"):
             parsers._read(line + b"\n")
     piece = parsers._read(json.dumps(["a\0\r\nb\ud800", "t", "", {"n": 1}, True]).encode() + b"\n")
-    assert isinstance(piece, parsers.Piece) and piece.text == "a\nb\ufffd"
+    assert isinstance(piece, formats.Piece) and piece.text == "a\nb\ufffd"

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp import jobs
 from graphrag_mcp.app import App
+from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from tests.conftest import clean_environment, run_cli
@@ -210,7 +210,7 @@ def test_a_host_that_waits_five_seconds_gets_the_work_done(tmp_path: Path) -> No
         assert result["structuredContent"]["counts"]["documents_total"] == 400
         assert not any(message.get("method") == "notifications/progress" for message in wire.seen)
     # Whoever asks again after the end starts a second, empty run; the work was done by one.
-    assert sum(1 for job in jobs.listing(tmp_path / "home", "slow") if job.result.get("counts", {}).get("added")) == 1
+    assert sum(1 for job in queue.listing(tmp_path / "home", "slow") if job.result.get("counts", {}).get("added")) == 1
 
 
 def test_requests_that_are_cancelled_or_sent_twice_do_no_harm(project: Path, tmp_path: Path) -> None:
@@ -301,10 +301,10 @@ def test_a_host_that_goes_away_in_the_middle_loses_no_job(tmp_path: Path) -> Non
     with by_hand(home, root) as wire:
         wire.hello("2025-06-18")
         wire.call(1, "index_documents", paths=["notes"], corpus="left", wait_seconds=50)
-        until(lambda: jobs.listing(home, "left"))
+        until(lambda: queue.listing(home, "left"))
         wire.process.stdin.close()
         assert wire.process.wait(20) == 0
-    job = until(lambda: (now := jobs.listing(home, "left")[0]).status in jobs.FINAL and now)
+    job = until(lambda: (now := queue.listing(home, "left")[0]).status in queue.FINAL and now)
     assert (job.status, job.result["counts"]["added"]) == ("done", 130), job.error
 
 
@@ -328,7 +328,7 @@ def test_a_web_client_that_hangs_up_in_the_middle_harms_nobody(project: Path, tm
             with socket.create_connection(("127.0.0.1", port), timeout=10) as hanging:
                 hanging.sendall((head + body)[:cut])
         home = tmp_path / "home"
-        job = until(lambda: (found := jobs.listing(home, "hung")) and found[0].status in jobs.FINAL and found[0])
+        job = until(lambda: (found := queue.listing(home, "hung")) and found[0].status in queue.FINAL and found[0])
         assert job.status == "done"
         with connected(f"http://127.0.0.1:{port}/mcp") as call:
             assert "Ada Quill" in call.good("search_text", query="lamp", corpus="hung")["text"]

@@ -58,7 +58,7 @@ SAME_FLOOR = {("settings", "errors")}  # the one stair inside a floor: settings 
 
 
 def room(path: Path) -> str:
-    """`graphrag_mcp/query/local.py` is in the room `query`, `graphrag_mcp/text.py` in `text`."""
+    """`graphrag_mcp/query/local.py` is in the room `query`, `graphrag_mcp/text/terms.py` in `text`."""
     first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
     return PART_OF.get(first, first)
 

@@ -12,16 +12,15 @@ from typing import Any
 import pytest
 
 from benchmarks.model_campaign import EAGER, demo, write_documents
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.index.import_text import placed
-from graphrag_mcp.index.importing import import_folder
+from graphrag_mcp.exchange.importing import import_folder, placed
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
-from graphrag_mcp.upkeep.digest import digest
-from graphrag_mcp.upkeep.doctor import doctor
 from tests import foreign_folders as made
 from tests.openai_server import openai_server
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import digest
+from graphrag_mcp.exchange.export import export
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.upkeep.digest import digest
-from graphrag_mcp.upkeep.doctor import doctor
-from graphrag_mcp.upkeep.export import export
 from tests import foreign_folders as made
 from tests.conftest import ROOT, clean_environment, run_cli
 from tests.test_import import Row, bring, rows

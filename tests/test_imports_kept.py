@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks import kills
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import digest, rollback
 from graphrag_mcp.index.imported import GRAPHS, IMPORT_LOG, IMPORTS, row_of
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store import truth
+from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
-from graphrag_mcp.upkeep.digest import digest
-from graphrag_mcp.upkeep.doctor import doctor
-from graphrag_mcp.upkeep.generations import rollback
 from tests.conftest import clean_environment
 
 
@@ -26,7 +25,7 @@ from tests.conftest import clean_environment
 def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Compaction with nearly every commit."""
     for name, value in (("SEGMENTS", 3), ("DEAD", 4), ("DEAD_GRAPHS", 2)):
-        monkeypatch.setattr(truth, name, value)
+        monkeypatch.setattr(segments, name, value)
     yield
 
 
@@ -67,17 +66,17 @@ def test_only_rows_that_no_document_needs_are_left_out(tmp_path: Path) -> None:
     dead = [row_of(f"kb/{at % 3}", f"old {at}") for at in range(600)]
     log = log_of(*[("put", f"kb/{at}", f"text {at}") for at in range(3)]).to_pylist()
     log = [row | {"file_sha": live[at]["id"]} for at, row in enumerate(log)]
-    made = [truth.append(tmp_path, "documents", pa.Table.from_pylist(log), 1)]
+    made = [segment_store.append(tmp_path, "documents", pa.Table.from_pylist(log), 1)]
     made += [
-        truth.append(tmp_path, IMPORTS, pa.Table.from_pylist(rows, IMPORT_LOG), 1)
+        segment_store.append(tmp_path, IMPORTS, pa.Table.from_pylist(rows, IMPORT_LOG), 1)
         for rows in (dead[:300], live, dead[300:])
     ]
     manifest = manifests.Manifest("kb", 1, segments=made, counters={"documents": 3})
     manifests.commit(tmp_path, manifest)
-    merged = truth.tidy(tmp_path, manifest)
+    merged = segment_store.tidy(tmp_path, manifest)
     assert [(one["kind"], one["rows"]) for one in merged.segments] == [("documents", 3), (IMPORTS, 3)]
-    assert truth.load(tmp_path, merged, IMPORTS).to_pylist() == live
-    assert truth.tidy(tmp_path, merged) is merged and truth.verify(tmp_path, merged) == []
+    assert segment_store.load(tmp_path, merged, IMPORTS).to_pylist() == live
+    assert segment_store.tidy(tmp_path, merged) is merged and segment_store.verify(tmp_path, merged) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="copies of a process")

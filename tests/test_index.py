@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.index import hierarchy
+from graphrag_mcp.index import communities_stage
 from graphrag_mcp.index.communities import ClusterParams, cluster
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import read
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from graphrag_mcp.upkeep.digest import digest
-from graphrag_mcp.upkeep.doctor import doctor
 
 PEOPLE = ["Ada Lovelace", "Charles Babbage", "Mary Somerville", "Luigi Menabrea", "Augustus De Morgan", "钱学森", "竺可桢"]
 PLACES = ["London", "Turin", "Edinburgh", "Bournemouth", "杭州", "加州理工学院"]
@@ -220,13 +220,13 @@ def test_after_enough_edits_communities_are_compared_with_what_they_would_be_afr
         index(tmp_path / "c", docs)
         return read(tmp_path / "c").parameters["clustering"]["moved"]
 
-    monkeypatch.setattr(hierarchy, "cluster", lambda *given: (looked.append(given[-1]), cluster(*given))[1])
+    monkeypatch.setattr(communities_stage, "cluster", lambda *given: (looked.append(given[-1]), cluster(*given))[1])
     assert clustering("Ada Lovelace met Mary Somerville.") == 0 and looked == [True]  # a small corpus: every time
-    monkeypatch.setattr(hierarchy, "SMALL", 0)
-    monkeypatch.setattr(hierarchy, "MOVED", 10.0)
+    monkeypatch.setattr(communities_stage, "SMALL", 0)
+    monkeypatch.setattr(communities_stage, "MOVED", 10.0)
     first = clustering("Ada Lovelace wrote to Mary Somerville.")
     assert clustering("Mary Somerville wrote to Ada Lovelace.") > first > 0 and looked == [True, False, False]
-    monkeypatch.setattr(hierarchy, "MOVED", 0.0)
+    monkeypatch.setattr(communities_stage, "MOVED", 0.0)
     assert clustering("Ada Lovelace and Mary Somerville met again.") == 0 and looked[-1]
 
 

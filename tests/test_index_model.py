@@ -20,15 +20,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.model_campaign import EAGER, demo, document, same, write_documents
-from graphrag_mcp import jobs
+from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.answers import NAME, AnswerBook
+from graphrag_mcp.store.reply_cache import NAME, AnswerBook
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
-from graphrag_mcp.upkeep.doctor import doctor
 from tests.conftest import SAMPLE, clean_environment, run_cli
 from tests.openai_server import Seen, Server, error, openai_server
 
@@ -187,14 +187,14 @@ def test_a_cancelled_job_ends_soon(tmp_path: Path) -> None:
     docs = write_documents(tmp_path / "docs", 6)
     with openai_server(demo, latency=5) as server:
         chosen = replace(on(server), home=tmp_path / "home", roots=(tmp_path,))
-        job = jobs.start(chosen, "c", IndexRequest(paths=(str(docs),)))
+        job = start.start(chosen, "c", IndexRequest(paths=(str(docs),)))
         while not server.requests:
             time.sleep(0.02)
-        jobs.cancel(chosen.home, job.job_id)
+        start.cancel(chosen.home, job.job_id)
         began = time.monotonic()
-        while jobs.load(chosen.home, job.job_id).status not in jobs.FINAL and time.monotonic() - began < 10:
+        while queue.load(chosen.home, job.job_id).status not in queue.FINAL and time.monotonic() - began < 10:
             time.sleep(0.02)
-        assert jobs.load(chosen.home, job.job_id).status == "cancelled" and time.monotonic() - began < 2
+        assert queue.load(chosen.home, job.job_id).status == "cancelled" and time.monotonic() - began < 2
 
 
 def test_a_budget_is_a_wall_and_the_run_goes_on_when_it_is_raised(docs: Path, tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp import prompts
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.install.init import FILE, GROUPS, init, settings_text
+from graphrag_mcp.llm import prompts
 from graphrag_mcp.settings import Settings, load
-from graphrag_mcp.upkeep.init import FILE, GROUPS, init, settings_text
 
 SETTING = re.compile(r"^# (\w+) = (.*)$", re.MULTILINE)
 

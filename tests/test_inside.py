@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.communities import Community, Hierarchy
-from graphrag_mcp.index.evidence import EdgeRow, EntityRow
-from graphrag_mcp.index.hierarchy import links_of
-from graphrag_mcp.index.inside import LISTED, OWN, Columns, listed, of_rows
+from graphrag_mcp.index.communities_stage import links_of
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.index.reports import Report, write
+from graphrag_mcp.index.report_content import LISTED, OWN, Columns, EdgeRow, EntityRow, listed, of_rows
+from graphrag_mcp.index.report_extractive import Report, write
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
-from graphrag_mcp.upkeep.digest import digest
 
 FIRST = "Ada Brynn Corvin Della Edda Falk Greta Hollis Ingrid Jonas Kira Lorne Mira Nils Orla Petra Quinn Rolf".split()
 LAST = "Ashdown Brandt Castellan Drury Ekholm Farrow Gale Hargreave Imrie Jessop Kestrel Lindqvist Marlow".split()

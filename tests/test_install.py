@@ -18,12 +18,12 @@ import pytest
 from mcp.client.stdio import StdioServerParameters
 
 from graphrag_mcp.app import App
-from graphrag_mcp.cli import main
+from graphrag_mcp.cli.main import main
 from graphrag_mcp.errors import GraphRAGError, NotFound
+from graphrag_mcp.install import config_files, launch
+from graphrag_mcp.install.config_files import Unreadable
+from graphrag_mcp.install.hosts import BY_NAME, HOSTS, user_file
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.upkeep import config_json, config_toml, launch
-from graphrag_mcp.upkeep.config_json import Unreadable
-from graphrag_mcp.upkeep.hosts import BY_NAME, HOSTS, user_file
 from tests.serving import connected
 
 NAMES = [host.name for host in HOSTS]
@@ -300,14 +300,14 @@ def test_any_document_is_edited_without_losing_a_byte_of_the_rest() -> None:
         if chance.random() < 0.7:
             document["mcpServers"] = {f"s{at}": {"command": "x"} for at in range(chance.randint(0, 3))}
         text = written(document, chance, 0, chance.choice(["\n", "\r\n", ""]))
-        edited = config_json.set_member(text, "mcpServers", "graphrag", entry)
+        edited = config_files.set_member(text, "mcpServers", "graphrag", entry)
         expected = json.loads(json.dumps(document))
         expected.setdefault("mcpServers", {})["graphrag"] = entry
-        assert json.dumps(config_json.parse(edited).value) == json.dumps(expected), seed
-        assert config_json.set_member(edited, "mcpServers", "graphrag", entry) == edited, seed
+        assert json.dumps(config_files.parse_json(edited).value) == json.dumps(expected), seed
+        assert config_files.set_member(edited, "mcpServers", "graphrag", entry) == edited, seed
         assert "\r\n" not in text or not re.search(r"(?<!\r)\n", edited), seed
-        back = config_json.remove_member(edited, "mcpServers", "graphrag")
-        assert back == text if document.get("mcpServers") else config_json.parse(back).value["mcpServers"] == {}, seed
+        back = config_files.remove_member(edited, "mcpServers", "graphrag")
+        assert back == text if document.get("mcpServers") else config_files.parse_json(back).value["mcpServers"] == {}, seed
 
 
 def value(chance: random.Random, depth: int = 0) -> Any:
@@ -349,14 +349,14 @@ def test_any_toml_is_edited_without_losing_a_byte_of_the_rest() -> None:
         text = "".join(piece for piece in chance.sample(pieces, len(pieces)) if chance.random() < 0.5)
         text = text.replace("\n", "\r\n") if chance.random() < 0.3 else text.rstrip() if chance.random() < 0.3 else text
         before = tomllib.loads(text)
-        edited = config_toml.set_table(text, "mcp_servers", "graphrag", entry)
+        edited = config_files.set_table(text, "mcp_servers", "graphrag", entry)
         assert tomllib.loads(edited) == {
             **before,
             "mcp_servers": {**before.get("mcp_servers", {}), "graphrag": entry},
         }, seed
-        assert config_toml.set_table(edited, "mcp_servers", "graphrag", entry) == edited, seed
-        back = config_toml.remove_table(edited, "mcp_servers", "graphrag")
+        assert config_files.set_table(edited, "mcp_servers", "graphrag", entry) == edited, seed
+        back = config_files.remove_table(edited, "mcp_servers", "graphrag")
         assert "graphrag" in before.get("mcp_servers", {}) or back.rstrip() == text.rstrip(), seed
         assert all(one.count(mark) == text.count(mark) for one in (edited, back) for mark in ("# last", "# old", "# y"))
     with pytest.raises(Unreadable):
-        config_toml.remove_table("mcp_servers = {graphrag = {}}", "mcp_servers", "graphrag")
+        config_files.remove_table("mcp_servers = {graphrag = {}}", "mcp_servers", "graphrag")

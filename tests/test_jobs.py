@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp import jobs, jobs_documents, jobs_record
 from graphrag_mcp.app import App
+from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.jobs import queue, run, start
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from graphrag_mcp.upkeep.doctor import doctor
 from tests.conftest import ROOT, clean_environment, run_cli
 from tests.serving import Caller, connected
 from tests.test_hosts import by_hand
@@ -36,26 +36,26 @@ def note(number: int) -> InlineText:
     return InlineText(f"Note {number}. Ada Quill met Henry Winstanley at Bell Rock on day {number}.", f"n{number}")
 
 
-def left_open(home: Path, *texts: InlineText, **more: Any) -> jobs.Job:
+def left_open(home: Path, *texts: InlineText, **more: Any) -> queue.Job:
     """A job as a process leaves it that is killed in the middle."""
     request = json.loads(json.dumps(asdict(IndexRequest(texts=texts))))
     named = f"job-{len(list((home / 'jobs').glob('*.json'))):012x}"
-    settings = jobs_record.settings_record(Settings(home=home))
+    settings = queue.settings_record(Settings(home=home))
     fields = {
         "status": "running",
         "request": request,
         "settings": settings,
-        "started": jobs_record.now(),
+        "started": queue.now(),
         **DEAD,
         **more,
     }
-    job = jobs.Job(named, "kb", **fields)
-    jobs_record.open_up(home, job)
+    job = queue.Job(named, "kb", **fields)
+    queue.open_up(home, job)
     return job
 
 
-def over(home: Path, job_id: str, seconds: float = 60.0) -> jobs.Job:
-    return until(lambda: (now := jobs.load(home, job_id)).status in jobs.FINAL and now, seconds)
+def over(home: Path, job_id: str, seconds: float = 60.0) -> queue.Job:
+    return until(lambda: (now := queue.load(home, job_id)).status in queue.FINAL and now, seconds)
 
 
 @pytest.fixture
@@ -84,10 +84,10 @@ def test_a_large_job_whose_processes_are_killed_is_gone_on_with_by_another_serve
         other.hello("2025-06-18")
         first.call(1, "index_documents", paths=["notes"], corpus="kb", wait_seconds=0)
         id = first.answer(1)["result"]["structuredContent"]["job_id"]
-        job = until(lambda: (now := jobs.load(home, id)).status == "running" and now)
+        job = until(lambda: (now := queue.load(home, id)).status == "running" and now)
         first.process.kill()
         os.kill(job.pid, signal.SIGKILL)
-        until(lambda: jobs.load(home, id).pid != job.pid, 5.0)
+        until(lambda: queue.load(home, id).pid != job.pid, 5.0)
         done = over(home, id)
     assert (done.status, done.result["counts"]["documents_total"]) == ("done", 150), done.error
     assert done.attempt == 2
@@ -96,7 +96,7 @@ def test_a_large_job_whose_processes_are_killed_is_gone_on_with_by_another_serve
 def test_a_small_job_of_a_dead_process_is_done_by_the_next_server_that_starts(tmp_path: Path, root: Path) -> None:
     home = tmp_path / "home"
     job = left_open(home, note(1))
-    shown = jobs.load(home, job.job_id)
+    shown = queue.load(home, job.job_id)
     assert shown.status == "queued" and "goes on with it" in shown.phase
     with connected(build_server(App(Settings(home=home, roots=(root,))))):
         assert over(home, job.job_id).result["counts"]["added"] == 1
@@ -116,18 +116,18 @@ def test_a_job_that_takes_three_processes_with_it_is_given_up_and_the_others_are
 def test_documents_left_in_the_middle_are_queued_again_and_the_job_says_so(call: Caller, tmp_path: Path) -> None:
     home = tmp_path / "home"
     index_documents(home / "corpora" / "kb", IndexRequest(texts=(note(1),)), Settings(home=home))
-    job = jobs.Job("job-aaaaaaaaaaaa", "kb")
+    job = queue.Job("job-aaaaaaaaaaaa", "kb")
     (home / "jobs").mkdir(exist_ok=True)
-    jobs_documents.note(home, job, ["text:n1", "text:n2", "text:n3", "text:n4"], "pending")
-    jobs_documents.note(home, job, ["text:n1", "text:n2"], "processing")
-    jobs_documents.note(home, job, ["text:n3"], "processed")
-    job = jobs.Job(
-        "job-aaaaaaaaaaaa", "kb", status="running", started=jobs_record.now(), attempt=1, generation=2, **DEAD,
+    run.note(home, job, ["text:n1", "text:n2", "text:n3", "text:n4"], "pending")
+    run.note(home, job, ["text:n1", "text:n2"], "processing")
+    run.note(home, job, ["text:n3"], "processed")
+    job = queue.Job(
+        "job-aaaaaaaaaaaa", "kb", status="running", started=queue.now(), attempt=1, generation=2, **DEAD,
         request=json.loads(json.dumps(asdict(IndexRequest(texts=tuple(map(note, (1, 2, 3, 4))))))),
-        settings=jobs_record.settings_record(Settings(home=home)),
+        settings=queue.settings_record(Settings(home=home)),
     )  # fmt: skip
     job.generation = manifests.read(home / "corpora" / "kb").generation
-    jobs_record.open_up(home, job)
+    queue.open_up(home, job)
     done = over(home, job.job_id)
     assert done.status == "done" and done.attempt == 2
     said = " ".join(done.repaired)
@@ -141,26 +141,26 @@ def test_documents_left_in_the_middle_are_queued_again_and_the_job_says_so(call:
 
 def test_a_cancelled_job_of_a_dead_process_stays_cancelled(call: Caller, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with jobs._lock(home, "kb", 5):  # somebody leads
+    with start._lock(home, "kb", 5):  # somebody leads
         job = left_open(home, note(1), status="queued")
-        assert jobs.cancel(home, job.job_id).status == "cancelled"
-    until(lambda: not jobs_record.waiting(home, "kb"))
-    assert jobs_record.read(home, job.job_id).status == "cancelled"
+        assert start.cancel(home, job.job_id).status == "cancelled"
+    until(lambda: not queue.waiting(home, "kb"))
+    assert queue.read(home, job.job_id).status == "cancelled"
     assert manifests.read(home / "corpora" / "kb") is None
 
 
 def test_a_job_that_is_cancelled_between_two_looks_is_not_called_queued(tmp_path: Path) -> None:
     seen = left_open(tmp_path, note(1), status="queued")
-    jobs_record.flag(tmp_path, seen.job_id).touch()
-    jobs_record.close(tmp_path, jobs_record.read(tmp_path, seen.job_id), "cancelled")  # after `seen` was read
-    assert jobs_record.as_it_is(tmp_path, seen).status == "cancelled"
+    queue.flag(tmp_path, seen.job_id).touch()
+    queue.close(tmp_path, queue.read(tmp_path, seen.job_id), "cancelled")  # after `seen` was read
+    assert queue.as_it_is(tmp_path, seen).status == "cancelled"
 
 
 def test_a_server_whose_host_goes_away_leaves_what_waits_to_another_process(tmp_path: Path, root: Path) -> None:
     home = tmp_path / "home"
     with by_hand(home, root) as wire:
         wire.hello("2025-06-18")
-        with jobs._lock(home, "kb", 5):  # somebody leads
+        with start._lock(home, "kb", 5):  # somebody leads
             wire.call(1, "index_documents", texts=["Ada Quill kept the lamp."], corpus="kb", wait_seconds=0)
             id = wire.answer(1)["result"]["structuredContent"]["job_id"]
             wire.process.stdin.close()
@@ -174,7 +174,7 @@ def test_the_command_line_does_first_what_dead_processes_have_left(tmp_path: Pat
     (root / "a.md").write_text("Ada Quill kept the lamp.", "utf-8")
     done = run_cli("index", root, "--home", home, "--corpus", "kb", "--json")
     assert json.loads(done.stdout)["counts"]["documents_total"] == 2, done.stderr
-    assert jobs.load(home, job.job_id).status == "done"
+    assert queue.load(home, job.job_id).status == "done"
 
 
 DISK = """
@@ -257,15 +257,15 @@ def test_calls_that_wait_for_one_another_become_one_commit_and_each_is_told_its_
     home, settings = tmp_path / "home", Settings(home=tmp_path / "home", roots=(root,))
     (root / "a.md").write_text("# A\n\nAda Quill kept the lamp of Bell Rock.\n", "utf-8")
     (root / "bad.parquet").write_bytes(b"PAR1 and nothing more")
-    with jobs._lock(home, "kb", 5):  # somebody leads, so they wait
-        started = [jobs.start(settings, "kb", IndexRequest(texts=(note(n), note(n + 50)))) for n in range(20)]
-        started.append(jobs.start(settings, "kb", IndexRequest(paths=(str(root / "a.md"),))))
-        started.append(jobs.start(settings, "kb", IndexRequest(paths=(str(root / "bad.parquet"),))))
+    with start._lock(home, "kb", 5):  # somebody leads, so they wait
+        started = [start.start(settings, "kb", IndexRequest(texts=(note(n), note(n + 50)))) for n in range(20)]
+        started.append(start.start(settings, "kb", IndexRequest(paths=(str(root / "a.md"),))))
+        started.append(start.start(settings, "kb", IndexRequest(paths=(str(root / "bad.parquet"),))))
         again = InlineText("Note 0 was wrong. Ada Quill was never there.", "n0")
-        started.append(jobs.start(settings, "kb", IndexRequest(texts=(again,))))
-        assert {jobs.load(home, job.job_id).status for job in started} == {"queued"}
+        started.append(start.start(settings, "kb", IndexRequest(texts=(again,))))
+        assert {queue.load(home, job.job_id).status for job in started} == {"queued"}
     done = [over(home, job.job_id) for job in started]
-    until(lambda: not jobs_record.waiting(home, "kb"))
+    until(lambda: not queue.waiting(home, "kb"))
     assert [job.result["counts"]["added"] for job in done] == [2] * 20 + [1, 0, 0]
     assert [job.result["counts"]["changed"] for job in done] == [0] * 22 + [1]
     assert [len(job.result["errors"]) for job in done] == [0] * 21 + [1, 0]
@@ -277,9 +277,9 @@ def test_calls_that_wait_for_one_another_become_one_commit_and_each_is_told_its_
 
 def test_one_call_that_cannot_be_done_fails_no_other(tmp_path: Path, root: Path) -> None:
     home, settings = tmp_path / "home", Settings(home=tmp_path / "home", roots=(root,))
-    with jobs._lock(home, "kb", 5):
-        started = [jobs.start(settings, "kb", IndexRequest(texts=(note(n),), method="auto")) for n in range(2)]
-        started.append(jobs.start(settings, "kb", IndexRequest(texts=(note(3),), method="llm")))  # there is no model
+    with start._lock(home, "kb", 5):
+        started = [start.start(settings, "kb", IndexRequest(texts=(note(n),), method="auto")) for n in range(2)]
+        started.append(start.start(settings, "kb", IndexRequest(texts=(note(3),), method="llm")))  # there is no model
     assert [over(home, job.job_id).status for job in started] == ["done", "done", "failed"]
 
 
@@ -287,11 +287,11 @@ def test_the_same_request_is_the_same_job_until_its_files_change(tmp_path: Path,
     home, settings = tmp_path / "home", Settings(home=tmp_path / "home", roots=(root,))
     (root / "a.md").write_text("Ada Quill kept the lamp.", "utf-8")
     request = IndexRequest(paths=(str(root),))
-    with jobs._lock(home, "kb", 5):
-        first = jobs.start(settings, "kb", request)
-        assert jobs.start(settings, "kb", request).job_id == first.job_id
+    with start._lock(home, "kb", 5):
+        first = start.start(settings, "kb", request)
+        assert start.start(settings, "kb", request).job_id == first.job_id
         (root / "a.md").write_text("Henry Winstanley kept the lamp.", "utf-8")
-        assert jobs.start(settings, "kb", request).job_id != first.job_id
+        assert start.start(settings, "kb", request).job_id != first.job_id
     over(home, first.job_id)
 
 
@@ -341,7 +341,7 @@ def test_what_was_submitted_to_a_server_that_is_killed_is_merged_by_the_next(tmp
         wire.call(3, "submit_work", corpus="kb", results=[{"work_id": work, **MIRA}])
         assert wire.answer(3)["result"]["structuredContent"]["accepted"] == [work]
         wire.process.kill()
-    assert jobs_record.waiting(home, "kb") == ["merge"]
+    assert queue.waiting(home, "kb") == ["merge"]
 
     def kinds() -> list[str]:
         return [row["type"] for row in open_snapshot(home / "corpora" / "kb").rows("entities").to_pylist()]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from graphrag_mcp.query import context, fused
-from graphrag_mcp.store.kept import ROW_ID, Kept, ids_of
+from graphrag_mcp.query import context, retrieval
+from graphrag_mcp.store.cache import ROW_ID, Kept, ids_of
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 
 COLUMNS = (None, ["id", "key"], ["title"], ["evidence", "id", "terms"])
@@ -97,8 +97,8 @@ def test_a_large_table_is_kept_from_the_second_question_on_with_as_much_of_it_as
     assert without < rows.nbytes
     questions = ("Who was right about the back-run?", "Corrie Head", "灯塔 Nils")
     said = [found_of(open_snapshot(folder), question) for question in questions]
-    for most, kept in ((1 << 20, {*fused.RANKED, *fused.MORE, "evidence"}), (without, {*fused.RANKED, *fused.MORE}),
-                       (1_000, {*fused.RANKED})):  # fmt: skip
+    for most, kept in ((1 << 20, {*retrieval.RANKED, *retrieval.MORE, "evidence"}), (without, {*retrieval.RANKED, *retrieval.MORE}),
+                       (1_000, {*retrieval.RANKED})):  # fmt: skip
         monkeypatch.setattr("graphrag_mcp.store.kept.BYTES", most)
         snapshot = open_snapshot(folder)
         assert [found_of(snapshot, question) for question in questions] == said
@@ -112,8 +112,8 @@ def test_a_large_table_is_kept_from_the_second_question_on_with_as_much_of_it_as
 
 def found_of(snapshot: Snapshot, question: str) -> tuple[object, ...]:
     """Passages and entities of a question, with the rows of these."""
-    found = fused.retrieve(snapshot, question)
-    return found.passages, fused.entities(snapshot, found, read=10), found.rows
+    found = retrieval.retrieve(snapshot, question)
+    return found.passages, retrieval.entities(snapshot, found, read=10), found.rows
 
 
 def test_rows_by_their_addresses_and_by_memory_are_those_that_an_index_finds(sample_home: Path) -> None:
@@ -139,8 +139,8 @@ def test_rows_of_which_columns_are_kept_are_the_same_and_a_wrong_value_in_memory
     every = read.rows("entities", "", ["id"])["id"].to_pylist()
     wanted = [*random.Random(2).sample(every, 9), "f" * 32, "nothing", every[0]]
     by_index = {tuple(names or ()): read.by_key("entities", wanted, "id", names) for names in COLUMNS}
-    assert read.columns("entities", fused.RANKED, later=True) is None  # the first question does not pay for all
-    kept = read.columns("entities", fused.RANKED, later=True)
+    assert read.columns("entities", retrieval.RANKED, later=True) is None  # the first question does not pay for all
+    kept = read.columns("entities", retrieval.RANKED, later=True)
     assert kept is not None and read.columns("passages", ("id",), most=1) is None
     for names in COLUMNS:
         assert read.by_key("entities", wanted, "id", names, hold=True).equals(by_index[tuple(names or ())])
@@ -156,8 +156,8 @@ def test_entities_ranked_in_memory_are_those_ranked_by_their_rows(sample_home: P
     held = open_snapshot(next((sample_home / "corpora").iterdir()))
     read = Snapshot(held.folder, held.manifest, hold={})
     for query in ("Who was right about the back-run?", "Corrie Head", "Who was right about the back-run?", "灯塔 Nils"):
-        found, other = (fused.retrieve(snapshot, query) for snapshot in (held, read))
-        assert fused.entities(read, other) == (whole := fused.entities(held, found))
+        found, other = (retrieval.retrieve(snapshot, query) for snapshot in (held, read))
+        assert retrieval.entities(read, other) == (whole := retrieval.entities(held, found))
         assert other.rows == found.rows
-        assert fused.entities(read, other, read=3) == whole[:3]
+        assert retrieval.entities(read, other, read=3) == whole[:3]
     assert "entities" in read._light

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.extract import extract
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import fused, words
+from graphrag_mcp.names.extract import extract
+from graphrag_mcp.query import retrieval, text_search
 from graphrag_mcp.query.ranking import is_stem
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text import normalise_name, query_terms, terms
+from graphrag_mcp.text.terms import normalise_name, query_terms, terms
 from graphrag_mcp.types import IndexRequest, InlineText
 
 SETS = {
@@ -40,15 +40,15 @@ def build(folder: Path) -> Snapshot:
 
 def named(snapshot: Snapshot, question: str, expected: str) -> bool:
     """Does this question's name lead to the entity that carries the expected one?"""
-    found = fused.retrieve(snapshot, question)
+    found = retrieval.retrieve(snapshot, question)
     key = normalise_name(expected)
-    best = [one.id for one in fused.entities(snapshot, found) if one.why["name"]][:5]
+    best = [one.id for one in retrieval.entities(snapshot, found) if one.why["name"]][:5]
     return any(key in {found.rows[id]["key"], *found.rows[id]["names"]} for id in best)
 
 
 def answered(snapshot: Snapshot, question: str, passage: str) -> bool:
     """Is the passage among the first three, by the fused ranking?"""
-    return passage in titles(snapshot, [one.id for one in fused.retrieve(snapshot, question).passages[:3]])
+    return passage in titles(snapshot, [one.id for one in retrieval.retrieve(snapshot, question).passages[:3]])
 
 
 def titles(snapshot: Snapshot, ids: list[str]) -> list[str]:
@@ -78,7 +78,7 @@ def test_names_and_passages_are_found_in_every_language(snapshot: Snapshot, name
 
 def test_text_search_finds_a_word_in_another_case(snapshot: Snapshot) -> None:
     for query, passage in (("Светлогорска мостом", "ru-0"), ("Вербополем", "uk-0"), ("Işıklıköy'e", "tr-0")):
-        found, _ = words.matches(snapshot, query)
+        found, _ = text_search.matches(snapshot, query)
         assert passage in titles(snapshot, [id for id, _ in found[:3]])
 
 
@@ -139,9 +139,9 @@ def test_what_the_width_of_a_page_broke_is_one_word_in_full_text_and_in_quotes(t
     index_documents(tmp_path / "c", request, Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
     for query in ("第三工程局", '"第三工程局"', '"百年一遇洪水"'):
-        result = words.search_text(snapshot, query)
+        result = text_search.search_text(snapshot, query)
         assert result.state == "context" and result.citations[0].title == "公报", query
-    assert words.search_text(snapshot, '"洪水。负责人"').state == "not_found"  # a blank line ends a paragraph
+    assert text_search.search_text(snapshot, '"洪水。负责人"').state == "not_found"  # a blank line ends a paragraph
 
 
 def test_only_chinese_and_japanese_lines_are_joined() -> None:
@@ -178,4 +178,4 @@ def test_pairs_of_two_words_are_not_searched_for_and_words_of_one_character_besi
 def test_words_that_ask_are_grammar_in_other_languages_too(question: str, wanted: str) -> None:
     """Their forms alone are searched for, and stems of these."""
     words = [term for term in query_terms(question) if not any(is_stem(term, form) for form in wanted.split())]
-    assert words == wanted.split()
+    assert text_search == wanted.split()

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.types import IndexRequest, InlineText
-from graphrag_mcp.upkeep.doctor import doctor
 from tests.conftest import run_cli
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp.models.limits import PRIORITY, Limits
-from graphrag_mcp.models.thinking import Screen, without_thinking
+from graphrag_mcp.llm.openai_chat import Screen, without_thinking
+from graphrag_mcp.llm.transport import PRIORITY, Limits
 
 
 class Time:

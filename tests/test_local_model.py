@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.models.local import LocalEmbedder, place, prompts
-from graphrag_mcp.models.rerank import LocalReranker
-from graphrag_mcp.seams import Usage
+from graphrag_mcp.llm.local import LocalEmbedder, LocalReranker, place, prompts
+from graphrag_mcp.llm.protocols import Usage
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] query passage the of salt boat bakery prize painter river town won is a in : ."
 

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp import pack
-from graphrag_mcp.ask import Asker, BadReply
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.models.scripted import ScriptedChat
-from graphrag_mcp.query import global_, map_reduce
+from graphrag_mcp.llm.asker import Asker, BadReply
+from graphrag_mcp.llm.scripted import ScriptedChat
+from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import wire
+from graphrag_mcp.query import global_
+from graphrag_mcp.query.answer import Point, read_points, read_rating
 from graphrag_mcp.query.global_ import Rated, global_search
-from graphrag_mcp.query.replies import Point, read_points, read_rating
-from graphrag_mcp.store.answers import AnswerBook
+from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 
 QUESTION = "How does the back-run affect the eelgrass?"
@@ -75,7 +76,7 @@ def test_the_model_rates_each_report_once_and_goes_down_only_where_it_is_relevan
 
 def test_a_parent_is_not_read_beside_a_relevant_child(snapshot: Snapshot) -> None:
     door, _ = asker((RATE, '{"reason": "-", "rating": 5}'))
-    selected = door.wait(map_reduce.select(door, snapshot, QUESTION, -1))
+    selected = door.wait(global_.select_with_model(door, snapshot, QUESTION, -1))
     kept, coverage = selected.reports, selected.coverage
     ids = {one.id for one in kept}
     assert kept and not any(one.parent in ids for one in kept)
@@ -92,7 +93,7 @@ def test_when_no_root_is_relevant_the_next_level_is_rated_whole(snapshot: Snapsh
         return json.dumps({"rating": 3 if any(rows[id][:60] in messages[-1].content for id in below) else 0})
 
     door, chat = asker((RATE, only_below))
-    selected = door.wait(map_reduce.select(door, snapshot, QUESTION, -1))
+    selected = door.wait(global_.select_with_model(door, snapshot, QUESTION, -1))
     kept, coverage = selected.reports, selected.coverage
     assert kept and {one.level for one in kept} == {1} and coverage["rated"] == len(every)
 
@@ -107,9 +108,9 @@ def test_ratings_stop_at_forty_and_leave_half_for_the_levels_below(monkeypatch: 
         asked.extend(one.id for one in some)
         return [5.0] * len(some), []
 
-    monkeypatch.setattr(map_reduce, "_ratings", ratings)
+    monkeypatch.setattr(global_, "_ratings", ratings)
     door = Asker(None, None, None)
-    kept, rated, _ = door.wait(map_reduce._descend(door, None, "?", children))  # type: ignore[arg-type]
+    kept, rated, _ = door.wait(global_._descend_with_model(door, None, "?", children))  # type: ignore[arg-type]
     assert rated == len(asked) == 40 and sum("." in id for id in asked) == 20
     assert asked[:3] == ["r099", "r098", "r097"]  # lexically nearest first
     assert not {one.parent for one in kept} & {one.id for one in kept}
@@ -146,13 +147,13 @@ def test_an_answer_is_reduced_from_points_and_its_reports_resolve(snapshot: Snap
     reduced = prompts_with(chat, REDUCE)[0]
     assert reduced.index("水很清") < reduced.index("Eelgrass grows")  # best first
     assert "I do not know" not in reduced and "我不知道" not in reduced and "99" not in reduced.partition("<context>")[2]
-    assert result.usage["by_stage"]["reduce"]["calls"] == 1 and pack.size(result)[0] <= 6000
+    assert result.usage["by_stage"]["reduce"]["calls"] == 1 and wire.size(result)[0] <= 6000
 
 
 def test_points_of_different_batches_meet_under_one_numbering(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(map_reduce, "BATCH_TOKENS", 900)
+    monkeypatch.setattr(global_, "BATCH_TOKENS", 900)
     first = lambda messages, _: json.dumps({"points": [{  # noqa: E731
         "description": re.search(r"^1\|([^|]+)\|", messages[-1].content, re.MULTILINE)[1] + " [Data: Reports (1)]",
         "score": 50,
@@ -197,7 +198,7 @@ def test_nothing_relevant_is_said_without_a_reduce_call(snapshot: Snapshot) -> N
 
 
 def test_some_failed_batches_make_the_answer_partial(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_reduce, "BATCH_TOKENS", 900)
+    monkeypatch.setattr(global_, "BATCH_TOKENS", 900)
     seen: list[int] = []
 
     def flaky(messages: Any, _: Any) -> Any:
@@ -243,7 +244,7 @@ def test_a_slow_model_gives_points_now_and_the_answer_next_time(snapshot: Snapsh
 def test_no_answered_result_passes_its_budget(snapshot: Snapshot, budget: int) -> None:
     door, _ = asker((REDUCE, "The meadow grows. " * 40 + "[Data: Reports (c1)]"))
     result = global_search(snapshot, QUESTION, asker=door, answer=True, max_tokens=budget)
-    assert pack.size(result)[0] <= budget and result.state == "answered"
+    assert wire.size(result)[0] <= budget and result.state == "answered"
 
 
 # ---- replies ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from graphrag_mcp.extract import extract
+from graphrag_mcp.names.extract import extract
 
 
 def forms(text: str) -> set[str]:

@@ -10,15 +10,14 @@ import pytest
 
 from benchmarks.model_campaign import EAGER, demo, same, write_documents
 from benchmarks.model_histories import Model, history
+from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.index import pipeline
-from graphrag_mcp.index.edit_checks import Target
-from graphrag_mcp.index.edits import Wish, edit
+from graphrag_mcp.index.edits import Target, Wish, edit
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
-from graphrag_mcp.upkeep.doctor import doctor
 from tests.openai_server import Server, openai_server
 
 Messages = list[dict[str, Any]]

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.models import wire
-from graphrag_mcp.models.limits import Limits
-from graphrag_mcp.models.openai_api import OpenAIChat, OpenAIEmbedder, chat_from, embedder_from
-from graphrag_mcp.seams import Embedded, Message, Reply
+from graphrag_mcp.llm import transport
+from graphrag_mcp.llm.openai_chat import OpenAIChat, OpenAIEmbedder, chat_from, embedder_from
+from graphrag_mcp.llm.protocols import Embedded, Message, Reply
+from graphrag_mcp.llm.transport import Limits
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.text import count_tokens
+from graphrag_mcp.text.tokens import count_tokens
 from tests.conftest import clean_environment
 from tests.openai_server import Server, error, openai_server, vector
 
@@ -365,11 +365,11 @@ def test_vectors_may_come_from_another_server() -> None:
 
 def test_a_client_made_before_is_the_one_that_the_models_share_and_is_closed_with_the_last(monkeypatch: Any) -> None:
     made: list[Any] = []
-    client = wire.openai_client().DefaultAsyncHttpxClient
-    monkeypatch.setattr(wire.openai_client(), "DefaultAsyncHttpxClient", lambda: made.append(client()) or made[-1])
+    client = transport.openai_client().DefaultAsyncHttpxClient
+    monkeypatch.setattr(transport.openai_client(), "DefaultAsyncHttpxClient", lambda: made.append(client()) or made[-1])
 
     async def asked(server: Server) -> None:
-        await wire.prepare()
+        await transport.prepare()
         one, other = chat(server), embedder(server)
         await one.complete(ASKED)
         await other.embed(["a"])

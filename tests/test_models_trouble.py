@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp.models.limits import Limits
-from graphrag_mcp.models.openai_api import OpenAIChat, chat_from, embedder_from
-from graphrag_mcp.seams import Message
+from graphrag_mcp.llm.openai_chat import OpenAIChat, chat_from, embedder_from
+from graphrag_mcp.llm.protocols import Message
+from graphrag_mcp.llm.transport import Limits
 from graphrag_mcp.settings import Settings
 from tests.openai_server import PAGE, Server, error, openai_server
 from tests.test_models import ASKED, SCHEMA, Clock, ask, chat, embed, embedder, failure

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp import jobs
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.jobs import start
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import read
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
-from graphrag_mcp.upkeep.digest import digest
-from graphrag_mcp.upkeep.doctor import doctor
 from tests.test_index import document
 
 
@@ -157,10 +157,10 @@ def test_a_link_left_in_the_old_place_leads_to_where_the_folder_is_now(corpus: P
 def test_a_job_tells_the_documents_of_the_folder_by_their_new_names(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path / "home", roots=(tmp_path,))
     docs = written(tmp_path / "docs")
-    jobs.run(settings, jobs.start(settings, "kb", IndexRequest(paths=(str(docs),))).job_id)
+    start.run_job(settings, start.start(settings, "kb", IndexRequest(paths=(str(docs),))).job_id)
     (tmp_path / "on").mkdir()
     docs.rename(tmp_path / "on" / "docs")
-    job = jobs.run(settings, jobs.start(settings, "kb", IndexRequest(paths=(str(tmp_path / "on" / "docs"),))).job_id)
+    job = start.run_job(settings, start.start(settings, "kb", IndexRequest(paths=(str(tmp_path / "on" / "docs"),))).job_id)
     assert job.status == "done" and "taken as moved" in job.result["hint"]
-    states = jobs.jobs_run.documents.states(settings.home, job)
+    states = start.jobs_run.documents.states(settings.home, job)
     assert len(states) == 5 and all(uri.startswith("docs/") for uri in states)

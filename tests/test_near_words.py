@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import fused, ranking
+from graphrag_mcp.query import ranking, retrieval
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -52,7 +52,7 @@ def test_a_word_with_another_ending_or_a_slip_finds_the_passage_that_is_meant_an
 
 
 def test_a_word_that_is_known_in_one_form_is_read_as_nothing_else(snapshot: Snapshot) -> None:
-    found = fused.retrieve(snapshot, "Which churches stand in Koivula?")
+    found = retrieval.retrieve(snapshot, "Which churches stand in Koivula?")
     assert found.near == {} and "church" in found.terms
 
 
@@ -77,7 +77,7 @@ def test_a_word_written_with_a_hyphen_is_found_without_it_and_the_other_way_roun
 ) -> None:
     texts = (InlineText(f"The {word} of the harbour office is down.", "a"), InlineText("Boats came in late today.", "b"))
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    found = fused.retrieve(open_snapshot(tmp_path / "c"), asked)
+    found = retrieval.retrieve(open_snapshot(tmp_path / "c"), asked)
     assert len(found.passages) == 1 and list(found.near.values()) == [[word.casefold().replace("ê", "e")]]
 
 
@@ -86,8 +86,8 @@ def test_what_is_told_are_words_and_no_stems(tmp_path: Path) -> None:
     request = IndexRequest(texts=tuple(InlineText(text, f"a{at}") for at, text in enumerate(texts)))
     index_documents(tmp_path / "c", request, Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
-    assert fused.retrieve(snapshot, "Where is Alexandra?").near == {"alexandra": ["alexander"]}
-    assert fused.retrieve(snapshot, "a contractor").near == {"contractor": ["contract", "contraction"]}
+    assert retrieval.retrieve(snapshot, "Where is Alexandra?").near == {"alexandra": ["alexander"]}
+    assert retrieval.retrieve(snapshot, "a contractor").near == {"contractor": ["contract", "contraction"]}
 
 
 def test_words_of_a_large_corpus_are_looked_through_in_little_time() -> None:

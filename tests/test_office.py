@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.index import office, parsers
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.index.read import find, load
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources import decode, office, parsers
+from graphrag_mcp.sources.read import load
+from graphrag_mcp.sources.walk import find
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.manifest import read as read_manifest
-from graphrag_mcp.store.truth import live_documents
+from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.types import Document, IndexRequest
 from tests import hostile_packed
 from tests.conftest import ROOT, clean_environment
@@ -133,7 +134,7 @@ def test_a_docx_cannot_bring_in_a_file_that_it_names(tmp_path: Path) -> None:
         data = hostile_packed.packed("docx", drawing, **{"word/_rels/document.xml.rels": links.format(target)})
         try:
             pieces = parsers.parse(data, "docx")
-        except parsers.ReadError:
+        except decode.ReadError:
             continue
         assert "outside-0f8e1c" not in pieces[0].text and "b3V0c2lkZS0wZjhlMWM" not in pieces[0].text
 

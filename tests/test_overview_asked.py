@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query.asking import OVERVIEW
-from graphrag_mcp.query.choose import choose
-from graphrag_mcp.query.global_ import asked_about, global_search
+from graphrag_mcp.query.global_ import OVERVIEW, asked_about, global_search
+from graphrag_mcp.query.route import choose
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText

@@ -9,9 +9,20 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graphrag_mcp import pack
-from graphrag_mcp.pack import Item, Section, clamp_budget, compose, fill, finish, read_cursor, shorten, write_cursor
-from graphrag_mcp.text import count_tokens
+from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import wire
+from graphrag_mcp.packing.budget import (
+    Item,
+    Section,
+    clamp_budget,
+    compose,
+    fill,
+    finish,
+    read_cursor,
+    shorten,
+    write_cursor,
+)
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, EntityResult, SearchResult
 
 ENGLISH = "The lamp was lit at dusk. The keeper wrote down the hour, as he had done for twenty-three years. "
@@ -43,7 +54,7 @@ def test_items_are_taken_whole_and_in_order_until_one_does_not_fit() -> None:
     page = fill([Section("Sources", some, 1.0)], 1000)
     taken = page.taken["Sources"]
     assert taken == some[: len(taken)] and 0 < len(taken) < 50
-    assert sum(map(pack.cost, taken)) <= 1000 < sum(map(pack.cost, some[: len(taken) + 1]))
+    assert sum(map(packing_budget.cost, taken)) <= 1000 < sum(map(packing_budget.cost, some[: len(taken) + 1]))
     assert page.offsets == (len(taken),) and page.more
 
 
@@ -57,7 +68,7 @@ def test_a_section_that_has_little_gives_its_share_back_to_the_text() -> None:
 def test_a_section_keeps_its_share_against_a_greedy_neighbour() -> None:
     entities = [Item(f"e{n}", f"- [e{n}] {ENGLISH}", None, "Entities") for n in range(40)]
     page = fill([Section("Sources", items(50), 0.5), Section("Entities", entities, 0.3)], 2000)
-    assert sum(map(pack.cost, page.taken["Entities"])) >= 0.3 * 2000 - pack.cost(entities[0])
+    assert sum(map(packing_budget.cost, page.taken["Entities"])) >= 0.3 * 2000 - packing_budget.cost(entities[0])
 
 
 def test_an_item_larger_than_the_budget_is_cut_at_a_sentence_end_and_its_span_shortened() -> None:
@@ -65,7 +76,7 @@ def test_an_item_larger_than_the_budget_is_cut_at_a_sentence_end_and_its_span_sh
     (only,) = page.taken["Sources"]
     body = only.text.partition("\n")[2]
     assert page.cut and page.offsets == (1,)
-    assert body.endswith((". …", "years. …")) and pack.cost(only) <= 300
+    assert body.endswith((". …", "years. …")) and packing_budget.cost(only) <= 300
     assert only.citation is not None
     assert (ENGLISH * 200)[: only.citation.char_end] == body.removesuffix(" …")
 
@@ -97,7 +108,7 @@ def test_no_result_passes_its_budget_and_pages_show_every_item_once(texts: list[
     for _ in range(len(texts) + 1):
         section = Section("Sources", all_items[offset:], 1.0, offset)
         result = compose(SearchResult(), [section], budget, lambda after: write_cursor(1, "q", after))
-        data = json.dumps(pack.wire(result), ensure_ascii=False)
+        data = json.dumps(wire.wire(result), ensure_ascii=False)
         assert max(count_tokens(data), count_tokens(result.text)) <= result.tokens + 1 and result.tokens <= budget
         shown += re.findall(r"^\[(t\d+)\] x", result.text, re.MULTILINE)
         if not result.next_cursor:
@@ -109,7 +120,7 @@ def test_no_result_passes_its_budget_and_pages_show_every_item_once(texts: list[
 def test_the_wall_shortens_lists_and_text_of_any_result() -> None:
     result = EntityResult(text=ENGLISH * 300, relationships=[{"id": f"r{n}", "entity": ENGLISH} for n in range(200)])
     done = finish(result, 500)
-    assert done.truncated and pack.size(done)[0] <= 500 and done.text.endswith("…")
+    assert done.truncated and wire.size(done)[0] <= 500 and done.text.endswith("…")
 
 
 def test_the_wall_cites_only_what_the_text_still_shows() -> None:
@@ -120,7 +131,7 @@ def test_the_wall_cites_only_what_the_text_still_shows() -> None:
 
 def test_the_wall_holds_the_character_cap_too() -> None:
     done = finish(SearchResult(text="e " * 60_000), 10**6)
-    assert pack.size(done)[1] <= pack.CHARACTERS
+    assert wire.size(done)[1] <= packing_budget.CHARACTERS
 
 
 def test_a_result_within_its_budget_is_left_as_it_is() -> None:
@@ -142,21 +153,21 @@ def test_references_become_aliases_and_unknown_ids_go() -> None:
     one, two, gone = "1" * 32, "2" * 32, "f" * 32
     text = f"He saw it. [Data: Entities ({one}, {gone}); Sources ({two})] And [Data: Sources ({gone})]."
     aliases = {"Entities": {one: "e4"}, "Sources": {two: "t9"}}
-    assert pack.referenced_ids(text) == {"Entities": [one, gone], "Sources": [two, gone]}
-    assert pack.render_references(text, aliases) == "He saw it. [Data: Entities (e4); Sources (t9)] And."
+    assert packing_budget.referenced_ids(text) == {"Entities": [one, gone], "Sources": [two, gone]}
+    assert packing_budget.render_references(text, aliases) == "He saw it. [Data: Entities (e4); Sources (t9)] And."
 
 
 def test_more_than_five_references_end_in_more() -> None:
     ids = [f"{n:032x}" for n in range(8)]
     text = f"[Data: Sources ({', '.join(ids)})]"
-    shown = pack.render_references(text, {"Sources": {id: f"t{n}" for n, id in enumerate(ids)}})
+    shown = packing_budget.render_references(text, {"Sources": {id: f"t{n}" for n, id in enumerate(ids)}})
     assert shown == "[Data: Sources (t0, t1, t2, t3, t4, +more)]"
 
 
 def test_delimiters_inside_columns_are_escaped() -> None:
-    assert pack.columns("e1", "a|b\\c", "two\nlines", 3) == r"e1|a\|b\\c|two lines|3"
+    assert packing_budget.columns("e1", "a|b\\c", "two\nlines", 3) == r"e1|a\|b\\c|two lines|3"
 
 
 @pytest.mark.parametrize(("parts", "part", "alias"), [(1, 1, "t33"), (3, 2, "t33.2")])
 def test_a_passage_has_a_part_in_its_alias_only_when_its_unit_has_several(parts: int, part: int, alias: str) -> None:
-    assert pack.passage_alias({"n": 33, "part": part, "parts": parts}) == alias
+    assert packing_budget.passage_alias({"n": 33, "part": part, "parts": parts}) == alias

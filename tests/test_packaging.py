@@ -21,12 +21,12 @@ from mcp import Client
 
 import graphrag_mcp
 from graphrag_mcp.app import App
-from graphrag_mcp.cli_arguments import parser
-from graphrag_mcp.cli_write import serve
+from graphrag_mcp.cli.main import parser
+from graphrag_mcp.cli.write import serve
+from graphrag_mcp.install import install as installs
+from graphrag_mcp.install.hosts import BY_NAME
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import ENVIRONMENT, Settings
-from graphrag_mcp.upkeep import install as installs
-from graphrag_mcp.upkeep.hosts import BY_NAME
 from tests.conftest import ROOT, SAMPLE, clean_environment
 from tests.test_install import POSIX, started, tools_of
 
@@ -84,7 +84,7 @@ def test_the_entry_for_the_registry_is_what_its_schema_asks_for() -> None:
 
 
 def others() -> list[Any]:
-    from graphrag_mcp.cli import COMMANDS
+    from graphrag_mcp.cli.main import COMMANDS
 
     return [run for run in COMMANDS if run is not serve]
 

@@ -16,8 +16,10 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, GraphRAGError, OutsideRoots
-from graphrag_mcp.index.read import ReadError, find, load, sha
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.read import load, sha
+from graphrag_mcp.sources.walk import find
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="made of links, and of names as POSIX has them")
 

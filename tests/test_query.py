@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp import pack
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import fused, global_, sources
+from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import wire
+from graphrag_mcp.query import global_, lookup, ranking, retrieval
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source, search_text
+from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source
+from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText, Result, SearchResult
@@ -89,15 +91,15 @@ SEARCHES: dict[str, Callable[..., Result]] = {
 def test_no_result_passes_its_budget(snapshot: Snapshot, search: str, budget: int) -> None:
     for question in (QUESTION, CHINESE, "🌊 back-run 🗼"):
         result = SEARCHES[search](snapshot, question, max_tokens=budget)
-        used = min(max(budget, pack.LOWEST), pack.HIGHEST)
-        tokens, characters = pack.size(result)
-        assert tokens <= result.tokens <= used and characters <= pack.CHARACTERS
+        used = min(max(budget, packing_budget.LOWEST), packing_budget.HIGHEST)
+        tokens, characters = wire.size(result)
+        assert tokens <= result.tokens <= used and characters <= packing_budget.CHARACTERS
         assert result.text and (used == budget or str(budget) in result.hint)
 
 
 @pytest.mark.parametrize("response_format", ["concise", "detailed"])
 def test_pages_show_every_passage_exactly_once(snapshot: Snapshot, response_format: str) -> None:
-    ranked = [one.id for one in fused.retrieve(snapshot, QUESTION).passages]
+    ranked = [one.id for one in retrieval.retrieve(snapshot, QUESTION).passages]
     rows = snapshot.by_key("passages", ranked, "id", ["n", "part", "parts"]).to_pylist()
     cursor, shown, lines = "", [], []
     for _ in range(100):
@@ -107,7 +109,7 @@ def test_pages_show_every_passage_exactly_once(snapshot: Snapshot, response_form
         cursor = page.next_cursor
         if not cursor:
             break
-    assert shown == [pack.passage_alias(row) for row in rows]
+    assert shown == [packing_budget.passage_alias(row) for row in rows]
     assert len(lines) == len(set(lines)) == 10
 
 
@@ -307,14 +309,14 @@ def test_the_exact_text_of_every_kind_of_id_is_given(snapshot: Snapshot, texts: 
 
 def test_a_document_is_covered_by_its_passages(snapshot: Snapshot, texts: dict[str, str]) -> None:
     sources = get_source(snapshot, ["d1"], max_tokens=20_000).sources
-    text = texts[sources[0]["document_id"]]
-    assert " ".join(text[one["char_start"] : one["char_end"]] for one in sources).split() == text.split()
+    text = texts[lookup[0]["document_id"]]
+    assert " ".join(text[one["char_start"] : one["char_end"]] for one in lookup).split() == text.split()
 
 
 def test_neighbours_are_added_on_both_sides(snapshot: Snapshot) -> None:
     rows = snapshot.rows("passages", "position = 1", ["n", "part", "parts", "document_id"]).to_pylist()
-    alone = get_source(snapshot, [pack.passage_alias(rows[0])], max_tokens=9000).sources
-    around = get_source(snapshot, [pack.passage_alias(rows[0])], max_tokens=9000, around=1).sources
+    alone = get_source(snapshot, [packing_budget.passage_alias(rows[0])], max_tokens=9000).sources
+    around = get_source(snapshot, [packing_budget.passage_alias(rows[0])], max_tokens=9000, around=1).sources
     assert len(alone) == 1 and len(around) > 1 and alone[0] in around
     assert [one["char_start"] for one in around] == sorted(one["char_start"] for one in around)
 
@@ -329,7 +331,7 @@ def test_unknown_sources_are_named_and_only_unknown_ones_are_an_error(snapshot: 
 
 
 def test_of_a_string_without_end_only_the_first_ids_are_looked_at(snapshot: Snapshot) -> None:
-    assert len(sources._aliases("t1/" * 20_000)) < 1_000, "each was compared with all before it: 45 s and no answer"
+    assert len(lookup._aliases("t1/" * 20_000)) < 1_000, "each was compared with all before it: 45 s and no answer"
     assert get_source(snapshot, ["t1 " * 20_000]).sources
 
 
@@ -341,13 +343,13 @@ def test_what_does_not_fit_is_named_in_the_next_call(snapshot: Snapshot) -> None
 # ---- retrieval -----------------------------------------------------------------------------------
 
 
-def recall(snapshot: Snapshot, questions: list[dict], weights: fused.Weights) -> float:
+def recall(snapshot: Snapshot, questions: list[dict], weights: ranking.Weights) -> float:
     listed = snapshot.rows("passages", "", ["id", "uri"])
     uri = dict(zip(listed["id"].to_pylist(), listed["uri"].to_pylist(), strict=True))
     found = 0.0
     for question in questions:
         ranked = list(
-            dict.fromkeys(uri[one.id] for one in fused.retrieve(snapshot, question["question"], weights).passages)
+            dict.fromkeys(uri[one.id] for one in retrieval.retrieve(snapshot, question["question"], weights).passages)
         )
         gold = {f"text:{id}" for id in question["gold"]}
         found += len(gold & set(ranked[:5])) / len(gold)
@@ -369,15 +371,15 @@ def test_a_title_named_in_a_high_passage_leads_to_the_second_hop(tmp_path: Path)
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     question = "In which town does the family of the winner of the Tern Prize have its business?"
 
-    def titles(weights: fused.Weights) -> list[str]:
+    def titles(weights: ranking.Weights) -> list[str]:
         snapshot = open_snapshot(tmp_path / "c")
-        ids = [one.id for one in fused.retrieve(snapshot, question, weights).passages]
+        ids = [one.id for one in retrieval.retrieve(snapshot, question, weights).passages]
         return snapshot.by_key("passages", ids, "id", ["title"])["title"].to_pylist()
 
-    assert titles(fused.Weights())[0] == "Tern Prize" and "Ilse Brandt" in titles(fused.Weights())[:3]
-    linked = next(one for one in fused.retrieve(open_snapshot(tmp_path / "c"), question).passages if "link" in one.why)
+    assert titles(ranking.Weights())[0] == "Tern Prize" and "Ilse Brandt" in titles(ranking.Weights())[:3]
+    linked = next(one for one in retrieval.retrieve(open_snapshot(tmp_path / "c"), question).passages if "link" in one.why)
     assert linked.why["link"] > 0
-    assert "Ilse Brandt" not in titles(fused.Weights(named=0, holds=0, link=0, shared=0, quiet=0))[:3]
+    assert "Ilse Brandt" not in titles(ranking.Weights(named=0, holds=0, link=0, shared=0, quiet=0))[:3]
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the evaluation data is not beside the repository")
@@ -390,8 +392,8 @@ def test_links_do_no_harm_on_two_hop_questions(tmp_path: Path) -> None:
     texts = tuple(InlineText(one["text"], one["id"], one["title"]) for one in chosen)
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
-    text_only = fused.Weights(named=0, holds=0, link=0, shared=0, quiet=0)
-    assert recall(snapshot, questions, fused.Weights()) >= max(0.95, recall(snapshot, questions, text_only))
+    text_only = ranking.Weights(named=0, holds=0, link=0, shared=0, quiet=0)
+    assert recall(snapshot, questions, ranking.Weights()) >= max(0.95, recall(snapshot, questions, text_only))
 
 
 def test_a_search_result_is_what_agents_are_promised(snapshot: Snapshot) -> None:

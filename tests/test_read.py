@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphrag_mcp.index import read
-from graphrag_mcp.index.read import FoundFile, ReadError, Scope, find, inline, load, sha
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources import read, walk
+from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.read import inline, load, sha
+from graphrag_mcp.sources.walk import FoundFile, Scope, find
 from graphrag_mcp.types import Document, InlineText
 
 SETTINGS = Settings(home=Path("unused"))
@@ -28,7 +30,7 @@ def write(base: Path, files: dict[str, str | bytes]) -> Path:
     return base
 
 
-def uris(found: read.Found) -> list[str]:
+def uris(found: walk.Found) -> list[str]:
     return [file.uri for file in found.files]
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.index.read import ReadError, find, load
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.read import load
+from graphrag_mcp.sources.walk import find
 from graphrag_mcp.types import IndexRequest
 from tests.test_read import one, rows
 

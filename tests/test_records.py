@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_mcp import prompts
-from graphrag_mcp.ask import BadReply
 from graphrag_mcp.index.records import (
     EXAMPLE_NAMES,
     MOST_ENTITIES,
@@ -22,7 +20,9 @@ from graphrag_mcp.index.records import (
     strength_of,
     type_of,
 )  # fmt: skip
-from graphrag_mcp.index.replies import clean, clean_name
+from graphrag_mcp.llm import prompts
+from graphrag_mcp.llm.asker import BadReply
+from graphrag_mcp.llm.replies import clean, clean_name
 
 TYPES = ("person", "organization", "location", "natural object")
 ADA = EntityRecord("Ada Lovelace", "person", "Ada Lovelace wrote the first program.")

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.index import removal
+from graphrag_mcp.index import edits
 from graphrag_mcp.index.edits import replay
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import edits as logs
+from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store.manifest import read
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from graphrag_mcp.upkeep.doctor import doctor
 from tests.test_edits import content, made, undo
 from tests.test_index import index
 
@@ -30,7 +30,7 @@ def uris(kb: Path) -> list[str]:
 
 
 def remove(kb: Path, *ids: str) -> str:
-    id = removal.write_down(kb, removal.choose(kb, ids), "agent:ada")
+    id = edits.write_down(kb, edits.choose(kb, ids), "agent:ada")
     index_documents(kb, IndexRequest(), Settings())
     return id
 
@@ -47,20 +47,20 @@ def fresh(kb: Path) -> Path:
 def test_a_document_is_found_by_number_id_uri_and_file_name_and_unknown_ones_are_named(kb: Path) -> None:
     rows = {row["uri"]: row for row in open_snapshot(kb).rows("documents").to_pylist()}
     for asked in (f"d{rows['docs/b.md']['n']}", rows["docs/b.md"]["id"], "docs/b.md", "b.md", "[b.md]"):
-        assert list(removal.choose(kb, [asked]).documents) == ["docs/b.md"]
-    chosen = removal.choose(kb, ["a.md", "bb.md", "d99"])
+        assert list(edits.choose(kb, [asked]).documents) == ["docs/b.md"]
+    chosen = edits.choose(kb, ["a.md", "bb.md", "d99"])
     assert list(chosen.documents) == ["docs/a.md"] and chosen.unknown["d99"] == []
     assert "docs/b.md" in chosen.unknown["bb.md"]
     with pytest.raises(BadInput, match="no documents are named"):
-        removal.choose(kb, [" "])
+        edits.choose(kb, [" "])
     with pytest.raises(NotFound):
-        removal.choose(kb.parent / "nowhere", ["a.md"])
+        edits.choose(kb.parent / "nowhere", ["a.md"])
 
 
 def test_what_would_go_is_what_goes(kb: Path) -> None:
     before = {table: open_snapshot(kb).count(table) for table in ("text_units", "entities", "relationships")}
     held = content(kb)
-    lost = removal.loss(kb, removal.choose(kb, ["c.md"]))
+    lost = edits.loss(kb, edits.choose(kb, ["c.md"]))
     assert content(kb) == held and any("Tidal Power Board" in name for name in lost.names)
     remove(kb, "c.md")
     after = {table: open_snapshot(kb).count(table) for table in before}
@@ -127,7 +127,7 @@ def test_a_text_stays_away_until_it_is_given_again(kb: Path) -> None:
 
 
 def test_a_removal_that_was_written_down_is_done_by_whoever_indexes_next(kb: Path) -> None:
-    removal.write_down(kb, removal.choose(kb, ["a.md"]), "agent:ada")  # and the process ends here
+    edits.write_down(kb, edits.choose(kb, ["a.md"]), "agent:ada")  # and the process ends here
     assert "docs/a.md" in uris(kb)
     other = kb.parent / "other"
     other.mkdir()

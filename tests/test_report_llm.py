@@ -8,25 +8,30 @@ import random
 import re
 from dataclasses import replace
 
-from graphrag_mcp import prompts
-from graphrag_mcp.ask import Asker
+from graphrag_mcp.index.report_extractive import extractive_report, stored, write
 from graphrag_mcp.index.report_llm import (
+    HEADINGS,
+    ROUNDED,
     SCHEMA,
     Claim,
+    Line,
     PromptParams,
+    Ref,
     ReportInput,
+    Rows,
     context,
     context_alone,
     finish,
     finish_report,
     report_ask,
 )
-from graphrag_mcp.index.report_reply import Draft, cited, parse_report
-from graphrag_mcp.index.report_rows import HEADINGS, ROUNDED, Line, Ref, Rows
-from graphrag_mcp.index.reports import extractive_report, stored, write
-from graphrag_mcp.models.scripted import ScriptedChat
-from graphrag_mcp.pack import referenced_ids
-from graphrag_mcp.text import count_tokens
+from graphrag_mcp.index.report_reply import Draft, parse_report
+from graphrag_mcp.llm import prompts
+from graphrag_mcp.llm.asker import Asker
+from graphrag_mcp.llm.scripted import ScriptedChat
+from graphrag_mcp.packing.budget import referenced_ids
+from graphrag_mcp.packing.citations import cited
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import content_id
 from tests.test_reports import CHINESE, ENGLISH, community_of, many, rows_of
 

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from graphrag_mcp import loose_json
-from graphrag_mcp.ask import BadReply
 from graphrag_mcp.index.report_reply import MOST_WORDS, Draft, parse_report, words
-from graphrag_mcp.references import cited, replace_references
+from graphrag_mcp.llm import replies
+from graphrag_mcp.llm.asker import BadReply
+from graphrag_mcp.packing.citations import cited, replace_references
 
 GOOD = {
     "title": "Lantern Guild and the Harbour Fire",
@@ -198,22 +198,22 @@ def test_several_references_are_several_and_stand_after_the_full_stop():
 
 
 def test_json_keeps_its_values_and_the_largest_one_wins():
-    assert loose_json.read('See {"a": 1}. Now: {"b": [1, -2.5, true, null, "x"], "c": {}} [2]') == {
+    assert replies.read('See {"a": 1}. Now: {"b": [1, -2.5, true, null, "x"], "c": {}} [2]') == {
         "b": [1, -2.5, True, None, "x"], "c": {},
     }  # fmt: skip
-    assert loose_json.read("```json\n[]\n```") == []
-    assert loose_json.read("{'a': True, 'b': None, 'c': NaN, 'd': 7/10}") == {"a": True, "b": None, "c": None, "d": "7/10"}
-    assert loose_json.read('[{"a": 1}, {"a": 2') == [{"a": 1}]
-    assert loose_json.read('{"a": [{"b": 1}, {"b": 2]}') == {"a": [{"b": 1}, {"b": 2}]}
+    assert replies.read("```json\n[]\n```") == []
+    assert replies.read("{'a': True, 'b': None, 'c': NaN, 'd': 7/10}") == {"a": True, "b": None, "c": None, "d": "7/10"}
+    assert replies.read('[{"a": 1}, {"a": 2') == [{"a": 1}]
+    assert replies.read('{"a": [{"b": 1}, {"b": 2]}') == {"a": [{"b": 1}, {"b": 2}]}
 
 
 def test_half_a_text_is_dropped_unless_it_is_asked_for():
-    assert loose_json.read('{"n": 1, "answer": "It began in') == {"n": 1}
-    assert loose_json.read('{"n": 1, "answer": "It began in', keep_cut=True) == {"n": 1, "answer": "It began in"}
+    assert replies.read('{"n": 1, "answer": "It began in') == {"n": 1}
+    assert replies.read('{"n": 1, "answer": "It began in', keep_cut=True) == {"n": 1, "answer": "It began in"}
 
 
 def test_half_characters_never_leave():
-    value = loose_json.read('{"a": "\\ud83d\\ude00 \\ud83d x", "\\udc00": 1}')
+    value = replies.read('{"a": "\\ud83d\\ude00 \\ud83d x", "\\udc00": 1}')
     assert value["a"] == "😀 \ufffd x"
     assert json.dumps(value, ensure_ascii=False).encode()
 
@@ -221,7 +221,7 @@ def test_half_characters_never_leave():
 @pytest.mark.parametrize("reply", ["", "no", "{this} and [that]", '<think>{"a": 1}', "[" * 100_000, '{"a":' * 50_000])
 def test_no_json_is_a_value_error(reply):
     with pytest.raises(ValueError):
-        loose_json.read(reply)
+        replies.read(reply)
 
 
 @pytest.mark.parametrize(

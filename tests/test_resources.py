@@ -21,8 +21,8 @@ from mcp.types import (
     UnsubscribeRequestParams,
 )
 
-from graphrag_mcp import prompts
 from graphrag_mcp.app import App
+from graphrag_mcp.llm import prompts
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.tools import SETS, TOOLS, offered

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.models.demonstration import demonstration
-from graphrag_mcp.models.scripted import ScriptedChat, ScriptedEmbedder
-from graphrag_mcp.seams import Message
-from graphrag_mcp.text import count_tokens
+from graphrag_mcp.llm.demonstration import demonstration
+from graphrag_mcp.llm.protocols import Message
+from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
+from graphrag_mcp.text.tokens import count_tokens
 from tests.conftest import ROOT, SAMPLE, clean_environment
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.answers import NAME
+from graphrag_mcp.store.reply_cache import NAME
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.conftest import ROOT, clean_environment

@@ -16,7 +16,7 @@ from graphrag_mcp.app import App, corpus_name
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.tools import all_tools
-from graphrag_mcp.tools.teach import accepted
+from graphrag_mcp.tools.contract import accepted
 from tests.conftest import clean_environment
 from tests.serving import Caller, connected, over_stdio
 

@@ -19,12 +19,12 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult
 
-from graphrag_mcp import jobs
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import NotFound
+from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.tools.contract import teach
 from graphrag_mcp.tools.results import Ctx, Desk, serve
-from graphrag_mcp.tools.teach import teach
 from graphrag_mcp.types import SearchResult
 from tests.serving import Caller, connected, over_stdio
 
@@ -78,7 +78,7 @@ def test_a_large_job_outlives_the_server_and_the_same_request_joins_it(tmp_path:
         assert joined["job_id"] == begun["job_id"]
         shown = caller.good("graph_status", job_id=begun["job_id"])
         assert [job["job_id"] for job in shown["jobs"]] == [begun["job_id"]]
-    job = until(lambda: (now := jobs.load(home, begun["job_id"])).status in jobs.FINAL and now)
+    job = until(lambda: (now := queue.load(home, begun["job_id"])).status in queue.FINAL and now)
     assert (job.status, job.result["counts"]["added"]) == ("done", 130), job.error
     assert job.pid not in (0, os.getpid())
 
@@ -87,7 +87,7 @@ def test_a_cancelled_job_stops_and_a_later_call_finishes_the_work(call: Caller, 
     arguments = {"paths": [str(many_files(extra / "notes"))], "corpus": "jobs"}
     begun = call.good("index_documents", **arguments, wait_seconds=0)
     cancelled = call.good("cancel_job", job_id=begun["job_id"])
-    job = until(lambda: (now := jobs.load(home, begun["job_id"])).status in jobs.FINAL and now)
+    job = until(lambda: (now := queue.load(home, begun["job_id"])).status in queue.FINAL and now)
     assert job.status == "cancelled" and "cancel" in cancelled["text"]
     seen: list[float] = []
 
@@ -101,7 +101,7 @@ def test_a_cancelled_job_stops_and_a_later_call_finishes_the_work(call: Caller, 
 
     done = call.portal.call(impatient_then_patient).structured_content
     assert done["status"] == "done" and done["counts"]["documents_total"] == 130
-    assert [job.job_id for job in jobs.listing(home, "jobs")] == [done["job_id"], begun["job_id"]]
+    assert [job.job_id for job in queue.listing(home, "jobs")] == [done["job_id"], begun["job_id"]]
     assert seen == sorted(set(seen))
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from graphrag_mcp.errors import Busy, Damaged, NewerFormat
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store import sessions, truth
+from graphrag_mcp.store import schema, sessions
+from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 
 # ---- manifest -----------------------------------------------------------------------------------
@@ -124,53 +125,53 @@ def test_the_second_writer_is_told_that_the_corpus_is_busy(tmp_path: Path) -> No
 def log_of(*rows: tuple[str, str, str]) -> pa.Table:
     blank = {"file": "", "file_sha": "", "title": "", "metadata": "{}", "created": "", "n": 1}
     made = [{**blank, "op": op, "uri": uri, "id": f"id-{text}", "text": text} for op, uri, text in rows]
-    return pa.Table.from_pylist(made, truth.DOCUMENT_LOG)
+    return pa.Table.from_pylist(made, schema.DOCUMENT_LOG)
 
 
 def test_the_last_row_of_a_uri_wins_and_what_is_gone_is_gone(tmp_path: Path) -> None:
     segments = [
-        truth.append(
+        segment_store.append(
             tmp_path, "documents", log_of(("put", "kb/b", "two"), ("put", "kb/a", "one"), ("put", "kb/c", "三"))
         ),
-        truth.append(tmp_path, "documents", log_of(("put", "kb/a", "one again"), ("gone", "kb/b", ""))),
-        truth.append(tmp_path, "documents", log_of(("put", "kb/b", "back"), ("gone", "kb/c", "")), generation=9),
+        segment_store.append(tmp_path, "documents", log_of(("put", "kb/a", "one again"), ("gone", "kb/b", ""))),
+        segment_store.append(tmp_path, "documents", log_of(("put", "kb/b", "back"), ("gone", "kb/c", "")), generation=9),
     ]
     manifest = Manifest("kb", 1, segments=segments)
-    live = truth.live_documents(tmp_path, manifest, ["uri", "text"])
+    live = segment_store.live_documents(tmp_path, manifest, ["uri", "text"])
     assert live.to_pylist() == [{"uri": "kb/a", "text": "one again"}, {"uri": "kb/b", "text": "back"}]
-    assert truth.live_documents(tmp_path, manifest).column_names == ["uri", "id", "file", "file_sha", "n"]
-    assert truth.load(tmp_path, manifest, "documents", ["uri"])["uri"].to_pylist() == [
+    assert segment_store.live_documents(tmp_path, manifest).column_names == ["uri", "id", "file", "file_sha", "n"]
+    assert segment_store.load(tmp_path, manifest, "documents", ["uri"])["uri"].to_pylist() == [
         "kb/b", "kb/a", "kb/c", "kb/a", "kb/b", "kb/b", "kb/c",
     ]  # fmt: skip
     assert segments[2]["file"] == f"documents-00000009-{segments[2]['sha256'][:8]}.parquet"
-    assert truth.verify(tmp_path, manifest) == []
+    assert segment_store.verify(tmp_path, manifest) == []
 
 
 def test_no_documents_is_an_empty_table_with_the_right_columns(tmp_path: Path) -> None:
-    assert truth.live_documents(tmp_path, Manifest("kb"), ["uri", "text"]).to_pylist() == []
-    assert truth.load(tmp_path, Manifest("kb"), "documents").schema == truth.DOCUMENT_LOG
+    assert segment_store.live_documents(tmp_path, Manifest("kb"), ["uri", "text"]).to_pylist() == []
+    assert segment_store.load(tmp_path, Manifest("kb"), "documents").schema == schema.DOCUMENT_LOG
 
 
 def test_a_flipped_bit_in_a_segment_is_never_served(tmp_path: Path) -> None:
     text = "The lighthouse keeper of Skerryvore wrote every evening. " * 40
-    segment = truth.append(tmp_path, "documents", log_of(*[("put", f"kb/{i}", f"{i} {text}") for i in range(30)]))
+    segment = segment_store.append(tmp_path, "documents", log_of(*[("put", f"kb/{i}", f"{i} {text}") for i in range(30)]))
     manifest = Manifest("kb", 1, segments=[segment])
     path = tmp_path / "truth" / segment["file"]
-    whole, right = path.read_bytes(), truth.load(tmp_path, manifest, "documents")
+    whole, right = path.read_bytes(), segment_store.load(tmp_path, manifest, "documents")
     served_wrong = 0
     for place in range(5, len(whole), max(1, len(whole) // 60)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
-        assert truth.verify(tmp_path, manifest) == [f"{segment['file']}: its SHA-256 is not the one in the manifest"]
+        assert segment_store.verify(tmp_path, manifest) == [f"{segment['file']}: its SHA-256 is not the one in the manifest"]
         try:
-            got = truth.load(tmp_path, manifest, "documents")
+            got = segment_store.load(tmp_path, manifest, "documents")
         except Damaged:
             continue
         served_wrong += not got.equals(right)
     assert served_wrong == 0
     path.unlink()
-    assert truth.verify(tmp_path, manifest) == [f"{segment['file']}: cannot be read (No such file or directory)"]
+    assert segment_store.verify(tmp_path, manifest) == [f"{segment['file']}: cannot be read (No such file or directory)"]
     with pytest.raises(Damaged):
-        truth.load(tmp_path, manifest, "documents")
+        segment_store.load(tmp_path, manifest, "documents")
 
 
 # ---- sessions -----------------------------------------------------------------------------------

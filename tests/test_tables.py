@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store.checks import check_values, seal
+from graphrag_mcp.store.checksums import check_values, seal
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import KEY, SCALAR, TABLES, VECTORS
 from graphrag_mcp.store.tables import Change, apply, compact, open_snapshot

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp import prompts
-from graphrag_mcp.ask import Asker
 from graphrag_mcp.errors import BadInput, ModelError, NotFound
+from graphrag_mcp.evaluate.tune import TuneResult, tune
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.models.scripted import ScriptedChat
+from graphrag_mcp.llm import prompts
+from graphrag_mcp.llm.asker import Asker
+from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.answers import AnswerBook
+from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text import count_tokens
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, InlineText
-from graphrag_mcp.upkeep.tune import TuneResult, tune
 
 PERSONA = "You are a historian of small harbours. You know their accords. You look for who held which office and when."
 PROFILE = {

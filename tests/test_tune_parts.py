@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.ask import Asker, BadReply
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.models.scripted import ScriptedEmbedder
-from graphrag_mcp.text import count_tokens
-from graphrag_mcp.upkeep.sampling import excerpts, passages, sample
-from graphrag_mcp.upkeep.tune_replies import clean, clean_types, read_example, read_profile
+from graphrag_mcp.evaluate.tune import clean, clean_types, excerpts, passages, read_example, read_profile, sample
+from graphrag_mcp.llm.asker import Asker, BadReply
+from graphrag_mcp.llm.scripted import ScriptedEmbedder
+from graphrag_mcp.text.tokens import count_tokens
 from tests.test_tune import PERSONA, PROFILE, indexed
 
 # ---- the sample -------------------------------------------------------------------------------------

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 from mcp.server.mcpserver.exceptions import ToolError
 
-from graphrag_mcp import jobs, jobs_delete, jobs_run
-from graphrag_mcp import jobs_record as records
+from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import Damaged, GraphRAGError
+from graphrag_mcp.jobs import delete, queue, run, start
+from graphrag_mcp.jobs import queue as records
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import leases
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store.answers import AnswerBook
+from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.tools.results import telling
 from graphrag_mcp.types import IndexRequest, InlineText
-from graphrag_mcp.upkeep.doctor import doctor
 from tests.test_jobs import over
 
 FILE_IN_THE_WAY = "in the way"  # refused to everybody; rights are not, to an administrator
@@ -37,25 +37,25 @@ def test_a_lock_that_cannot_be_made_is_said_with_a_next_move(tmp_path: Path) -> 
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "lead").write_text(FILE_IN_THE_WAY)
     with pytest.raises(GraphRAGError, match=ADVICE):
-        jobs.start(Settings(home=tmp_path), "kb", IndexRequest(texts=(InlineText("Ada met Ida."),)))
+        start.start(Settings(home=tmp_path), "kb", IndexRequest(texts=(InlineText("Ada met Ida."),)))
 
 
 def test_a_job_that_nobody_could_lead_is_refused_and_does_not_wait_for_ever(tmp_path: Path) -> None:
     (tmp_path / "jobs" / "lead").mkdir(parents=True)
     (tmp_path / "jobs" / "lead" / "kb").write_text(FILE_IN_THE_WAY)
     with pytest.raises(GraphRAGError, match=ADVICE):
-        jobs.start(Settings(home=tmp_path), "kb", IndexRequest(texts=(InlineText("Ada met Ida."),)))
-    assert records.waiting(tmp_path, "kb") == [] and jobs.listing(tmp_path) == []
+        start.start(Settings(home=tmp_path), "kb", IndexRequest(texts=(InlineText("Ada met Ida."),)))
+    assert records.waiting(tmp_path, "kb") == [] and queue.listing(tmp_path) == []
 
 
 def test_a_job_on_an_index_that_cannot_be_read_fails_and_says_why(tmp_path: Path) -> None:
     later = manifests.Manifest("kb", 1, format=manifests.FORMAT + 1)
     manifests.commit(tmp_path / "corpora" / "kb", later)
-    job = jobs.start(Settings(home=tmp_path), "kb", IndexRequest(texts=(InlineText("Ada met Ida."),)))
+    job = start.start(Settings(home=tmp_path), "kb", IndexRequest(texts=(InlineText("Ada met Ida."),)))
     end = time.monotonic() + 30
-    while (found := jobs.load(tmp_path, job.job_id)).status not in jobs.FINAL and time.monotonic() < end:
+    while (found := queue.load(tmp_path, job.job_id)).status not in queue.FINAL and time.monotonic() < end:
         time.sleep(0.05)
-    jobs.cancel(tmp_path, job.job_id)  # or its thread would go on for ever
+    start.cancel(tmp_path, job.job_id)  # or its thread would go on for ever
     assert found.status == "failed" and "Upgrade graphrag-mcp" in found.error
 
 
@@ -66,14 +66,14 @@ def test_a_deletion_that_stops_half_way_leaves_no_older_generation_in_place_of_t
     (corpus / "generations" / "00000003.json").unlink()
     (corpus / "generations" / "00000003.json").mkdir()
     with pytest.raises(GraphRAGError, match=ADVICE):
-        jobs_delete.delete(tmp_path, "kb")
+        delete.delete(tmp_path, "kb")
     assert manifests.read(corpus) == manifests.Manifest("kb", 3)
 
 
 def test_a_mark_that_cannot_be_left_is_said_with_a_next_move(tmp_path: Path) -> None:
     (tmp_path / "jobs").write_text(FILE_IN_THE_WAY)
     with pytest.raises(GraphRAGError, match=ADVICE):
-        jobs.merge_later(Settings(home=tmp_path), "kb", 1)
+        start.merge_later(Settings(home=tmp_path), "kb", 1)
 
 
 def test_leases_and_answers_that_cannot_be_opened_are_said_with_a_next_move(tmp_path: Path) -> None:
@@ -123,11 +123,11 @@ def test_the_age_of_a_version_is_right_in_the_hour_that_comes_twice(
 
 def test_of_two_texts_with_one_id_the_later_call_wins_though_the_clock_was_put_back(tmp_path: Path) -> None:
     home, settings = tmp_path, Settings(home=tmp_path)
-    with jobs._lock(home, "kb", 5):  # somebody leads, so they wait
-        first = jobs.start(settings, "kb", IndexRequest(texts=(InlineText("Ada Quill kept the lamp.", "n"),)))
+    with start._lock(home, "kb", 5):  # somebody leads, so they wait
+        first = start.start(settings, "kb", IndexRequest(texts=(InlineText("Ada Quill kept the lamp.", "n"),)))
         ahead = (datetime.now(UTC) + timedelta(hours=1)).isoformat(timespec="milliseconds")
         records.save(home, replace(first, started=ahead))
-        second = jobs.start(settings, "kb", IndexRequest(texts=(InlineText("Devi Rao kept the lamp.", "n"),)))
+        second = start.start(settings, "kb", IndexRequest(texts=(InlineText("Devi Rao kept the lamp.", "n"),)))
     assert [over(home, job.job_id).status for job in (first, second)] == ["done", "done"]
     texts = open_snapshot(home / "corpora" / "kb").rows("documents", columns=["text"])["text"].to_pylist()
     assert texts == ["Devi Rao kept the lamp."]
@@ -143,11 +143,11 @@ def test_marks_from_the_future_hold_nothing_up(tmp_path: Path) -> None:
     gone = datetime.now(UTC) + timedelta(hours=2)
     job = records.Job("job-1", "kb", pid=1, process="another", updated=gone.isoformat(timespec="milliseconds"))
     assert records.as_it_is(tmp_path, job).status == "failed"
-    settle = records.marker(tmp_path, "kb", jobs_run.SETTLE)
+    settle = records.marker(tmp_path, "kb", run.SETTLE)
     settle.write_text(json.dumps({}), "utf-8")
     os.utime(settle, ahead)
     job = records.Job("job-2", "kb", request={"texts": []})
-    watch = jobs_run._Watch(tmp_path, tmp_path / "corpora" / "kb", [job], lambda: True, Settings(home=tmp_path))
+    watch = run._Watch(tmp_path, tmp_path / "corpora" / "kb", [job], lambda: True, Settings(home=tmp_path))
     assert not watch._may_be_put_off(), "communities are not put off until the clock has caught up"
 
 

@@ -14,7 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from graphrag_mcp.doctor.doctor import DERIVE, Finding, doctor
+from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, Damaged, NotFound
+from graphrag_mcp.exchange.export import SCHEMAS, export
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
@@ -22,9 +25,6 @@ from graphrag_mcp.store.lance import lancedb
 from graphrag_mcp.store.schema import KEY, TABLES, VECTORS
 from graphrag_mcp.store.tables import Change, apply, open_snapshot
 from graphrag_mcp.types import IndexRequest
-from graphrag_mcp.upkeep.digest import digest
-from graphrag_mcp.upkeep.doctor import DERIVE, Finding, doctor
-from graphrag_mcp.upkeep.export import SCHEMAS, export
 
 TEXTS = {
     "harbour.md": "# The harbour of Port Ellis\n\nPort Ellis was built by Mira Castellan in 1871. The Castellan family "

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks import bits
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import digest
+from graphrag_mcp.exchange.export import SCHEMAS, export
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, apply, open_snapshot
-from graphrag_mcp.upkeep.digest import digest
-from graphrag_mcp.upkeep.doctor import doctor
-from graphrag_mcp.upkeep.export import SCHEMAS, export
 from tests.test_upkeep import spoil
 
 

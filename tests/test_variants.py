@@ -9,22 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.decomposed import with_origins
-from graphrag_mcp.extract import extract, terms_of
+from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.imported import record_of
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.lexicon_variants import SIMPLIFY
+from graphrag_mcp.names.extract import extract, terms_of
 from graphrag_mcp.query.global_ import asked_about
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_entity
-from graphrag_mcp.query.words import search_text
+from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import edits, truth
+from graphrag_mcp.store import edit_log
+from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text import composed, normalise_name, terms
+from graphrag_mcp.text.scripts import SIMPLIFY, with_origins
+from graphrag_mcp.text.terms import composed, normalise_name, terms
 from graphrag_mcp.types import IndexRequest, InlineText
-from graphrag_mcp.upkeep.digest import digest
 
 SIMPLIFIED = "陈国华在台湾大学图书馆发现了一份旧账簿。台湾大学位于台北市，馆长吴丽云说账簿写于一九四七年。"
 TRADITIONAL = "陳國華在臺灣大學圖書館發現了一份舊賬簿。臺灣大學位於臺北市，館長吳麗雲說賬簿寫於一九四七年。"
@@ -121,12 +121,12 @@ def test_a_general_question_in_traditional_characters_asks_about_all(tmp_path: P
 
 
 def test_edits_and_imports_that_were_kept_with_longer_keys_are_read_with_todays(tmp_path: Path) -> None:
-    row = edits.LogRow("u1", "merge", "entity", ("臺灣大學", "臺大"), ("臺灣大學", "臺大"))
-    gone = edits.LogRow("u2", "remove", "document", ("臺灣.md",))
-    segments = truth.appended(tmp_path, Manifest("kb"), truth.EDITS, edits.to_table([row, gone]))
-    log = edits.load(tmp_path, Manifest("kb", generation=1, segments=segments))
+    row = edit_log.LogRow("u1", "merge", "entity", ("臺灣大學", "臺大"), ("臺灣大學", "臺大"))
+    gone = edit_log.LogRow("u2", "remove", "document", ("臺灣.md",))
+    segments = segment_store.appended(tmp_path, Manifest("kb"), segment_store.EDITS, edit_log.to_table([row, gone]))
+    log = edit_log.load(tmp_path, Manifest("kb", generation=1, segments=segments))
     assert [one.keys for one in log] == [("台湾大学", "台大"), ("臺灣.md",)] and log[0].forms == row.forms
-    assert edits.fold(log).alias == {"台大": "台湾大学"}
+    assert edit_log.fold(log).alias == {"台大": "台湾大学"}
     name = {"key": "臺灣大學", "title": "臺灣大學", "type": "organization", "description": "", "aliases": ["臺大"]}
     said = {"source": "臺灣大學", "target": "馬英九", "description": "", "keywords": "", "weight": 1.0}
     record = record_of(json.dumps({"by": "imported:x", "units": [], "names": [name], "statements": [said], "claims": []}))

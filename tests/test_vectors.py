@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from graphrag_mcp.ask import Asker
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.models.scripted import ScriptedEmbedder
-from graphrag_mcp.query import fused
+from graphrag_mcp.llm.asker import Asker
+from graphrag_mcp.llm.scripted import ScriptedEmbedder
+from graphrag_mcp.query import retrieval
 from graphrag_mcp.query.ranking import Passage
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
@@ -108,7 +108,7 @@ def embedded(embedder: ScriptedEmbedder, text: str) -> bytes:
     return asyncio.run(embedder.embed([text])).vectors[0]
 
 
-def titles(snapshot: Snapshot, found: fused.Retrieved) -> list[str]:
+def titles(snapshot: Snapshot, found: retrieval.Retrieved) -> list[str]:
     ids = [one.id for one in found.passages]
     return snapshot.by_key("passages", ids, "id", ["title"])["title"].to_pylist()
 
@@ -118,8 +118,8 @@ def test_a_passage_without_any_word_of_the_question_is_found_by_its_vector(
 ) -> None:
     snapshot, embedder = notes
     near = embedded(embedder, f"Birds\n{NOTES['Birds']}")
-    assert not fused.retrieve(snapshot, "gulls offspring").passages
-    found = fused.retrieve(snapshot, "gulls offspring", vector=near)
+    assert not retrieval.retrieve(snapshot, "gulls offspring").passages
+    found = retrieval.retrieve(snapshot, "gulls offspring", vector=near)
     assert titles(snapshot, found)[0] == "Birds" and found.passages[0].why["vector"] > 0
     assert found.passages[0].raw == 0.0 and found.passages[0].similarity == pytest.approx(1.0, abs=1e-4)
     assert found.considered["near"] == len(NOTES)
@@ -130,8 +130,8 @@ def test_words_and_meaning_share_the_score_where_no_passage_holds_what_was_asked
 ) -> None:
     snapshot, embedder = notes
     question = "rye bread, painted boats, brackish wells, cliffs and a chapel"
-    plain = fused.retrieve(snapshot, question)
-    both = fused.retrieve(snapshot, question, vector=embedded(embedder, f"Birds\n{NOTES['Birds']}"))
+    plain = retrieval.retrieve(snapshot, question)
+    both = retrieval.retrieve(snapshot, question, vector=embedded(embedder, f"Birds\n{NOTES['Birds']}"))
     raw = {one.id: one.raw for one in plain.passages}
     assert both.trust > 0.5 and {one.id: one.raw for one in both.passages if one.id in raw} == raw
     assert plain.passages[0].similarity is None and both.passages[0].similarity is not None
@@ -141,8 +141,8 @@ def test_words_and_meaning_share_the_score_where_no_passage_holds_what_was_asked
 
 def test_words_decide_where_one_passage_holds_all_of_them(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
     snapshot, embedder = notes
-    plain = fused.retrieve(snapshot, "rye bread and salt cakes")
-    misled = fused.retrieve(snapshot, "rye bread and salt cakes", vector=embedded(embedder, NOTES["Boats"]))
+    plain = retrieval.retrieve(snapshot, "rye bread and salt cakes")
+    misled = retrieval.retrieve(snapshot, "rye bread and salt cakes", vector=embedded(embedder, NOTES["Boats"]))
     assert misled.trust == 0.0 and titles(snapshot, misled)[0] == titles(snapshot, plain)[0] == "Bread"
     assert misled.passages[0].why == plain.passages[0].why
 
@@ -150,15 +150,15 @@ def test_words_decide_where_one_passage_holds_all_of_them(notes: tuple[Snapshot,
 def test_words_that_occur_nowhere_leave_a_question_open() -> None:
     some = {"p1": Passage("p1", 2.0, "", "p1", [], "tern terns nest")}
     worth = {"terns": 1.0, "tern": 1.5}
-    assert fused.openness(some, worth, 0) == 0.0 < fused.openness(some, worth, 3)
-    assert fused.openness(some, worth | {"cliff": 9.0}, 0) == 1.0
+    assert retrieval.openness(some, worth, 0) == 0.0 < retrieval.openness(some, worth, 3)
+    assert retrieval.openness(some, worth | {"cliff": 9.0}, 0) == 1.0
 
 
 def test_a_question_without_a_vector_is_ranked_as_ever(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
     snapshot, _ = notes
-    assert fused.retrieve(snapshot, "terns nest", vector=b"").passages == fused.retrieve(snapshot, "terns nest").passages
-    other = fused.retrieve(snapshot, "terns nest", vector=vector([1.0, 2.0, 3.0]))
-    assert [one.score for one in other.passages] == [one.score for one in fused.retrieve(snapshot, "terns nest").passages]
+    assert retrieval.retrieve(snapshot, "terns nest", vector=b"").passages == retrieval.retrieve(snapshot, "terns nest").passages
+    other = retrieval.retrieve(snapshot, "terns nest", vector=vector([1.0, 2.0, 3.0]))
+    assert [one.score for one in other.passages] == [one.score for one in retrieval.retrieve(snapshot, "terns nest").passages]
 
 
 def candidates(count: int) -> dict[str, Passage]:
@@ -172,20 +172,20 @@ def test_vectors_count_as_far_as_they_bear_out_the_words() -> None:
     agreeing = {id: 0.9 if one.raw >= 1 else 0.1 + at / 1000 for at, (id, one) in enumerate(some.items())}
     blind = {id: (at * 17 % 40) / 40 for at, id in enumerate(some)}
     contrary = {id: -value for id, value in agreeing.items()}
-    assert fused.agreement(some, agreeing) == 1.0 and fused.agreement(some, contrary) == 0.0
-    assert 0.0 <= fused.agreement(some, blind) < 0.5
+    assert retrieval.agreement(some, agreeing) == 1.0 and retrieval.agreement(some, contrary) == 0.0
+    assert 0.0 <= retrieval.agreement(some, blind) < 0.5
 
 
 def test_where_words_say_nothing_meaning_is_taken_as_it_is() -> None:
     wordless = {id: Passage(id, 0.0, "", id, [], "") for id in ("p1", "p2")}
-    assert fused.agreement(wordless, {"p1": 0.3, "p2": 0.1}) == 1.0
+    assert retrieval.agreement(wordless, {"p1": 0.3, "p2": 0.1}) == 1.0
 
 
 def test_entities_and_relationships_near_the_question_are_proposed(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
     snapshot, embedder = notes
     row = snapshot.rows("entities", "", ["id", "title", "description"]).to_pylist()[0]
     near = embedded(embedder, f"{row['title']}: {row['description']}")
-    found = fused.retrieve(snapshot, "zebra crossing", vector=near)
-    listed = {one.id: one for one in fused.entities(snapshot, found)}
+    found = retrieval.retrieve(snapshot, "zebra crossing", vector=near)
+    listed = {one.id: one for one in retrieval.entities(snapshot, found)}
     assert listed[row["id"]].why["vector"] > 0 and found.rows[row["id"]]["title"] == row["title"]
-    assert not fused.relationships(snapshot, fused.retrieve(snapshot, "terns"))
+    assert not retrieval.relationships(snapshot, retrieval.retrieve(snapshot, "terns"))

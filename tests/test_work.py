@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.app import App
+from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import Damaged
-from graphrag_mcp.index.edit_checks import Target
-from graphrag_mcp.index.edits import Wish, edit
+from graphrag_mcp.index.edits import Target, Wish, edit
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.work import Claimed, claim, submit
 from graphrag_mcp.server import build_server
@@ -20,7 +20,6 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import leases
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from graphrag_mcp.upkeep.doctor import doctor
 from tests.serving import Caller, connected
 
 TEXTS = {
@@ -82,7 +81,7 @@ def test_what_an_agent_hands_in_becomes_the_graph_with_who_gave_it(folder: Path)
 def test_a_fresh_index_with_the_same_answers_is_the_same(folder: Path, tmp_path: Path) -> None:
     import shutil
 
-    from graphrag_mcp.upkeep.digest import digest
+    from graphrag_mcp.doctor.generations import digest
 
     work = item_of(claim(folder, settings(folder), "ada"), "built the tide mill at Sable Point in 1904. Her")
     submit(folder, settings(folder), "ada", [{"work_id": work, **MIRA}])
@@ -330,7 +329,7 @@ def test_a_text_with_a_key_in_it_is_read_by_an_agent_without_the_key_and_merged(
 
 
 def test_a_key_stands_in_no_evidence_whatever_was_there_before(tmp_path: Path) -> None:
-    from graphrag_mcp.upkeep.digest import digest
+    from graphrag_mcp.doctor.generations import digest
 
     texts = {str(n): f"Mira Okafor met Jonas Okafor in harbour {n}." for n in range(4)}
     texts["key"] = f"With {KEY} in the hands of whoever asked came Mira Okafor to Jonas Okafor."

@@ -27,7 +27,8 @@ from functools import lru_cache
 from itertools import pairwise
 from zlib import crc32
 
-from graphrag_mcp.text import Lines, count_tokens, sentences
+from graphrag_mcp.text.terms import Lines, sentences
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Span, Unit
 
 WINDOW = 0.5

@@ -15,17 +15,17 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp import prompts
-from graphrag_mcp.ask import Ask, BadReply
-from graphrag_mcp.index.extract_llm import end_of, folded_with_starts, guarded, language_rule, shown
+from graphrag_mcp.index.extraction import end_of, folded_with_starts, guarded, language_rule, shown
 from graphrag_mcp.index.records import EXAMPLE_NAMES
-from graphrag_mcp.index.replies import FULL, clean, clean_name, json_items, plain_reply, split_fields, unescaped
-from graphrag_mcp.seams import Message
-from graphrag_mcp.text import is_cjk, normalise_name
+from graphrag_mcp.llm import prompts
+from graphrag_mcp.llm.asker import Ask, BadReply
+from graphrag_mcp.llm.protocols import Message
+from graphrag_mcp.llm.replies import FULL, clean, clean_name, json_items, plain_reply, split_fields, unescaped
+from graphrag_mcp.text.terms import is_cjk, normalise_name
 from graphrag_mcp.types import content_id
 
 if TYPE_CHECKING:
-    from graphrag_mcp.ask import Asker
+    from graphrag_mcp.llm.asker import Asker
     from graphrag_mcp.settings import Settings
 
 VERSION = "claims-1"

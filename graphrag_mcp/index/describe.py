@@ -14,14 +14,15 @@ from functools import partial
 from pathlib import Path
 from string import Template
 
-from graphrag_mcp import prompts
-from graphrag_mcp.ask import Ask, Asker, BadReply
 from graphrag_mcp.index.report_reply import cut, refused, words
-from graphrag_mcp.loose_json import read, without_thoughts
-from graphrag_mcp.pack_ids import shorten
-from graphrag_mcp.seams import Message
+from graphrag_mcp.llm import prompts
+from graphrag_mcp.llm.asker import Ask, Asker, BadReply
+from graphrag_mcp.llm.protocols import Message
+from graphrag_mcp.llm.replies import read, without_thoughts
+from graphrag_mcp.packing.budget import shorten
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.text import count_tokens, sentences
+from graphrag_mcp.text.terms import sentences
+from graphrag_mcp.text.tokens import count_tokens
 
 JOINED = 1200  # tokens of a description that no model has summarised
 MOST_WORDS = 800  # of a summary; 500 are asked for

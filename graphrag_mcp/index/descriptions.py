@@ -15,13 +15,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphrag_mcp.index import mentions as mn
-from graphrag_mcp.index import pairs as pr
+from graphrag_mcp.index import graph as mn
+from graphrag_mcp.index import graph as pr
 from graphrag_mcp.index.describe import summarise
-from graphrag_mcp.index.graph import to_table, told_of_entity, told_of_pair
+from graphrag_mcp.index.graph import graph_to_table, told_of_entity, told_of_pair
 from graphrag_mcp.index.models import Models
-from graphrag_mcp.store import edits as logs
-from graphrag_mcp.store.edits import Overlay
+from graphrag_mcp.store import edit_log as logs
+from graphrag_mcp.store.edit_log import Overlay
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
 
@@ -140,7 +140,7 @@ def finish(started: Started, waiting: Sequence[Row], take: Callable[[Future[Any]
     for kind, rows in changed.items():
         if rows:
             ids = [row["id"] for row in rows]
-            described.changes[OF_TABLE[kind]] = Change(ids, to_table(OF_TABLE[kind], rows))
+            described.changes[OF_TABLE[kind]] = Change(ids, graph_to_table(OF_TABLE[kind], rows))
     return described
 
 
@@ -155,7 +155,7 @@ def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[mn.Name
     """All mentions of entities, by entity id."""
     keys = sorted({name for row in rows for name in row["names"]})
     by_key: dict[str, list[mn.Named]] = {}
-    for named in mn.from_table(snapshot.by_key("mentions", keys, "key", TABLES["mentions"].names)):
+    for named in mn.mentions_from_table(snapshot.by_key("mentions", keys, "key", TABLES["mentions"].names)):
         by_key.setdefault(named.key, []).append(named)
     return {row["id"]: [one for name in row["names"] for one in by_key.get(name, ())] for row in rows}
 
@@ -175,7 +175,7 @@ def _told_of_pairs(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, tuple[l
 def _told_of_links(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[str]]:
     """Fragments by relationship id."""
     by_pair: dict[str, list[pr.Evidence]] = {}
-    for one in pr.from_table(snapshot.by_key("evidence", ids, "relationship_id", TABLES["evidence"].names)):
+    for one in pr.pairs_from_table(snapshot.by_key("evidence", ids, "relationship_id", TABLES["evidence"].names)):
         by_pair.setdefault(one.relationship_id, []).append(one)
     return {id: told_of_pair(found) for id, found in by_pair.items()}
 

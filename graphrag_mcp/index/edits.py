@@ -1,31 +1,283 @@
-"""Editing the graph by hand: one change checked, tried or made, and said in plain words.
+"""Removing documents by hand: which ones are meant, what goes with them, and writing down that they stay out.
+
+Takes ids as agents write them (d12, full ids, uris, file names, ids of inline texts); gives what would go, or a row of
+the edit log by which these documents stay out of the index, whatever folder they lie in, until they are asked for by
+name. The rows themselves go with the indexing that follows, or with any later one. Knows no tool.
+
+What may be edited: a wish against the graph as it is and the log as it is, as rows of the log.
+
+Takes an operation with its names and fields; gives the rows to append, none where everything is so already. What
+cannot be done is said with what to do instead. Also says in a sentence what a row means. Reads single rows, writes
+none.
+
+Editing the graph by hand: one change checked, tried or made, and said in plain words.
 
 Takes what to do with which names (already resolved to the entities that hold them) and who does it; gives an
 `EditResult`: what changes, and the id by which it is undone. A change is a row of the edit log, which outlives every
 re-indexing; what it does to the tables is worked out by the same merge that reads documents. Knows no tool.
+
+Edits as generations: the rows that change when the edit log says something new.
+
+Takes the log, and how many of its rows the tables follow; gives a new manifest in which rows and log agree. Everything
+of a call is visible at once, or nothing, and on disk when the call returns. Tables that were derived anew follow the
+log before the first document goes in. Reads and writes only what the names concerned touch; knows no tool.
 """
 
 from __future__ import annotations
 
+import difflib
+import math
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.index import apply_edits, edit_checks
+from graphrag_mcp.index import documents
 from graphrag_mcp.index.describe import needs_summary
-from graphrag_mcp.index.edit_checks import Target
-from graphrag_mcp.index.graph import Merge
+from graphrag_mcp.index.documents import Run
+from graphrag_mcp.index.graph import Changed, Merge, entity_id, graph_to_table, merge, relationship_id
 from graphrag_mcp.index.models import with_tuned
+from graphrag_mcp.index.units import pending
+from graphrag_mcp.index.vectors import forgotten
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import edits as logs
-from graphrag_mcp.store import truth
-from graphrag_mcp.store.edits import LogRow, fold
-from graphrag_mcp.store.manifest import FORMAT, Manifest, read, writer_lock
-from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.sources.diff import Plan
+from graphrag_mcp.store import edit_log as logs
+from graphrag_mcp.store import segments as segment_store
+from graphrag_mcp.store import tables
+from graphrag_mcp.store.edit_log import APPLIED, ENTITY_FIELDS, PAIR_FIELDS, LogRow, Overlay, differing, fold
+from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, read, writer_lock
+from graphrag_mcp.store.schema import TABLES
+from graphrag_mcp.store.segments import live_documents
+from graphrag_mcp.store.tables import Change, Snapshot, open_snapshot
+from graphrag_mcp.text.terms import counted, normalise_name
 from graphrag_mcp.types import EditResult
+
+Row = dict[str, Any]
+LONGEST = {"title": 300, "type": 80, "keywords": 1_000, "description": 20_000}  # characters
+HEAVIEST = 1e6
+SAME_FIELD = {"name": "title", "new_name": "title", "entity_type": "type", "desc": "description", "strength": "weight"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """One entity (one name) or one relationship (two): names as keys, and as they are written."""
+
+    keys: tuple[str, ...]
+    forms: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        return "entity" if len(self.keys) == 1 else "relationship"
+
+
+def rows(snapshot: Snapshot, log: Sequence[LogRow], wish: Wish, id: str) -> list[LogRow]:
+    """The rows that the wish is, under the id of its undo. Raises BadInput or NotFound."""
+    overlay = fold(log)
+    now = documents.now()
+
+    def row(op: str, kind: str, keys: Sequence[str], forms: Sequence[str] = (), fields: Row | None = None) -> LogRow:
+        return LogRow(id, op, kind, tuple(keys), tuple(forms), fields or {}, wish.by, now)
+
+    if not wish.targets:
+        raise BadInput(f"op {wish.op!r} needs ids", 'Give ids=["e12"], a name, or of an undo its undo_id')
+    if wish.op == "undo":
+        _undoable(log, overlay, wish.targets)
+        return [row("undo", "", [target.keys[0] for target in wish.targets])]
+    if wish.op == "create":
+        target = _one(wish)
+        _creatable(snapshot, overlay, target)
+        return [row("create", target.kind, target.keys, target.forms, cleaned(wish.fields, target.kind))]
+    found = [_there(snapshot, target) for target in wish.targets]
+    if wish.op == "delete":
+        return [row("delete", target.kind, target.keys, target.forms) for target in wish.targets]
+    if wish.op in ("merge", "reject"):
+        return _several(snapshot, overlay, wish, row)
+    if wish.op in ("update", "rename"):
+        target = _one(wish)
+        fields = _new(cleaned(wish.fields, target.kind), found[0], wish)
+        return _worded(snapshot, overlay, target, fields, row)
+    raise BadInput(f"op {wish.op[:40]!r} is unknown", "Use create, update, rename, merge, delete, undo or reject")
+
+
+def _one(wish: Wish) -> Target:
+    if len(wish.targets) != 1:
+        raise BadInput(f"op {wish.op!r} takes one, {len(wish.targets)} are named", "Make one call for each")
+    return wish.targets[0]
+
+
+def _there(snapshot: Snapshot, target: Target) -> Row:
+    """The target's row. NotFound when it has gone since its id was read."""
+    if target.kind == "entity":
+        found = snapshot.by_key("entities", [entity_id(target.keys[0])], "id", TABLES["entities"].names)
+    else:
+        id = relationship_id(*sorted(map(entity_id, target.keys)))
+        found = snapshot.by_key("relationships", [id], "id", TABLES["relationships"].names)
+    if not found.num_rows:
+        name = " and ".join(target.forms or target.keys)[:100]
+        known = "Call get_entity for the names there are" if target.kind == "entity" else "Use op create to relate them"
+        raise NotFound(f"the graph holds no {target.kind} {name!r}", known)
+    return found.to_pylist()[0]
+
+
+def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list[LogRow]:
+    """Merges, and proposals that are refused."""
+    if any(target.kind != "entity" for target in wish.targets):
+        raise BadInput(f"op {wish.op!r} is for entities", "Give ids of entities (e12) or names")
+    targets = list({target.keys: target for target in wish.targets}.values())
+    if len(targets) < 2:
+        raise BadInput("these names are one entity already", 'Give two or more, e.g. ids=["e7", "e12"]')
+    keys, forms = [one.keys[0] for one in targets], [one.forms[0] for one in targets]
+    if wish.op == "reject":
+        known = all(tuple(sorted((keys[0], other))) in overlay.rejected for other in keys[1:])
+        return [] if known else [row("reject", "entity", keys, forms)]
+    made = [row("merge", "entity", keys, forms)]
+    if wish.fields:
+        fields = cleaned(wish.fields, "entity")
+        title = normalise_name(fields.get("title", ""))
+        if title in keys:  # one of the merged names
+            made.append(row("update", "entity", keys[:1], forms[:1], fields))
+        else:
+            made += _worded(snapshot, overlay, targets[0], fields, row)
+    return made
+
+
+def _worded(snapshot: Snapshot, overlay: Overlay, target: Target, fields: Row, row: Any) -> list[LogRow]:
+    """New words for an entity or a relationship; another name of an entity stands for it from then on."""
+    if not fields:
+        return []
+    title = fields.get("title", "")
+    if not title:
+        return [row("update", target.kind, target.keys, target.forms, fields)]
+    key = normalise_name(title)
+    if not _is_name(key):
+        raise BadInput(f"{title[:60]!r} is no name: it has no letter or digit", "Give another title")
+    holder = _holder(snapshot, overlay, key)
+    if holder is not None and holder["key"] != target.keys[0]:
+        merge = f'Use op merge with ids=["e{holder["n"]}", ...] instead'
+        raise BadInput(f"{title[:60]!r} is another entity, e{holder['n']}", merge)
+    known = key == target.keys[0] or overlay.alias.get(key) == target.keys[0]
+    keys, forms = (target.keys, target.forms) if known else ((*target.keys, key), (*target.forms, title))
+    return [row("rename", "entity", keys, forms, fields)]
+
+
+def _is_name(key: str) -> bool:
+    return any(map(str.isalnum, key))
+
+
+def _holder(snapshot: Snapshot, overlay: Overlay, key: str) -> Row | None:
+    """The entity that holds a name: its own, one given to it, or one that texts define for it."""
+    said = snapshot.by_key("mentions", [key], "key", ["alias_of"])["alias_of"].to_pylist()
+    keys = dict.fromkeys([key, overlay.alias.get(key, key), *filter(None, said)])
+    keys |= dict.fromkeys(overlay.alias.get(one, one) for one in keys)
+    found = snapshot.by_key("entities", [entity_id(one) for one in keys], "id", ["id", "n", "key", "names", "title"])
+    return next((row for row in found.to_pylist() if key in row["names"]), None)
+
+
+def _creatable(snapshot: Snapshot, overlay: Overlay, target: Target) -> None:
+    if not all(map(_is_name, target.keys)):
+        raise BadInput("a name needs a letter or digit", 'Give ids=["its name"]')
+    if target.kind == "relationship":
+        for key, form in zip(target.keys, target.forms, strict=True):
+            _there(snapshot, Target((key,), (form,)))
+        if target.keys[0] == target.keys[1]:
+            raise BadInput("both ends are one entity", "Give two different ones")
+        id = relationship_id(*sorted(map(entity_id, target.keys)))
+        if found := snapshot.by_key("relationships", [id], "id", ["n"])["n"].to_pylist():
+            raise BadInput(f"they have a relationship already, r{found[0]}", f'Use op update with ids=["r{found[0]}"]')
+        return
+    holder = _holder(snapshot, overlay, target.keys[0])
+    if holder is not None:
+        name = f"{target.forms[0][:60]!r} is in the graph already, as e{holder['n']}"
+        raise BadInput(name, f'Use op update with ids=["e{holder["n"]}"]')
+    if target.keys[0] in overlay.aliased:
+        other = overlay.alias[target.keys[0]]
+        undo = f'Use op undo with ids=["{overlay.aliased[target.keys[0]]}"] first'
+        what = f"{target.forms[0][:60]!r} was made another name of {overlay.forms.get(other, other)[:60]!r}"
+        raise BadInput(what, undo)
+
+
+def _undoable(log: Sequence[LogRow], overlay: Overlay, targets: Sequence[Target]) -> None:
+    known = list(dict.fromkeys(row.id for row in log))
+    for target in targets:
+        id = target.keys[0]
+        if id not in known:
+            last = ", ".join(reversed(known[-5:]))
+            advice = f"The last ones are {last}" if last else "Nothing was edited yet"
+            raise NotFound(f"there is no edit {id[:40]!r}", advice)
+        if id in overlay.undone:
+            by = overlay.undone[id]
+            raise BadInput(f"{id} is undone already", f'To have it again use op undo with ids=["{by}"]')
+
+
+def cleaned(given: Mapping[str, Any], kind: str) -> Row:
+    """The fields under their names, as they are stored. BadInput names what cannot be set."""
+    allowed = ENTITY_FIELDS if kind == "entity" else PAIR_FIELDS
+    fields: Row = {}
+    for name, value in given.items():
+        name = str(name).strip().lower()
+        name = SAME_FIELD.get(name, name)
+        if name not in allowed:
+            near = difflib.get_close_matches(name, allowed, 1)
+            meant = f"Perhaps {near[0]} was meant" if near else f"Set {', '.join(allowed)}"
+            raise BadInput(f"the field {name[:40]!r} cannot be set (on this {kind})", meant)
+        fields[name] = _weight(value) if name == "weight" else _text(name, value)
+    return fields
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, list) and name == "keywords":
+        value = ", ".join(str(one) for one in value)
+    text = str(value).encode("utf-8", "replace").decode() if isinstance(value, str | int | float) else ""
+    text = text.replace("\0", "").strip() if name == "description" else " ".join(text.replace("\0", " ").split())
+    if not text:
+        raise BadInput(f"the field {name} must be a text", f'Give fields=["{name}=..."]')
+    return (text.lower() if name == "type" else text)[: LONGEST[name]]
+
+
+def _weight(value: Any) -> float:
+    try:
+        weight = float(value)
+    except (TypeError, ValueError):
+        weight = math.nan
+    if not 0 < weight <= HEAVIEST:
+        raise BadInput(f"weight {str(value)[:40]!r} is no number above 0", "Give a weight such as 2.5")
+    return round(weight, 6)
+
+
+def _new(fields: Row, row: Row, wish: Wish) -> Row:
+    """The fields that differ from what is stored."""
+    if wish.op == "rename" and "title" not in fields:
+        raise BadInput("a rename needs the new name", 'Give fields=["title=..."]')
+    if not fields:
+        raise BadInput("there is nothing to update", 'Give fields=["description=..."], or type, keywords, weight')
+    return {name: value for name, value in fields.items() if row[name] != value}
+
+
+def sentence(row: LogRow, overlay: Overlay) -> str:
+    """What a row means, for people."""
+    names = [" ".join(form.split())[:80] for form in (row.forms or row.keys)]
+    fields = ", ".join(f"{name} = {str(value)[:80]}" for name, value in row.fields.items())
+    pair = " – ".join(names[:2])
+    said = {
+        "merge": f"{', '.join(names[1:])} {'becomes a name' if len(names) == 2 else 'become names'} of {names[0]}",
+        "rename": f"{names[0]}: {fields}", "update": f"{pair if row.kind == 'relationship' else names[0]}: {fields}",
+        "create": f"{row.kind} {pair if row.kind == 'relationship' else names[0]} without evidence, by {row.by}"
+        + (f": {fields}" if fields else ""),
+        "delete": f"{row.kind} {pair} is hidden, whatever the documents say",
+        "reject": f"{names[0]} and {', '.join(names[1:])} are not proposed as one again",
+        "remove": f"{counted(len(names), 'documents')} kept out: {', '.join(names[:3])}",
+        "restore": f"{counted(len(names), 'documents')} to come back: {', '.join(names[:3])}",
+    }  # fmt: skip
+    if row.op == "undo":
+        undone = [one for one in overlay.log if one.id in row.keys and one.op != "undo"]
+        what = "; ".join(sentence(one, overlay) for one in undone[:3])
+        return f"Undo of {', '.join(row.keys)}: {what or 'an undo.'}"
+    return f"{row.op.capitalize()}: {said[row.op]}."
+
 
 LOCK_SECONDS = 20.0  # how long an edit waits for an indexing; hosts wait 50
 NAMED = 8  # names that a sentence lists
@@ -43,7 +295,7 @@ class Wish:
 
 def edit(folder: Path, settings: Settings, wish: Wish, dry_run: bool = True) -> EditResult:
     """Make the change durable and visible, or say what it would be. Raises BadInput, NotFound, Busy, Damaged."""
-    return _change(folder, settings, dry_run, lambda snapshot, log, id: edit_checks.rows(snapshot, log, wish, id))
+    return _change(folder, settings, dry_run, lambda snapshot, log, id: rows(snapshot, log, wish, id))
 
 
 def replay(folder: Path, settings: Settings, log: Sequence[LogRow]) -> EditResult:
@@ -65,21 +317,21 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
         snapshot = open_snapshot(folder, manifest)
         log = logs.load(folder, manifest)
         numbers = dict(manifest.next)
-        id = apply_edits.next_id(numbers)
+        id = next_id(numbers)
         rows = make(snapshot, log, id)
         if not rows:
             return EditResult(dry_run=dry_run, text="Nothing changes: the graph says that already.")
         if any(row.id != id for row in rows):  # replayed: no number is given twice
             last = max((int(row.id[1:]) for row in rows if row.id[1:].isdigit()), default=0)
-            numbers[apply_edits.NEXT] = max(numbers[apply_edits.NEXT] - 1, last + 1)
+            numbers[NEXT] = max(numbers[NEXT] - 1, last + 1)
         every = [*log, *rows]
         is_long = _is_long(settings, manifest, folder)
-        overlay, merged, given = apply_edits.merged_with(snapshot, every, manifest, numbers, is_long)
+        overlay, merged, given = merged_with(snapshot, every, manifest, numbers, is_long)
         result = EditResult(op=rows[-1].op, dry_run=dry_run, undo_id="" if dry_run else rows[-1].id)
         _say(result, rows, overlay, snapshot, merged)
         if not dry_run:
-            segments = truth.appended(folder, manifest, truth.EDITS, logs.to_table(rows))
-            apply_edits.written(folder, manifest, segments, merged, given, numbers, len(every))
+            segments = segment_store.appended(folder, manifest, segment_store.EDITS, logs.to_table(rows))
+            written(folder, manifest, segments, merged, given, numbers, len(every))
         return result
 
 
@@ -106,7 +358,7 @@ def _is_long(settings: Settings, manifest: Manifest, folder: Path) -> Callable[[
 def _say(
     result: EditResult, rows: Sequence[LogRow], overlay: logs.Overlay, snapshot: Snapshot, merged: Merge
 ) -> None:  # fmt: skip
-    lines = [edit_checks.sentence(row, overlay) for row in rows[-5:]]
+    lines = [sentence(row, overlay) for row in rows[-5:]]
     for table in ("entities", "relationships"):
         lines += _moved(result, table, snapshot, merged)
     if not merged.touched:
@@ -153,3 +405,271 @@ def _dormant(rows: Sequence[LogRow], overlay: logs.Overlay) -> str:
     if what.removed:
         return "What was removed comes back with the next index_documents of its folder."
     return "No row changes now: it lies dormant until documents name what it speaks of."
+
+
+TOUCHED = "touched"  # manifest parameter: {generation, ids}, entities that edits changed since the last reports
+MOST_TOUCHED = 2_000  # beyond, the next indexing compares every report
+NUMBERS = "numbers"  # manifest parameter: entity id -> the number behind its alias, of those that edits took away
+MOST_NUMBERS = 5_000
+NEXT = "u"  # the kind of number that undo ids are made of
+BY_INDEX = "index_documents"
+
+
+def begin(run: Run) -> None:
+    """Read the log; go on with what edits have touched, where nothing else happened since the last reports."""
+    run.edits = fold(logs.load(run.folder, run.manifest))
+    if run.manifest is None:
+        return
+    touched = run.manifest.parameters.get(TOUCHED, {})
+    if touched.get("generation") == run.manifest.generation:
+        run.first_generation = run.manifest.communities_generation
+        run.touched |= set(touched["ids"])
+
+
+def catch_up(run: Run) -> None:
+    """Let the tables follow the whole log: they were derived anew, or what was removed is asked for again."""
+    manifest = run.manifest
+    if manifest is None or manifest.parameters.get(APPLIED, 0) == len(run.edits.log):
+        return
+    numbers = dict(manifest.next)
+    snapshot = run.snapshot()
+    overlay, merged, told = merged_with(snapshot, run.edits.log, manifest, numbers, run.models.is_long)
+    _go_on(run, written(run.folder, manifest, manifest.segments, merged, told, numbers, len(overlay.log)))
+    run.touched |= merged.touched
+
+
+def lift(run: Run, plan: Plan) -> None:
+    """What was removed and is asked for by its own name is no longer removed; that is written down first."""
+    uris = [*plan.asked, *sorted({edit.uri for edit in run.brought} & run.edits.removed.keys())]
+    if not uris or run.manifest is None:
+        return
+    numbers = dict(run.manifest.next)
+    row = LogRow(next_id(numbers), "restore", "document", tuple(uris), tuple(uris), {}, BY_INDEX, documents.now())
+    segments = segment_store.appended(run.folder, run.manifest, segment_store.EDITS, logs.to_table([row]))
+    run.edits = fold([*run.edits.log, row])
+    applied = run.manifest.parameters.get(APPLIED, 0)
+    applied += applied == len(run.edits.log) - 1  # a row about documents moves no table by itself
+    _go_on(run, written(run.folder, run.manifest, segments, Merge(), set(), numbers, applied))
+
+
+def _go_on(run: Run, manifest: Manifest) -> None:
+    """What is known of all that was touched since the last reports stays known."""
+    if run.first_generation == run.manifest.communities_generation:
+        run.first_generation = manifest.communities_generation
+    run.manifest = manifest
+
+
+def next_id(numbers: dict[str, int]) -> str:
+    number = numbers.get(NEXT, 1)
+    numbers[NEXT] = number + 1
+    return f"{NEXT}{number}"
+
+
+def merged_with(
+    snapshot: Snapshot | None, log: Sequence[LogRow], manifest: Manifest, numbers: dict[str, int],
+    is_long: Callable[[Sequence[str]], bool] | None,
+) -> tuple[Overlay, Merge, set[str]]:  # fmt: skip
+    """What the log amounts to, what that does to the rows, and ids of rows whose description was given. No write."""
+    old, new = fold(log[: manifest.parameters.get(APPLIED, 0)]), fold(log)
+    keys, pairs = differing(old, new)
+    if not keys:
+        return new, Merge(), set()
+    own = {one for one in keys if _said(old.entities, one) != _said(new.entities, one)}
+    both = {one for one in pairs if _said(old.pairs, one) != _said(new.pairs, one)}
+    merged = merge(snapshot, (), {}, numbers, is_long, new, Changed(keys, pairs, own | both))
+    _number_as_before(merged, manifest.parameters.get(NUMBERS, {}))
+    given = {entity_id(key) for key in own if _said(new.entities, key)}
+    given |= {relationship_id(*sorted(map(entity_id, pair))) for pair in both if _said(new.pairs, pair)}
+    return new, merged, given
+
+
+def _number_as_before(merged: Merge, numbers: dict[str, int]) -> None:
+    """An entity that an undo brings back has its alias again."""
+    change = merged.changes["entities"]
+    rows = change.rows.to_pylist() if change.rows is not None and numbers else []
+    back = [row for row in rows if row["id"] in numbers and row["id"] not in change.gone]
+    for row in back:
+        row["n"] = numbers[row["id"]]
+    if back:
+        merged.changes["entities"] = replace(change, rows=graph_to_table("entities", rows))
+
+
+def _said(edits: dict[Any, Any], key: Any) -> Any:
+    edit = edits.get(key)
+    return edit.fields.get("description") if edit is not None else None
+
+
+def written(
+    folder: Path, manifest: Manifest, segments: Sequence[dict[str, Any]], merged: Merge, given: set[str],
+    numbers: dict[str, int], applied: int,
+) -> Manifest:  # fmt: skip
+    """Commit a generation with these segments and rows. Only for the holder of the writer's lock."""
+    changes = {name: change for name, change in merged.changes.items() if _counts(change)}
+    if waiting := _pending(manifest, merged, given):
+        changes["pending"] = waiting
+    changes |= forgotten({**_NONE, **changes}, manifest.tables)
+    versions = tables.apply(folder, manifest, changes) if changes else manifest.tables
+    generation = manifest.generation + 1
+    counters = Counter(manifest.counters)
+    counters.update(entities=merged.entities, relationships=merged.relationships)
+    parameters = _parameters(manifest, merged, applied)
+    if lost := _lost(folder, manifest, changes.get("entities", Change())):
+        parameters[NUMBERS] = lost
+    settled = manifest.communities_generation == manifest.generation and not merged.touched
+    new = replace(
+        manifest, generation=generation, created=documents.now(), segments=list(segments), tables=dict(versions),
+        counters=dict(counters), next=dict(numbers), parameters=parameters,
+        stale=["communities"] if merged.touched or manifest.stale else [],
+        communities_generation=generation if settled else manifest.communities_generation,
+    )  # fmt: skip
+    commit(folder, new)
+    return new
+
+
+_NONE = {"entities": Change(), "relationships": Change()}
+
+
+def _counts(change: Change) -> bool:
+    return bool(change.gone) or (change.rows is not None and change.rows.num_rows > 0)
+
+
+def _parameters(manifest: Manifest, merged: Merge, applied: int) -> dict[str, Any]:
+    """With the number of rows followed, and what was touched since the reports were made, where that is known."""
+    parameters = {**manifest.parameters, APPLIED: applied}
+    before = parameters.pop(TOUCHED, {})
+    known = before.get("generation") == manifest.generation
+    ids = {*(before["ids"] if known else ()), *merged.touched}
+    complete = known or manifest.communities_generation == manifest.generation
+    if ids and complete and len(ids) <= MOST_TOUCHED:
+        parameters[TOUCHED] = {"generation": manifest.generation + 1, "ids": sorted(ids)}
+    return parameters
+
+
+def _lost(folder: Path, manifest: Manifest, change: Change) -> dict[str, int]:
+    """The numbers of entities that went by an edit, now and before."""
+    there = set(change.rows["id"].to_pylist()) if change.rows is not None else set()
+    gone = sorted(set(change.gone) - there)
+    numbers = dict(manifest.parameters.get(NUMBERS, {}))
+    if gone:
+        rows = Snapshot(folder, manifest).by_key("entities", gone, "id", ["id", "n"])
+        numbers |= dict(zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True))
+    return dict(list(numbers.items())[-MOST_NUMBERS:])
+
+
+def _pending(manifest: Manifest, merged: Merge, given: set[str]) -> Change | None:
+    """Nobody is asked any more to describe what is gone or has its description; whoever lost one is asked for."""
+    rows = [pending(kind, id, "", "not yet asked") for id, (kind, _) in sorted(merged.long.items())]
+    if "pending" not in manifest.tables:
+        return Change((), graph_to_table("pending", rows)) if rows else None
+    gone = {row["id"] for row in rows}
+    for table, kind in (("entities", "entity"), ("relationships", "relationship")):
+        change = merged.changes.get(table, Change())
+        there = set(change.rows["id"].to_pylist()) if change.rows is not None else set()
+        gone |= {f"{kind}:{id}" for id in {*(set(change.gone) - there), *given}}
+    return Change(sorted(gone), graph_to_table("pending", rows)) if gone else None
+
+
+NEAR = 3  # nearest uris for an unknown id
+
+
+@dataclass
+class Chosen:
+    """`uris` as they are written down: of a file with many rows the file's own, when all of it is meant."""
+
+    documents: dict[str, Row] = field(default_factory=dict)  # uri -> {uri, id, file, n}
+    uris: list[str] = field(default_factory=list)
+    unknown: dict[str, list[str]] = field(default_factory=dict)  # what was asked for -> nearest uris
+
+
+def choose(folder: Path, ids: Sequence[str]) -> Chosen:
+    """The documents that the ids name. Raises BadInput when none was given, NotFound when there is no index."""
+    manifest = read(folder)
+    if manifest is None:
+        raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
+    wanted = [one for one in dict.fromkeys(str(id).strip().strip("[]()`'\" ") for id in ids) if one]
+    if not wanted:
+        advice = 'Give ids=["d4"], a uri or a file name; a whole corpus is deleted by graphrag-mcp delete CORPUS'
+        raise BadInput("no documents are named", advice)
+    live = {row["uri"]: row for row in live_documents(folder, manifest).to_pylist()}
+    files: dict[str, list[str]] = {}
+    for uri, row in live.items():
+        files.setdefault(row["file"], []).append(uri)
+    chosen = Chosen()
+    for one in wanted:
+        found = _named(one, live, files)
+        if not found:
+            names = [*live, *(name.rpartition("/")[2] for name in live)]
+            near = difflib.get_close_matches(one, names, NEAR, 0.5)
+            chosen.unknown[one] = sorted({next((uri for uri in live if uri.endswith(name)), name) for name in near})
+        for uri in found:
+            chosen.uris.append(uri)
+            chosen.documents |= {each: live[each] for each in files.get(uri, [uri])}
+    chosen.uris = list(dict.fromkeys(chosen.uris))
+    return chosen
+
+
+def _named(asked: str, live: Mapping[str, Row], files: Mapping[str, Sequence[str]]) -> list[str]:
+    """Uris of documents, or of whole files, that one id means: several when a file name is not the only one."""
+    if match := re.fullmatch(r"d(\d{1,12})", asked, re.IGNORECASE):
+        return [uri for uri, row in live.items() if row["n"] == int(match[1])]
+    if re.fullmatch(r"[0-9a-f]{32}", asked):
+        return [uri for uri, row in live.items() if row["id"] == asked]
+    for uri in (asked, f"text:{asked}"):
+        if uri in files or uri in live:
+            return [uri]
+    return sorted(file for file in files if file.endswith(f"/{asked}"))
+
+
+@dataclass
+class Loss:
+    """What goes with documents."""
+
+    documents: int
+    text_units: int
+    passages: int
+    entities: int
+    relationships: int
+    names: list[str]  # of entities that vanish, the most named first
+
+    def counts(self) -> dict[str, int]:
+        kinds = ("documents", "text_units", "passages", "entities", "relationships")
+        return {kind: getattr(self, kind) for kind in kinds}
+
+
+def loss(folder: Path, chosen: Chosen, names: int = 8) -> Loss:
+    """What would go: worked out by the merge that would do it, and nothing is written."""
+    snapshot = open_snapshot(folder)
+    ids = sorted(row["id"] for row in chosen.documents.values())
+    units = snapshot.by_key("text_units", ids, "document_id", ["id"])["id"].to_pylist()
+    passages = snapshot.by_key("passages", ids, "document_id", ["id"]).num_rows
+    merged = (
+        merge(snapshot, units, {}, dict(snapshot.manifest.next), edits=logs.in_force(snapshot)) if units else Merge()
+    )
+    gone = _vanished(snapshot, merged, "entities")
+    lost = snapshot.by_key("entities", gone, "id", ["title", "frequency", "n"]).to_pylist()
+    lost.sort(key=lambda row: (-row["frequency"], row["n"]))
+    relationships = len(_vanished(snapshot, merged, "relationships"))
+    shown = [f"{row['title']} (e{row['n']})" for row in lost[:names]]
+    return Loss(len(ids), len(units), passages, len(gone), relationships, shown)
+
+
+def _vanished(snapshot: Snapshot, merged: Merge, table: str) -> list[str]:
+    change = merged.changes.get(table)
+    if change is None:
+        return []
+    return sorted(set(change.gone) - set(change.rows["id"].to_pylist() if change.rows is not None else ()))
+
+
+def write_down(folder: Path, chosen: Chosen, by: str) -> str:
+    """From now on these documents stay out, durably; gives the id of the undo. Any indexing takes their rows away."""
+    with writer_lock(folder, LOCK_SECONDS):
+        manifest = read(folder)
+        assert manifest is not None
+        numbers = dict(manifest.next)
+        id = next_id(numbers)
+        row = LogRow(id, "remove", "document", tuple(chosen.uris), tuple(chosen.uris), {}, by, documents.now())
+        segments = segment_store.appended(folder, manifest, segment_store.EDITS, logs.to_table([row]))
+        applied = manifest.parameters.get(APPLIED, 0)
+        follows = applied == sum(one["rows"] for one in manifest.segments if one["kind"] == segment_store.EDITS)
+        written(folder, manifest, segments, Merge(), set(), numbers, applied + 1 if follows else applied)
+        return id

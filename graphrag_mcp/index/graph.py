@@ -6,28 +6,363 @@ remaining mentions and evidence, so the result of any history equals a fresh ind
 
 Why four steps: a name that becomes an entity (or stops being one, or is found to be an alias) changes the pairs of
 every unit that holds it, also of units that were not edited; step 2 finds those units.
+
+Rows as edits want them: what a person or an agent said wins over what was computed from the documents.
+
+Takes a row of `entities` or `relationships` as the merge made it, and the edits in force; gives the row that is stored.
+Knows no table and no log.
+
+Candidates per text unit: which names a text unit holds, in which of its sentences.
+
+Takes a text unit's text and where its core begins (the part that no other unit repeats); gives one `Named` per
+name. The same text always gives the same rows, so they can be kept, subtracted and recomputed.
+
+Then resolves names: which mean the same thing, and which deserve an entity. Both depend on the mentions of those
+names alone, never on totals of the corpus, so an edit can only change the names that it touches.
+
+Relationships of one text unit: which entities stand in one sentence, how strongly, and what the sentence says.
+
+Takes the names of a unit and which of them are entities; gives evidence rows. Also chooses the sentences that
+describe an entity or a relationship. Knows one unit, one name or one pair at a time.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 import pyarrow as pa
 
-from graphrag_mcp.credentials import masked
 from graphrag_mcp.errors import Damaged
-from graphrag_mcp.index import describe, edited
-from graphrag_mcp.index import mentions as mn
-from graphrag_mcp.index import pairs as pr
-from graphrag_mcp.index.mentions import Named, UnitNames, entity_id, group
-from graphrag_mcp.index.pairs import Evidence
-from graphrag_mcp.store.edits import Overlay, Pair, concerned
-from graphrag_mcp.store.edits import facts as facts_of
+from graphrag_mcp.index import describe
+from graphrag_mcp.index.chunk import recent_sentences
+from graphrag_mcp.names.extract import Fields, mentions
+from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
+from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
-from graphrag_mcp.text import composed, terms
+from graphrag_mcp.text.terms import composed, terms
+from graphrag_mcp.trust.credentials import masked
+from graphrag_mcp.types import content_id
+
+EditedRow = dict[str, Any]
+UNTYPED = "other"  # a name made by hand without a type
+
+
+def entity_row(row: EditedRow, key: str, edits: Overlay) -> EditedRow:
+    """The row with the names, title, type and description that were given to it."""
+    names = edits.names.get(key, ())
+    words = edits.words(key)
+    if not names and not words and row["title"]:
+        return row
+    title = words.get("title") or row["title"] or edits.forms.get(key, key)
+    # Names that were given come after those of the texts, however many: they must all be found.
+    given = [edits.forms.get(name, name) for name in (*names, *([key] if words.get("title") else []))]
+    shown = dict.fromkeys([row["title"], *row["aliases"], *given] if row["title"] else [*row["aliases"], *given])
+    shown.pop(title, None)
+    row["title"], row["aliases"] = title, list(shown)
+    row["type"] = words.get("type") or row["type"] or UNTYPED
+    row["description"] = words.get("description") or row["description"]
+    row["names"] = sorted({*row["names"], *names})
+    spoken = [term for form in (title, *row["aliases"]) for term in terms(form)]
+    row["terms"] = " ".join(dict.fromkeys(spoken))
+    return row
+
+
+def pair_row(row: EditedRow, fact: PairFact) -> EditedRow:
+    """The row with the description, keywords and weight that were given to it."""
+    row |= {name: value for name, value in fact.fields.items() if name != "weight"}
+    row["weight"] = fact.weight(row["weight"])
+    return row
+
+
+@dataclass(slots=True)
+class Named:
+    """One name in one text unit. Offsets count from the start of the unit's text; `sentences` is start, end, ..."""
+
+    key: str
+    text_unit_id: str
+    form: str
+    type: str
+    strong: bool
+    count: int
+    sentences: list[int]
+    start: int
+    end: int
+    alias_of: str
+    description: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One relationship as a model or an agent stated it; start and end are of the sentence it rests on."""
+
+    source: str  # names, normalised
+    target: str
+    description: str
+    keywords: str
+    weight: float
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class UnitNames:
+    """A text unit with its names; `text` is kept only while the unit is being indexed.
+
+    `said`: its relationships where a model read it; None: they follow from names that share a sentence.
+    """
+
+    id: str
+    text: str
+    named: list[Named]
+    said: list[Said] | None = None
+
+
+@lru_cache(maxsize=1 << 18)
+def entity_id(key: str) -> str:
+    return content_id("entity", key)
+
+
+def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[int, str]]]:
+    """The unit's names grouped, and every single mention as its start in the unit's text and its key."""
+    core_text = text[core:]
+    spans = recent_sentences(core_text)
+    starts = [start for start, _ in spans]
+    groups: dict[str, list[Fields]] = {}
+    every = mentions(core_text)
+    for mention in every:
+        if (group := groups.get(mention[0])) is None:
+            groups[mention[0]] = [mention]
+        else:
+            group.append(mention)
+    named = [_group(unit_id, found, spans, starts, core) for found in groups.values()]
+    return UnitNames(unit_id, text, named), [(mention[4] + core, mention[0]) for mention in every]
+
+
+def _group(unit_id: str, found: list[Fields], spans: list[tuple[int, int]], starts: list[int], shift: int) -> Named:
+    flat: list[int] = []
+    for mention in found:
+        start, end = spans[max(0, bisect_right(starts, mention[4]) - 1)]
+        if not flat or flat[-2] != start + shift:
+            flat += (start + shift, end + shift)
+    # All mentions of a key in one text have one type, one strength and one alias.
+    key, form, kind, strong, start, end, alias_of = found[0]
+    if len(found) > 1:
+        form = majority(mention[1] for mention in found)
+    return Named(key, unit_id, form, kind, strong, len(found), flat, start + shift, end + shift, alias_of)
+
+
+def majority(values: Iterable[str]) -> str:
+    """The most frequent value, the smallest of equals, "" of none."""
+    counts = Counter(values)
+    return min(counts, key=lambda value: (-counts[value], value)) if counts else ""
+
+
+def mentions_to_table(rows: Sequence[object], table: str = "mentions") -> pa.Table:
+    """Rows whose attributes are called like the columns of `table`."""
+    schema = TABLES[table]
+    return pa.table(
+        [pa.array([getattr(row, name) for row in rows], schema.field(name).type) for name in schema.names],
+        schema=schema,
+    )
+
+
+def mentions_from_table(table: pa.Table) -> list[Named]:
+    columns = [table.column(name).to_pylist() for name in TABLES["mentions"].names]
+    return [Named(*values) for values in zip(*columns, strict=True)]
+
+
+def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
+    """Title, type and aliases by majority, their letters composed; under its own name where it has one."""
+    forms: Counter[str] = Counter()
+    own: Counter[str] = Counter()
+    types: Counter[str] = Counter()
+    for row in found:
+        form = composed(row.form)
+        forms[form] += row.count
+        if row.key == key:
+            own[form] += row.count
+        if row.type not in ("other", "unknown"):
+            types[row.type] += row.count
+    counted = own or forms
+    title = min(counted, key=lambda form: (-counted[form], form))
+    aliases = sorted((form for form in forms if form != title), key=lambda form: (-forms[form], form))[:10]
+    vague = "unknown" if all(row.type == "unknown" for row in found) else "other"
+    return title, min(types, key=lambda kind: (-types[kind], kind)) if types else vague, aliases
+
+
+# ---- names that mean the same ----------------------------------------------------------------------
+
+
+def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
+    """Name -> the name it stands for. An acronym defined in several ways follows the most frequent definition.
+
+    Only one step: an expansion that is itself defined as an alias is not followed, so there are no chains.
+    """
+    definitions: dict[str, Counter[str]] = {}
+    for key, rows in by_key.items():
+        for row in rows:
+            if row.alias_of and row.alias_of != key:
+                definitions.setdefault(key, Counter())[row.alias_of] += row.count
+    canonical = {key: key for key in by_key}
+    for key, targets in definitions.items():
+        usable = [target for target in targets if by_key.get(target) and target not in definitions]
+        if usable:
+            canonical[key] = min(usable, key=lambda target: (-targets[target], target))
+    return canonical
+
+
+def is_entity(rows: Sequence[Named]) -> bool:
+    """A proper name at its first mention; a common noun phrase only when a second text unit uses it too."""
+    if any(row.strong for row in rows):
+        return True
+    first = rows[0].text_unit_id
+    return any(row.text_unit_id != first for row in rows)
+
+
+def group(
+    by_key: Mapping[str, Sequence[Named]], edits: Overlay | None = None
+) -> tuple[dict[str, list[Named]], dict[str, str]]:
+    """Entity name -> all its mentions under any name; and name -> entity name for every name that has an entity.
+
+    An edit decides over what the texts define: which name stands for which, which is hidden, and which has an entity
+    although nothing mentions it.
+    """
+    canonical = canonical_names(by_key)
+    edits = edits if edits is not None and edits.log else None
+    if edits is not None:
+        canonical = {key: edits.stands_for(key, found) for key, found in canonical.items()}
+    groups: dict[str, list[Named]] = {}
+    for key in sorted(by_key):
+        target = canonical[key]
+        if target and (by_key[key] or (edits is not None and edits.made(key))):
+            groups.setdefault(target, []).extend(by_key[key])
+    made = {key for key in groups if edits.made(key)} if edits is not None else set()
+    groups = {key: rows for key, rows in groups.items() if key in made or (rows and is_entity(rows))}
+    return groups, {key: target for key, target in canonical.items() if target in groups}
+
+
+# A sentence that lists many names says little about any far pair: each name is linked to the next six.
+REACH = 6
+# Sentences kept with an entity or a relationship. More would only repeat what the text units say.
+SENTENCES = 3
+
+
+@dataclass(slots=True)
+class Evidence:
+    """One pair of entities in one text unit; start and end are of its best sentence, in the unit's text."""
+
+    relationship_id: str
+    source_id: str
+    target_id: str
+    text_unit_id: str
+    weight: float
+    start: int
+    end: int
+    source_key: str = ""
+    target_key: str = ""
+    description: str = ""
+    keywords: str = ""
+
+
+def relationship_id(source_id: str, target_id: str) -> str:
+    return content_id("relationship", source_id, target_id)
+
+
+def pairs(named: Iterable[Named], entity_of: Mapping[str, str]) -> list[Evidence]:
+    """Evidence rows of one unit. Weight 1 a sentence between two proper names, a half where a common noun takes part.
+
+    entity_of: name -> name of its entity, for names that have one.
+    """
+    by_sentence: dict[tuple[int, int], dict[str, tuple[bool, int]]] = {}
+    unit = ""
+    for name in named:
+        target = entity_of.get(name.key)
+        if target is None:
+            continue
+        unit = name.text_unit_id
+        for at in range(0, len(name.sentences), 2):
+            members = by_sentence.setdefault((name.sentences[at], name.sentences[at + 1]), {})
+            strong, first = members.get(target, (False, name.start))
+            members[target] = (strong or name.strong, min(first, name.start))
+    found: dict[tuple[str, str], Evidence] = {}
+    for (start, end), members in sorted(by_sentence.items()):
+        if len(members) < 2:
+            continue
+        order = sorted(members, key=lambda key: (members[key][1], key))
+        ids = [entity_id(key) for key in order]
+        for i, a in enumerate(ids):
+            for j in range(i + 1, min(i + 1 + REACH, len(ids))):
+                weight = 1.0 if members[order[i]][0] and members[order[j]][0] else 0.5
+                pair = (a, ids[j]) if a < ids[j] else (ids[j], a)
+                known = found.get(pair)
+                if known is None:
+                    found[pair] = Evidence(relationship_id(*pair), *pair, unit, weight, start, end)
+                else:
+                    known.weight += weight
+                    if end - start < known.end - known.start:  # the shorter sentence is more about the pair
+                        known.start, known.end = start, end
+    return list(found.values())
+
+
+def stated_pairs(unit: str, said: Iterable[Said], entity_of: Mapping[str, str]) -> list[Evidence]:
+    """Evidence rows of a unit that a model read. A statement about one entity and itself keeps its row, without ids:
+    when its two names part again, it counts again."""
+    rows = []
+    for one in said:
+        ends = entity_of.get(one.source, ""), entity_of.get(one.target, "")
+        pair = sorted(entity_id(key) for key in ends)
+        told = (one.source, one.target, one.description, one.keywords)
+        if ends[0] == ends[1] or not all(ends):
+            rows.append(Evidence("", "", "", unit, one.weight, one.start, one.end, *told))
+        else:
+            id = relationship_id(pair[0], pair[1])
+            rows.append(Evidence(id, pair[0], pair[1], unit, one.weight, one.start, one.end, *told))
+    return rows
+
+
+def as_said(rows: Iterable[Evidence]) -> list[Said]:
+    """What `stated` made its rows of."""
+    return [
+        Said(row.source_key, row.target_key, row.description, row.keywords, row.weight, row.start, row.end)
+        for row in rows
+        if row.source_key
+    ]
+
+
+def best_for_entity(rows: Sequence[Named]) -> list[tuple[str, int, int]]:
+    """(text unit, start, end) of the sentences that say most about a name: where it stands first, and often."""
+    if len(rows) == 1:
+        return [(rows[0].text_unit_id, rows[0].sentences[0], rows[0].sentences[1])]
+    ranked = sorted(rows, key=lambda r: (min(r.start - r.sentences[0], 60) // 4, -r.count, r.text_unit_id, r.key))
+    chosen: list[tuple[str, int, int]] = []
+    for row in ranked:
+        place = (row.text_unit_id, row.sentences[0], row.sentences[1])
+        if place not in chosen:
+            chosen.append(place)
+        if len(chosen) == SENTENCES:
+            break
+    return chosen
+
+
+def best_for_pair(rows: Sequence[Evidence]) -> list[tuple[str, int, int]]:
+    """(text unit, start, end) of a pair's strongest sentences."""
+    if len(rows) == 1:
+        return [(rows[0].text_unit_id, rows[0].start, rows[0].end)]
+    ranked = sorted(rows, key=lambda r: (-r.weight, r.text_unit_id, r.start))
+    return list(dict.fromkeys((row.text_unit_id, row.start, row.end) for row in ranked))[:SENTENCES]
+
+
+def pairs_from_table(table: pa.Table) -> list[Evidence]:
+    columns = [table.column(name).to_pylist() for name in TABLES["evidence"].names]
+    return [Evidence(*values) for values in zip(*columns, strict=True)]
+
 
 Row = dict[str, object]
 
@@ -85,14 +420,14 @@ def merge(
     a model should make one; `changed` is what `edits` say differently from those that the snapshot's rows follow."""
     changed = changed or Changed()
     state = _State(snapshot, set(gone_units), fresh, edits or Overlay(), changed)
-    gone_rows = _read(state, "mentions", state.gone, "text_unit_id", mn.from_table)
+    gone_rows = _read(state, "mentions", state.gone, "text_unit_id", mentions_from_table)
     named = {row.key for row in gone_rows} | {row.key for unit in fresh.values() for row in unit.named}
     _gather(state, named.union(changed.keys, *changed.pairs))
     groups, entity_of = group(state.by_key, state.edits)
     reopened: set[str] = set()
     while more := _reopened(state, entity_of) - reopened:  # what one unit holds may move names of others
         reopened |= more
-        for row in _read(state, "mentions", more, "text_unit_id", mn.from_table):
+        for row in _read(state, "mentions", more, "text_unit_id", mentions_from_table):
             state.by_unit.setdefault(row.text_unit_id, []).append(row)
         _gather(state, {row.key for rows in state.by_unit.values() for row in rows})
         groups, entity_of = group(state.by_key, state.edits)
@@ -105,7 +440,7 @@ def merge(
         groups, entity_of = group(state.by_key, state.edits)
     merged = Merge(is_long=is_long)
     merged.changes["mentions"] = Change(
-        gone=sorted(state.gone), rows=mn.to_table([row for unit in fresh.values() for row in unit.named])
+        gone=sorted(state.gone), rows=mentions_to_table([row for unit in fresh.values() for row in unit.named])
     )
     degrees = _relationships(state, entity_of, reopened, by_hand, number, merged)
     _entities(state, groups, degrees, number, merged)
@@ -133,7 +468,7 @@ def _gather(state: _State, keys: set[str]) -> None:
     while pending:
         state.known |= pending
         related: set[str] = set()
-        for row in _read(state, "mentions", pending, "key", mn.from_table):
+        for row in _read(state, "mentions", pending, "key", mentions_from_table):
             if row.text_unit_id not in state.gone:
                 state.by_key[row.key].append(row)
             elif row.alias_of:  # what it stood for loses it, and may be named nowhere else in that unit
@@ -175,9 +510,9 @@ def _relationships(
 ) -> Counter[str]:  # fmt: skip
     """Fill the changes of evidence and relationships; give how each entity's degree moves."""
     replaced = state.gone | reopened
-    old = _read(state, "evidence", replaced, "text_unit_id", pr.from_table)
+    old = _read(state, "evidence", replaced, "text_unit_id", pairs_from_table)
     new = _evidence(state, entity_of, old)
-    merged.changes["evidence"] = Change(gone=sorted(replaced), rows=mn.to_table(new, "evidence"))
+    merged.changes["evidence"] = Change(gone=sorted(replaced), rows=mentions_to_table(new, "evidence"))
 
     by_pair: dict[str, list[Evidence]] = {row.relationship_id: [] for row in old if row.relationship_id}
     for row in new:
@@ -185,7 +520,7 @@ def _relationships(
             by_pair.setdefault(row.relationship_id, []).append(row)
     told = _by_hand(state, entity_of, by_hand, by_pair)
     if state.snapshot is not None:
-        for row in _read(state, "evidence", by_pair.keys(), "relationship_id", pr.from_table):
+        for row in _read(state, "evidence", by_pair.keys(), "relationship_id", pairs_from_table):
             if row.text_unit_id not in replaced:
                 by_pair[row.relationship_id].append(row)
     previous = {row["id"]: row for row in _read(state, "relationships", by_pair.keys(), "id", pa.Table.to_pylist)}
@@ -202,7 +537,7 @@ def _write_pairs(
     """The rows of relationships from all their evidence and from what edits say. `told`: whose description these
     change."""
     facts = facts_of(concerned(state.edits, state.known), entity_of) if state.edits.pairs else {}
-    best = {pair: pr.best_for_pair(rows) for pair, rows in by_pair.items() if rows}
+    best = {pair: best_for_pair(rows) for pair, rows in by_pair.items() if rows}
     quotes = _quotes(state, [place for places in best.values() for place in places])
 
     degrees: Counter[str] = Counter()
@@ -224,7 +559,7 @@ def _write_pairs(
             row["description"] = before["description"]
         elif fact is None or "description" not in fact.fields:
             row["description"] = _described(said, pair, "relationship", told_of_pair(found), merged)
-        row = row if fact is None else edited.pair_row(row, fact)
+        row = row if fact is None else pair_row(row, fact)
         if before is None:
             row["n"] = number["r"]
             number["r"] += 1
@@ -237,7 +572,7 @@ def _write_pairs(
             gone.append(pair)
         rows.append(row)
         merged.touched |= {row["source_id"], row["target_id"]}
-    merged.changes["relationships"] = Change(gone=gone, rows=to_table("relationships", rows))
+    merged.changes["relationships"] = Change(gone=gone, rows=graph_to_table("relationships", rows))
     merged.relationships = len(rows) - len(gone)
     return degrees
 
@@ -250,7 +585,7 @@ def _by_hand(
     for pair in pairs:
         for ends in (pair, *(tuple(of.get(key, "") for key in pair) for of in (before, entity_of))):
             if all(ends) and ends[0] != ends[1]:
-                id = pr.relationship_id(*sorted(map(entity_id, ends)))
+                id = relationship_id(*sorted(map(entity_id, ends)))
                 by_pair.setdefault(id, [])
                 if pair in state.changed.told:
                     told.add(id)
@@ -261,16 +596,16 @@ def _evidence(state: _State, entity_of: Mapping[str, str], old: Sequence[Evidenc
     """Rows of the new units, and of old ones whose pairs change: from what a model said, else from shared sentences."""
     new: list[Evidence] = []
     for unit in state.fresh.values():
-        new += pr.pairs(unit.named, entity_of) if unit.said is None else pr.stated(unit.id, unit.said, entity_of)
+        new += pairs(unit.named, entity_of) if unit.said is None else stated_pairs(unit.id, unit.said, entity_of)
     stated: dict[str, list[Evidence]] = defaultdict(list)
     for row in old:
         stated[row.text_unit_id].append(row)
     for id in sorted(state.by_unit):
         named = state.by_unit[id]
         if any(row.by for row in named):
-            new += pr.stated(id, pr.as_said(stated[id]), entity_of)
+            new += stated_pairs(id, as_said(stated[id]), entity_of)
         else:
-            new += pr.pairs(named, entity_of)
+            new += pairs(named, entity_of)
     return new
 
 
@@ -290,7 +625,7 @@ def _entities(
     state: _State, groups: Mapping[str, Sequence[Named]], degrees: Mapping[str, int], number: dict[str, int],
     merged: Merge,
 ) -> None:  # fmt: skip
-    best = {key: pr.best_for_entity(rows) for key, rows in groups.items()}
+    best = {key: best_for_entity(rows) for key, rows in groups.items()}
     quotes = _quotes(state, [place for places in best.values() for place in places])
     gone = [id for id, row in state.old_entities.items() if row["key"] not in groups]
     merged.touched.update(gone)
@@ -305,7 +640,7 @@ def _entities(
         elif not state.edits.log or "description" not in state.edits.words(key):
             row["description"] = _described(said, row["id"], "entity", told_of_entity(found), merged)
         if state.edits.log:
-            row = edited.entity_row(row, key, state.edits)
+            row = entity_row(row, key, state.edits)
         row["degree"] = (before["degree"] if before else 0) + degrees.get(row["id"], 0)
         row["n"] = before["n"] if before else number["e"]
         if before is None:
@@ -317,7 +652,7 @@ def _entities(
             gone.append(row["id"])
         rows.append(row)
         merged.touched.add(row["id"])
-    merged.changes["entities"] = Change(gone=gone, rows=to_table("entities", rows))
+    merged.changes["entities"] = Change(gone=gone, rows=graph_to_table("entities", rows))
 
 
 def _keeps_description(state: _State, key: str, row: Row, before: Row) -> bool:
@@ -332,7 +667,7 @@ def _entity(key: str, found: Sequence[Named], quotes: Sequence[tuple[Row, str]])
         one = found[0]
         title, kind, aliases, units = composed(one.form), one.type, [], [one.text_unit_id]
     else:
-        title, kind, aliases = mn.called(key, found) if found else ("", "", [])
+        title, kind, aliases = called(key, found) if found else ("", "", [])
         units = sorted({row.text_unit_id for row in found})
     words = terms(title) if not aliases else [term for form in (title, *aliases) for term in terms(form)]
     return {
@@ -346,7 +681,7 @@ def _same(row: Row, before: Row, *but: str) -> bool:
     return all(before[name] == value for name, value in row.items() if name not in but)
 
 
-def to_table(name: str, rows: Sequence[Row]) -> pa.Table:
+def graph_to_table(name: str, rows: Sequence[Row]) -> pa.Table:
     """Rows in the columns of their schema; `check` is filled when they are written."""
     schema = TABLES[name]
     columns = [pa.array([row.get(column, 0) for row in rows], schema.field(column).type) for column in schema.names]

@@ -4,13 +4,21 @@ Takes records of another index (already placed in their documents) and gives row
 of the truth, as the documents are; and for a document of that log its text units and, for each, the names, statements
 and claims that stand in the place of what we would extract. So whatever derives the tables again (a new setting,
 `doctor --repair`) gives what was imported. Knows no other program's files.
+
+Communities and reports of imports, in the place of computed ones as long as they speak of the same entities.
+
+Takes the communities that imports brought and the graph as it is; gives the hierarchy, and for a community the report
+that was imported for exactly its members. A top community whose entities have the very relationships that were imported
+keeps its whole subtree; where other documents have joined in, clustering goes on from there. Depends on the log of
+imports and the graph, not on history. Knows no other program.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +27,132 @@ import pyarrow as pa
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim, iso_date, quoted
-from graphrag_mcp.index.extract_llm import best_sentence, locate
-from graphrag_mcp.index.mentions import Named, Said, UnitNames
-from graphrag_mcp.store import truth
+from graphrag_mcp.index.communities import ClusterParams, Community, Hierarchy, cluster, tree_modularity
+from graphrag_mcp.index.extraction import best_sentence, locate
+from graphrag_mcp.index.graph import Named, Said, UnitNames
+from graphrag_mcp.index.report_extractive import Report
+from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.text import Lines, count_tokens, normalise_name, sentences
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.terms import Lines, normalise_name, sentences
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Document, Span, Unit, content_id
+
+Edges = Sequence[tuple[str, str, float]]
+Row = dict[str, Any]
+
+
+@dataclass
+class Given:
+    """What all imports of a corpus brought: communities by id, of each top one what it is linked by, and reports."""
+
+    communities: dict[str, Community] = field(default_factory=dict)
+    near: dict[str, str] = field(default_factory=dict)
+    reports: dict[str, Row] = field(default_factory=dict)  # by the hash of their members
+
+    def report(self, community: Community) -> Row | None:
+        """The report that was imported for these members."""
+        found = self.reports.get(content_id(*community.members))
+        return found.get(community.id) or next(iter(found.values())) if found else None
+
+
+def given(snapshot: Snapshot) -> Given:
+    """From the log of imports; the last word of each import counts."""
+    table = load(snapshot.folder, snapshot.manifest, GRAPHS)
+    latest = dict(zip(table["uri"].to_pylist(), table["data"].to_pylist(), strict=True))
+    found = Given()
+    for _, data in sorted(latest.items()):
+        body = json.loads(data)
+        children: dict[str, list[str]] = defaultdict(list)
+        for one in body["communities"]:
+            children[one["parent"]].append(one["id"])
+        for one in body["communities"]:
+            below = tuple(sorted(children.get(one["id"], ())))
+            members = tuple(one["members"])
+            found.communities.setdefault(one["id"], Community(one["id"], one["level"], one["parent"], below, members))
+        found.near |= body["near"]
+        for one in body["reports"]:
+            found.reports.setdefault(content_id(*one["members"]), {})[one["community"]] = one
+    return found
+
+
+def near(members: Iterable[str], pairs: Iterable[tuple[str, str]]) -> str:
+    """A hash of all relationships that touch these entities; `pairs` may hold others."""
+    inside = set(members)
+    return content_id("near", *sorted({f"{min(p)} {max(p)}" for p in pairs if p[0] in inside or p[1] in inside}))
+
+
+def hierarchy(
+    found: Given, edges: Edges, previous: Mapping[str, Sequence[str]] | None, params: ClusterParams
+) -> Hierarchy:
+    """Imported subtrees that still fit, and the rest clustered as ever."""
+    kept = _fitting(found, edges)
+    path = {id: way for root in kept for id, way in _paths(found, root).items()}
+    links = [edge for edge in edges if edge[0] not in path and edge[1] not in path]
+    if not previous:
+        roots = [one for one in found.communities.values() if not one.parent]
+        previous = {id: way for root in roots for id, way in _paths(found, root.id).items()}
+    rest = cluster(links, {id: way for id, way in previous.items() if id not in path}, params)
+    every = {**rest.communities, **{id: found.communities[id] for root in kept for id in _subtree(found, root)}}
+    order = sorted(every.values(), key=lambda one: (one.level, one.id))
+    path |= rest.path
+    return Hierarchy({one.id: one for one in order}, path, tree_modularity(edges, {id: way[0] for id, way in path.items()}))
+
+
+def _fitting(found: Given, edges: Edges) -> set[str]:
+    """Top communities that are linked as they were when they were imported."""
+    neighbours: dict[str, set[str]] = defaultdict(set)
+    for a, b, weight in edges:
+        if a != b and weight > 0:
+            neighbours[a].add(b)
+            neighbours[b].add(a)
+    kept: set[str] = set()
+    root_of: dict[str, str] = {}
+    for id in sorted(found.near):
+        members = found.communities[id].members
+        pairs = ((one, other) for one in members for other in neighbours.get(one, ()))
+        fits = all(one in neighbours and one not in root_of for one in members)
+        if fits and near(members, pairs) == found.near[id]:
+            kept.add(id)
+            root_of |= dict.fromkeys(members, id)
+    while True:  # who is linked with nobody but them must be clustered with them
+        alone = [one for one in neighbours if root_of.get(one) not in kept
+                 and all(root_of.get(other) in kept for other in neighbours[one])]  # fmt: skip
+        if not alone:
+            return kept
+        kept -= {root_of[other] for one in alone for other in neighbours[one]}
+
+
+def _subtree(found: Given, root: str) -> list[str]:
+    ids = [root]
+    for id in ids:
+        ids += found.communities[id].children
+    return ids
+
+
+def _paths(found: Given, root: str) -> dict[str, tuple[str, ...]]:
+    path: dict[str, tuple[str, ...]] = {}
+    for id in _subtree(found, root):  # parents come before children
+        for member in found.communities[id].members:
+            path[member] = (*path.get(member, ()), id)
+    return path
+
+
+def report(row: Row, base: Report) -> Report:
+    """The imported words on the rows of the community as it is."""
+    return replace(
+        base, title=row["title"] or base.title, summary=row["summary"] or base.summary,
+        full_content=row["full_content"] or base.full_content,
+        rank=base.rank if row["rank"] is None else row["rank"],
+        rating_explanation=row["rating_explanation"] or ("" if row["rank"] is not None else base.rating_explanation),
+        findings=json.dumps(row["findings"], ensure_ascii=False), method=row["method"],
+    )  # fmt: skip
+
+
+def fingerprint(row: Row, plain: str) -> str:
+    """Changes when the imported report does, or the rows that it speaks of."""
+    return content_id("imported", json.dumps(row, sort_keys=True), plain)
+
 
 IMPORTS, GRAPHS = "imports", "import-graphs"  # the kinds of segments: of documents; of communities and reports
 # uri: of a document, or of the import itself for its communities and reports; id: hash of `data`, which is JSON. A row
@@ -34,7 +162,6 @@ PREFIX = "import:"  # of `Document.file`; no folder's label holds a colon
 WHOLE = 1 << 40  # tokens: a unit as the import cut it is never cut again
 
 Spans = list[tuple[int, int]]
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +402,7 @@ def load(folder: Path, manifest: Manifest | None, kind: str) -> pa.Table:
     segments = [one for one in manifest.segments if one["kind"] == kind] if manifest else []
     if not segments:
         return IMPORT_LOG.empty_table()
-    table = truth.load(folder, manifest, kind)
+    table = segment_store.load(folder, manifest, kind)
     if table.schema.names != IMPORT_LOG.names:
         raise Damaged("the log of imports has other columns than were written", "Restore truth/ from a backup")
     return table.combine_chunks()
@@ -287,7 +414,7 @@ def segments(folder: Path, rows: Sequence[Row]) -> list[Row]:
     for kind in (IMPORTS, GRAPHS):
         own = [row for row in rows if row["uri"].startswith(PREFIX) == (kind == GRAPHS)]
         if own:
-            made.append(truth.append(folder, kind, pa.Table.from_pylist(own, IMPORT_LOG)))
+            made.append(segment_store.append(folder, kind, pa.Table.from_pylist(own, IMPORT_LOG)))
     return made
 
 

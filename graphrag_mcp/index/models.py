@@ -16,17 +16,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.ask import Asker
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.claims import ClaimParams
 from graphrag_mcp.index.claims import params_from as claim_params
 from graphrag_mcp.index.describe import DescribeParams, needs_summary
-from graphrag_mcp.index.extract_llm import ExtractParams
-from graphrag_mcp.index.extract_llm import params_from as extract_params
-from graphrag_mcp.index.model_units import Reader
-from graphrag_mcp.index.report_stage import ReportPrompt
-from graphrag_mcp.index.report_stage import prompt_from as report_prompt
-from graphrag_mcp.prompts import load
+from graphrag_mcp.index.extraction import ExtractParams
+from graphrag_mcp.index.extraction import params_from as extract_params
+from graphrag_mcp.index.report_llm import ReportPrompt
+from graphrag_mcp.index.report_llm import prompt_from as report_prompt
+from graphrag_mcp.index.units import Reader
+from graphrag_mcp.llm.asker import Asker
+from graphrag_mcp.llm.prompts import load
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.types import content_id

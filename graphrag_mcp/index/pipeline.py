@@ -4,6 +4,10 @@ read -> diff -> chunk -> extract -> resolve -> merge -> commit, in batches of ab
 communities -> reports -> commit. Takes a corpus folder, a request and settings; gives an `IndexResult`. One call
 holds the writer's lock from its first look to its last commit; readers never wait. Blocking: run it in a thread
 or a process. Knows nothing of MCP and prints nothing.
+
+What a call of indexing says of itself: counts, errors, and what a model still has to answer.
+
+Takes the run and its plan when everything is committed; gives an `IndexResult`. Reads, and changes nothing.
 """
 
 from __future__ import annotations
@@ -18,26 +22,72 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.ask import Asker, key_of
-from graphrag_mcp.ask_open import open_asker, prepare_client, priced
-from graphrag_mcp.credentials import masked
 from graphrag_mcp.errors import Busy
-from graphrag_mcp.index import apply_edits, commits, derivation, finish, models, outcome
-from graphrag_mcp.index import plan as planning
-from graphrag_mcp.index import rows as building
-from graphrag_mcp.index.commits import Batch, Cancelled, Progress, Row, Run
+from graphrag_mcp.index import communities_stage, documents, edits, models
+from graphrag_mcp.index import documents as building
+from graphrag_mcp.index.documents import Batch, Cancelled, Progress, Row, Run
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
-from graphrag_mcp.index.model_units import in_vain
-from graphrag_mcp.index.plan import Edit, Plan
+from graphrag_mcp.index.units import in_vain
 from graphrag_mcp.index.vectors import Vectors
-from graphrag_mcp.seams import Message
+from graphrag_mcp.llm.asker import Asker, key_of
+from graphrag_mcp.llm.opening import open_asker, prepare_client, priced
+from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources import diff as planning
+from graphrag_mcp.sources.diff import Edit, Plan
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.lance import few_heaps, give_back
 from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
-from graphrag_mcp.store.truth import EDITS, tidy
+from graphrag_mcp.store.segments import EDITS, tidy
+from graphrag_mcp.trust.credentials import masked
 from graphrag_mcp.types import IndexRequest, IndexResult
+
+DEGRADED = 1_000  # rows of the list of what a model could not answer
+
+
+def _pending(run: Run) -> tuple[dict[str, int], list[dict[str, str]]]:
+    """What a model has still to answer: how many by kind, and the first of them with the reason."""
+    if run.manifest is None or "pending" not in run.manifest.tables:
+        return {}, []
+    snapshot = run.snapshot()
+    rows = sorted(snapshot.rows("pending").to_pylist(), key=lambda row: row["id"])
+    shown = rows[:DEGRADED]
+    tables_of = {"entity": "entities", "relationship": "relationships", "report": "reports"}
+    alias = {"entity": "e", "relationship": "r", "report": "c"}
+    numbers: dict[str, str] = {}
+    for kind in ("extract", "entity", "relationship", "report"):
+        ids = [row["subject"] for row in shown if row["kind"] == kind or (kind, row["kind"]) == ("extract", "claims")]
+        found = snapshot.by_key(tables_of.get(kind, "text_units"), ids, "id", ["id", "n"])
+        letter = alias.get(kind, "t")
+        numbers |= {row["id"]: f"{letter}{row['n']}" for row in found.to_pylist()}
+    listed = [
+        {"kind": row["kind"], "id": numbers.get(row["subject"], row["subject"]), "document": row["uri"],
+         "reason": row["reason"]}
+        for row in shown
+    ]  # fmt: skip
+    return dict(sorted(Counter(row["kind"] for row in rows).items())), listed
+
+
+def result(run: Run, plan: Plan, status: str) -> IndexResult:
+    pending, degraded = _pending(run)
+    if run.vectors is not None and run.vectors.failed:
+        pending["embedding"] = run.vectors.failed
+        why = run.models.asker.why_no_vectors
+        degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
+    counters = run.manifest.counters if run.manifest else {}
+    done = sum(run.counts[name] for name in ("added", "changed")) + plan.unchanged
+    counts = {name: run.counts[name] for name in ("added", "changed", "removed")} | {"unchanged": plan.unchanged}
+    kinds = ("documents", "text_units", "passages", "entities", "relationships", "communities")
+    return IndexResult(
+        status=status, corpus=run.folder.name, done=done, total=done + len(plan.errors), errors=plan.errors,
+        counts=counts | {f"{kind}_total" if kind == "documents" else kind: counters.get(kind, 0) for kind in kinds},
+        skipped=dict(sorted(plan.found.skipped.items())),
+        usage=run.models.asker.spent().record(), pending=pending, degraded=degraded,
+        hint=" ".join(filter(None, [*plan.notes, run.models.asker.note])),
+        seconds={name: round(value, 3) for name, value in run.seconds.items()},
+    )  # fmt: skip
+
 
 # A kill costs at most one batch of work. What is left joins the last batch when it is less than half of one more:
 # a short tail would cost a merge, and a compaction of the indexes, of its own.
@@ -75,14 +125,14 @@ def index_documents(
     asker = asker or open_asker(folder, settings, refresh=request.refresh_answers, mend=not request.dry_run)
     try:
         if request.dry_run:
-            from graphrag_mcp.index.estimate import Rehearsal, estimate  # not in the way of a run's first question
+            from graphrag_mcp.index.dry_run import Rehearsal, estimate  # not in the way of a run's first question
 
-            run = Rehearsal(folder, settings, derivation.of_this_release(folder, read(folder)), progress, cancelled)
+            run = Rehearsal(folder, settings, documents.of_this_release(folder, read(folder)), progress, cancelled)
             with _few_collections():
                 return estimate(run, request, asker, _work)
         with _lock(folder, cancelled), _few_collections():
-            run = Run(folder, settings, derivation.of_this_release(folder, read(folder)), progress, cancelled)
-            return outcome.result(run, *_work(run, request, asker, bring))
+            run = Run(folder, settings, documents.of_this_release(folder, read(folder)), progress, cancelled)
+            return result(run, *_work(run, request, asker, bring))
     finally:
         if ours:
             asker.close()
@@ -103,7 +153,7 @@ def _work(run: Run, request: IndexRequest, asker: Asker, bring: Bring | None = N
     with run.stage("read"):
         by_hand = run.manifest is not None and any(one["kind"] == EDITS for one in run.manifest.segments)
         if by_hand:
-            apply_edits.begin(run)
+            edits.begin(run)
         plan = planning.make(folder, run.manifest, request, run.settings, run.edits)
         if bring is not None or any(one["kind"] == IMPORTS for one in (manifest.segments if manifest else ())):
             run.imports = ImportLog(folder, run.manifest)
@@ -113,11 +163,11 @@ def _work(run: Run, request: IndexRequest, asker: Asker, bring: Bring | None = N
         _prepare(run)
     try:
         if by_hand and run.writes:
-            apply_edits.lift(run, plan)
-            apply_edits.catch_up(run)
+            edits.lift(run, plan)
+            edits.catch_up(run)
         _write_documents(run, plan, request)
         run.check()
-        finish.communities(run, request.recluster)
+        communities_stage.communities(run, request.recluster)
         if run.manifest is not None and run.writes:
             run.manifest = tidy(folder, run.manifest)
     except Cancelled:
@@ -198,7 +248,7 @@ def _length(run: Run) -> int:
 
 
 def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
-    wanted = derivation.parameters(run.settings, run.models)
+    wanted = documents.parameters(run.settings, run.models)
     before = run.manifest.parameters if run.manifest else {}
     rederive = run.manifest is not None and any(before.get(name) != value for name, value in wanted.items())
     rederive |= run.manifest is not None and request.refresh_answers and run.models.extract is not None
@@ -210,17 +260,17 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     for batch in _batches(run, plan, request, numbers, rederive):
         queue.append(batch)
         if len(queue) > ahead:
-            commits.documents(run, plan.found.sources, queue.popleft(), numbers)
+            documents.documents(run, plan.found.sources, queue.popleft(), numbers)
             gc.collect()
     for batch in list(queue)[:-1]:
-        commits.documents(run, plan.found.sources, batch, numbers)
+        documents.documents(run, plan.found.sources, batch, numbers)
     run.parameters = {**before, **wanted}  # only now does all that is there follow them
     if queue:
-        commits.documents(run, plan.found.sources, queue[-1], numbers, last=True)
+        documents.documents(run, plan.found.sources, queue[-1], numbers, last=True)
     elif run.manifest is not None and (run.manifest.parameters != run.parameters
                                        or plan.found.sources != run.manifest.sources):  # fmt: skip
-        commits.swap(run, plan.found.sources, run.manifest.tables, [], numbers, Counter())
-    run.parameters = {name: value for name, value in run.parameters.items() if name != apply_edits.TOUCHED}
+        documents.swap(run, plan.found.sources, run.manifest.tables, [], numbers, Counter())
+    run.parameters = {name: value for name, value in run.parameters.items() if name != edits.TOUCHED}
 
 
 def _asks(run: Run) -> bool:
@@ -303,7 +353,7 @@ def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int]
             before = _before(run, known, rederive or given is not None)
         batch.gone.add(known["id"])
     with run.stage("extract"):
-        rows = building.cut(document, before, derivation.chunk_params(run.settings), numbers, given)
+        rows = building.cut_rows(document, before, documents.chunk_params(run.settings), numbers, given)
         plan.quota.text_units += len(rows.units) if edit.what == "put" else 0
     if edit.what == "put":
         batch.log.append(_log_row("put", edit.uri, rows.document["n"], edit))

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from graphrag_mcp.ask import BadReply
-from graphrag_mcp.index.replies import FULL, HALF, clean, clean_name, json_items, plain_reply, split_fields, unescaped
-from graphrag_mcp.text import normalise_name
+from graphrag_mcp.llm.asker import BadReply
+from graphrag_mcp.llm.replies import FULL, HALF, clean, clean_name, json_items, plain_reply, split_fields, unescaped
+from graphrag_mcp.text.terms import normalise_name
 
 MOST_ENTITIES, MOST_RELATIONS = 500, 1000  # a unit of 1,200 tokens has some 40; what is over comes from a loop
 MOST_SEEN = 20_000  # records looked at, so that megabytes of broken ones are soon done with

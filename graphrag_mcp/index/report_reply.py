@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from graphrag_mcp import loose_json
-from graphrag_mcp.ask import BadReply
-from graphrag_mcp.references import Cited, cited, replace_references
-from graphrag_mcp.text import is_cjk, sentences
+from graphrag_mcp.llm import replies
+from graphrag_mcp.llm.asker import BadReply
+from graphrag_mcp.packing.citations import Cited, cited, replace_references
+from graphrag_mcp.text.terms import is_cjk, sentences
 
 __all__ = ["Cited", "Draft", "cited", "cut", "parse_report", "refused", "replace_references", "words"]
 
@@ -105,11 +105,11 @@ def parse_report(reply: str) -> Draft:
     if len(reply) > LONGEST_REPLY:
         raise BadReply("the reply was far too long")
     try:
-        draft = _from_json(loose_json.read(reply))
+        draft = _from_json(replies.read(reply))
     except ValueError:
         draft = None
     if draft is None:
-        said = loose_json.without_thoughts(reply).strip()
+        said = replies.without_thoughts(reply).strip()
         if not said:
             raise BadReply("the reply was nothing but thoughts")
         if _HTML.match(said):
@@ -187,7 +187,7 @@ def _findings(value: Any) -> list[tuple[str, str]]:
     string, as models do that were taught to call tools."""
     if isinstance(value, str) and re.match(r"\s*[\[{]\s*[\"'{\[]", value):
         with suppress(ValueError):
-            value = loose_json.read(value)
+            value = replies.read(value)
     if isinstance(value, str):
         return _listed(value)
     if isinstance(value, Mapping):

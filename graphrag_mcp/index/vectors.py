@@ -17,10 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from graphrag_mcp.ask import Asker
-from graphrag_mcp.credentials import masked
+from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.trust.credentials import masked
 
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")

@@ -14,21 +14,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.ask import Answer, Ask, Asker, BadReply, key_of
-from graphrag_mcp.credentials import masked
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.index import descriptions, hierarchy
+from graphrag_mcp.index import communities_stage, descriptions
 from graphrag_mcp.index.claims import claims_of_unit
 from graphrag_mcp.index.communities import Community, Hierarchy
-from graphrag_mcp.index.decode import clean
-from graphrag_mcp.index.extract_llm import extract_unit, locate
+from graphrag_mcp.index.extraction import extract_unit, locate
 from graphrag_mcp.index.models import Models, choose
+from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply, key_of
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.decode import clean
 from graphrag_mcp.store import leases
-from graphrag_mcp.store.answers import AnswerBook, Stored
 from graphrag_mcp.store.leases import Lease
+from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text import count_tokens
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.trust.credentials import masked
 
 Row = dict[str, Any]
 # What an agent asks for -> kinds of the table `pending`, in the order in which the work makes sense.
@@ -245,7 +245,7 @@ def _questions(
                     future.result()
             elif row["subject"] in tree.communities and gone.isdisjoint(tree.communities[row["subject"]].members):
                 numbers = dict(snapshot.manifest.next)
-                hierarchy.report(snapshot, tree, set(), numbers, models=models, retry={row["subject"]})
+                communities_stage.report(snapshot, tree, set(), numbers, models=models, retry={row["subject"]})
             yield row, dict(listener.open)
     finally:
         listener.close()

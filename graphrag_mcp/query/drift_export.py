@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.pack import clamp_budget, finish, one_line, size
-from graphrag_mcp.query import answers
+from graphrag_mcp.packing.budget import clamp_budget, finish, one_line
+from graphrag_mcp.packing.wire import size
+from graphrag_mcp.query import drift
 from graphrag_mcp.query.drift import DEFAULT_TOKENS, Drift
-from graphrag_mcp.query.walk import Walk
-from graphrag_mcp.text import counted
+from graphrag_mcp.query.drift_state import Walk
+from graphrag_mcp.text.terms import counted
 from graphrag_mcp.types import DriftResult
 
 FORMS = ("tree", "json", "mermaid")
@@ -87,15 +88,15 @@ def _text(
         return shown.to_json()
     for id, node in shown.graph.nodes(data=True):
         said = one_line(node["answer"], ANSWER if longest < 0 else max(longest, 40))
-        node["answer"] = answers.marked(said, set(gone.get(id, ())))
+        node["answer"] = drift.marked(said, set(gone.get(id, ())))
     return f"# {one_line(walk.header['query'], 300)}\n{shown.to_markdown()}"
 
 
 def _gone(session: Drift, walk: Walk) -> dict[str, list[str]]:
     """By node: the ids that its answer cites, or that it was shown, and that the index no longer has."""
-    named = {id: [*answers.cited_aliases(node["answer"]), *node["context"]] for id, node in walk.graph.nodes(data=True)}
+    named = {id: [*drift.cited_aliases(node["answer"]), *node["context"]] for id, node in walk.graph.nodes(data=True)}
     every = sorted({alias for ids in named.values() for alias in ids})
-    _, gone = answers.references(session.snapshot, [f"[{alias}]" for alias in every])
+    _, gone = drift.references(session.snapshot, [f"[{alias}]" for alias in every])
     lost = {id: [alias for alias in dict.fromkeys(ids) if alias in gone] for id, ids in named.items()}
     return {id: ids for id, ids in lost.items() if ids}
 

@@ -21,14 +21,14 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp import dates
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.pack import one_line
+from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import context
-from graphrag_mcp.query.names import resolve
+from graphrag_mcp.query.context import resolve
 from graphrag_mcp.settings import DEFAULT_TYPES
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import counted
+from graphrag_mcp.text import dates
+from graphrag_mcp.text.terms import counted
 
 FIELDS = ("document", "uri", "entity", "type", "date", "rating")
 GUESSES = {"doc": "document", "path": "uri", "file": "uri", "name": "entity", "rank": "rating"}

@@ -1,4 +1,20 @@
-"""Global search: what the corpus as a whole says about a question, from its community reports.
+"""Global search with a model: reports rated down the tree, read in batches for points, the points joined to an answer.
+
+Takes a snapshot, a question and an asker; gives the `SearchResult` of a global search with its answer. Cheap where it
+can be: a question that names nothing rates nothing, ratings stop at 40, a batch holds as much as a model reads well.
+Reports are numbered inside each prompt in the order of their weight, never by stored ids. Shows no point itself.
+
+How a corpus as a whole is asked about in many languages: patterns, no code.
+
+`OVERVIEW` finds the words that ask for themes or a summary; what is left of such a question without these words and
+those of the other two patterns is what it asks about. Prefixes, since most of these languages inflect.
+
+Points of a global search: the findings of chosen reports, ranked, with their references resolved.
+
+Takes a snapshot, the worth of a question's terms and rated reports; gives findings best first, and as items for `pack`
+those that are wanted: most of what is ranked is never shown. Chooses no report and knows no budget.
+
+Global search: what the corpus as a whole says about a question, from its community reports.
 
 Takes a snapshot and a question; gives the findings of the best-rated reports as cited points. Without a model a
 report is rated 0 to 5 by how much of the question its words cover, the best report of the tree setting the
@@ -8,15 +24,20 @@ it rates, reads and answers. Knows no passages but those cited.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import pyarrow.compute as pc
 
-from graphrag_mcp.lexicon_variants import SIMPLIFY
-from graphrag_mcp.pack import (
+from graphrag_mcp.llm import prompts
+from graphrag_mcp.llm.asker import Ask, Asker
+from graphrag_mcp.llm.protocols import Message
+from graphrag_mcp.packing.budget import (
     Item,
     Section,
     clamp_budget,
@@ -25,21 +46,193 @@ from graphrag_mcp.pack import (
     finish,
     one_line,
     read_cursor,
+    referenced_ids,
+    render_references,
     write_cursor,
 )
-from graphrag_mcp.query import context, fused
-from graphrag_mcp.query.asking import ASKING_ELSEWHERE, ASKING_HAN, OVERVIEW
-from graphrag_mcp.query.modes import narrowed, told
-from graphrag_mcp.query.points import communities_of, passing, point_items, ranked, similarity
+from graphrag_mcp.packing.citations import Checked, data, restored
+from graphrag_mcp.query import context, ranking, retrieval
+from graphrag_mcp.query.answer import (
+    NO_MODEL,
+    POINTS_SCHEMA,
+    RATING_SCHEMA,
+    Answered,
+    Meter,
+    Point,
+    Wish,
+    answer,
+    answered,
+    asked,
+    failed,
+    note,
+    read_points,
+    read_rating,
+    unfinished,
+    waited,
+    word_limit,
+)
+from graphrag_mcp.query.local import narrowed, told
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import is_cjk, query_terms, stop_word, terms
-from graphrag_mcp.types import SearchResult
+from graphrag_mcp.text.scripts import SIMPLIFY
+from graphrag_mcp.text.terms import is_cjk, query_terms, stop_word, terms
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.types import SearchResult, content_id
 
 if TYPE_CHECKING:
-    from graphrag_mcp.ask import Asker
     from graphrag_mcp.query.filters import Filters
 
+
+_KINDS = r"(?:people|persons|figures|characters|actors|names|entities|places|locations|organi[sz]ations|events|things)"
+_KINDS_HAN = "(?:人物|人名|事件|地方|地点|组织|机构|概念|事情)"
+
+# Taken out before the terms are made. CJK and Thai have no word ends at all.
+OVERVIEW = re.compile(
+    r"\b(?:(?:main|major|key|overall|common|central|recurring|general)\s+(?:\w+\s+){0,2}?(?:theme|topic|idea|trend|"
+    r"subject|issue|point|pattern)s?|themes|overview|summar(?:y|ise|ize|ies)|big\s+picture|as\s+a\s+whole|"
+    rf"(?:main|major|key|central|important|leading|recurring|principal)\s+{_KINDS}"
+    rf"(?:\s*(?:,|and|or|&|,\s*and)\s*{_KINDS}\b){{0,4}}|"
+    r"what(?:.s|\s+is|\s+are)\s+(?:all\s+)?(?:this|these|it|that|everything|here)(?:\s+all)?(?:\s+about)?(?=\W*$)|"
+    r"what(?:.s|\s+is|\s+are)\s+(?:there\s+)?in\s+(?:here|this|these|it|all\s+this)(?=\W*$)|"
+    r"(?:corpus|collection|dataset|documents?|texts?|files|notes)\s+(?:contain|cover|deal\s+with|talk\s+about)(?=\W*$)|"
+    r"(?:topics|subjects)\s+(?:are\s+)?(?:covered|discussed|treated|there)|"
+    r"trends|(?:corpus|collection|dataset|documents?|texts?|files|notes)\s+(?:is|are)?\s*about|"
+    r"themen|überblick|zusammenfass\w*|hauptthem\w*|worum\s+geht|wovon\s+handeln|insgesamt|"
+    r"thèmes?|aperçu|résum\w*|vue\s+d.ensemble|tendances?|de\s+quoi\s+(?:parlent|traitent)|temas?|resum\w*|panorama|"
+    r"tendencias?|de\s+qu[eé]\s+(?:tratan|hablan)|visão\s+geral|(?:do\s+que\s+tratam|sobre\s+o\s+que\s+são)|"
+    r"temi|riassum\w*|panoramica|tendenze|di\s+(?:che\s+)?cosa\s+(?:parlano|trattano)|overzicht|samenvat\w*|thema.s|"
+    r"темы|темах|обзор\w*|резюме|тенденци\w*|в\s+целом|кратко\w*|теми|огляд\w*|"
+    r"(?:о\s+ч[её]м|про\s+що)\s+(?:\w+\s+){0,3}?(?:документ|текст|материал|матеріал|файл)\w*|"
+    r"özet\w*|tema(?:lar|ları)|(?:ana|genel|temel)\s+konu\w*|konuları?|nelerden\s+bahsed\w*|ne\s+hakkında|"
+    r"chủ\s+đề|tổng\s+quan|tóm\s+tắt|nội\s+dung\s+chính)\b"
+    r"|主题|主題|概述|概览|概要|总结|總結|综述|趋势|趨勢|整体|主要内容|全体|要約|まとめ|テーマ|傾向|주제|요약|개요|전반|동향"
+    r"|ملخص|مواضيع|موضوعات|نظرة عامة|عن ماذا تتحدث|خلاصه|סיכום|תקציר|נושאים|סקירה"
+    r"|सारांश|विषय|अवलोकन|किस बारे में|เกี่ยวกับอะไร|หัวข้อ|ประเด็น|ภาพรวม|สรุป|เนื้อหาหลัก",
+    re.IGNORECASE,
+)
+ASKING_ELSEWHERE = re.compile(
+    r"\b(?:news|articles?|documents?|notes|files?|everything|appears?|emerges?|across|fassen?|zusammen|gib|nenne|zeig\w*|"
+    r"mir|uns|bitte|sind|alle[nrs]?|diese[nrs]?|eine[nr]?|wichtigste[nrs]?|inhalte?s?|dokumente?n?|texten?|principaux|"
+    r"principales?|quel(?:le)?s|quoi|parle(?:nt)?|donne[rz]?|moi|l.ensemble|contenu|textes?|tous|dame|haz|documentos|"
+    r"textos|contenido|archivos|todos|todas|estos|estas|cuáles|principali|quali|dammi|documenti|testi|contenuto|tutti|"
+    r"questi|principais|quais|conteúdo|estes|belangrijkste|geef|documenten|teksten|inhoud|каковы|основн\w+|главн\w+|"
+    r"документ\w*|текст\w*|содержани\w+|все|всё|всех|этих|ana|belge\w*|metin\w*|dosya\w*|nelerdir|nedir|neler|tüm|bütün|"
+    r"tài\s+liệu|văn\s+bản|chính|tất\s+cả|hãy|của|các|những|này|là|gì|về|trong)\b"
+    r"|文書|資料|記事|内容|主な|どんな|すべて|について|ください|お願い(?:し|致し|いたし)?|教えて?|何|で(?:す|した|しょう)か?|ますか?"
+    # particles, but not within きのこ
+    r"|(?<![ぁ-ゖ])(?:これら|この|その)|(?:を)?して|(?<![ぁ-ゖ])[のをはがにで]|[のをはがにで](?![ぁ-ゖ])"
+    r"|주요|전체|무엇(?:인가요|입니까)?|문서\w*|내용\w*|해\s?주세요|(?<!\w)[은는이가을를의]\b"
+    r"|الرئيسية|المستندات|الوثائق|النصوص|الملفات|جميع|(?<!\w)ال(?!\w)|המסמכים|הטקסטים|העיקריים"
+    r"|मुख्य|दस्तावे[जज़]़?[\u0900-\u094d]*|(?<![\u0900-\u097f])(?:इन|सभी)(?![\u0900-\u097f])"
+    r"|เอกสาร|ข้อความ|ทั้งหมด|เหล่านี้|นี้|หลัก|ของ|คือ|อะไร|บ้าง|ช่วย",
+    re.IGNORECASE,
+)
+ASKING_HAN = re.compile(
+    f"(?:主要|重要|关键|哪些|什么)的?{_KINDS_HAN}(?:[和与及、]{_KINDS_HAN}){{0,4}}"
+    "|主要|主题|话题|议题|这里|这儿|内容|概述|概括|总结|介绍|文档|文件|文集|资料|语料库?|讲了?|提到|说了?|关于|整个|这[个些]|有?什么|哪些|是"
+    "|一下|新闻|文章|报道|[请的了吗呢]"
+)
+
+
 Row = dict[str, Any]
+_STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
+_IDS = re.compile(r"\b[0-9a-f]{32}\b")
+_TOLD = re.compile(r"(?<=\)\])\s*(?=\S)")  # ... also where no blank follows, as in Chinese
+REPORT = ("id", "n", "level", "title", "summary", "findings")  # what is kept of reports: their lists of ids are longer
+Point = tuple[float, int, int, Row, str]  # score, place of its report, number in it, the report, the text
+
+
+def ranked(
+    snapshot: Snapshot, worth: Mapping[str, float], kept: Sequence[Rated], detailed: bool
+) -> list[Point]:
+    """Findings, best first: two thirds the report's rating, one third the finding's own words."""
+    whole = sum(worth.values()) or 1.0
+    rating = {one.id: one.rating for one in kept}
+    found: list[Point] = []
+    for place, row in enumerate(snapshot.served("reports", [one.id for one in kept], REPORT)):
+        findings = context.findings(row) or [{"summary": row["title"], "explanation": row["summary"]}]
+        for number, one in enumerate(findings, 1):  # of equal points those of the weightier report first
+            text, words = _point(str(one.get("summary", "")), str(one.get("explanation", "")), detailed)
+            own = min(1.0, similarity(words, worth) / whole) if worth else 1 / number
+            found.append((20 * rating[row["id"]] * 2 / 3 + 100 * own / 3, place, number, row, text))
+    return sorted(found, key=lambda one: (-round(one[0], 6), one[1], one[2]))
+
+
+def passing(snapshot: Snapshot, found: Sequence[Point], documents: Collection[str]) -> list[Point]:
+    """The points with only those statements that cite a document that passes, or no text at all: a report on a wide
+    community tells of many documents."""
+    wanted = {id for one in found for id in referenced_ids(one[4]).get("Sources", ())}
+    units = snapshot.by_key("text_units", sorted(wanted), "id", ["id", "document_id"]) if wanted else None
+    pairs = zip(units["id"].to_pylist(), units["document_id"].to_pylist(), strict=True) if units else ()
+    fits = {id for id, document in pairs if document in documents}
+    kept = []
+    for score, place, number, row, text in found:
+        told = [one for one in _TOLD.split(text)
+                if not (ids := referenced_ids(one).get("Sources")) or not fits.isdisjoint(ids)]  # fmt: skip
+        if told:
+            kept.append((score, place, number, row, " ".join(told)))
+    return kept
+
+
+def communities_of(found: Sequence[Point]) -> list[str]:
+    return list(dict.fromkeys(f"c{one[3]['n']}" for one in found))
+
+
+def point_items(
+    snapshot: Snapshot, found: Sequence[Point], kept: Sequence[Rated], detailed: bool, explain: bool
+) -> list[Item]:
+    """Some of the points as the reader sees them, with their references resolved."""
+    rating = {one.id: one.rating for one in kept}
+    rank = {one.id: f"{place} of {len(kept)} by relevance" for place, one in enumerate(kept, 1)}
+    aliases, cited = context.resolve_references(snapshot, [one[4] for one in found])
+    items = []
+    lines = {"line_start": 0, "line_end": 0} if not detailed else {}
+    for score, _, number, row, text in found:
+        shown = render_references(text, aliases)
+        alias = f"c{row['n']}"
+        places = [place for id, place in cited.items() if f"{id})" in shown or f"{id}," in shown][:5]
+        at = {"score": round(min(score / 100, 1.0), 3)} | lines
+        scored = [place.model_copy(update=at) for place in places]
+        line = f"- {shown} ({one_line(row['title'], 60)}, {alias})"
+        if explain:
+            own = f"report {rank[row['id']]}, rated {min(rating[row['id']], 5.0):.1f} of 5"
+            asked = " and asked for by a filter" if rating[row["id"]] > 5.0 else ""
+            line += f" (why: {own}{asked}; finding {number} of the report at level {row['level']})"
+        items.append(Item(f"{alias}.{number}", line, None, "Points", score, also=tuple(scored)))
+    return items
+
+
+@lru_cache(maxsize=2_000)
+def _point(summary: str, explanation: str, detailed: bool) -> tuple[str, str]:
+    """A finding on one line, whole statements with their references, without the summary where they begin with it;
+    and its terms. Remembered, because reports of large communities come with every question."""
+    limit = 1_600 if detailed else 500
+    kept: list[str] = []
+    length = 0
+    for piece in _STATEMENTS.split(explanation.strip()):
+        body, mark, references = piece.partition("[Data:")
+        if kept and length + len(body) > limit:
+            break
+        kept.append(one_line(body, limit) + (f" {mark}{references}" if mark else ""))
+        length += len(body)
+    body = " ".join(kept)
+    if body.startswith(summary.rstrip(".…")) or not summary:
+        text = body
+    else:
+        text = f"**{one_line(summary, 200)}** {body}"
+    return text, " ".join(terms(_IDS.sub("", text)))  # each id has some ten terms, of which none says anything
+
+
+def similarity(text_terms: str, worth: Mapping[str, float]) -> float:
+    """The worth of the question's terms that a text holds, more where it keeps coming back to them."""
+    padded, doubled, score = f" {text_terms} ", "", 0.0
+    for term, value in worth.items():
+        if (word := f" {term} ") in padded:
+            doubled = doubled or padded.replace(" ", "  ")  # so that the blank between two of them counts for both
+            count = doubled.count(word)
+            score += value * (0.5 + 0.5 * (count - 1) / (count + 2))
+    return score
+
+
 _ancestors: WeakKeyDictionary[Snapshot, dict[str, str]] = WeakKeyDictionary()
 DEFAULT_TOKENS = 6_000
 CANDIDATES = 200  # reports that full text proposes
@@ -114,7 +307,7 @@ def global_search(
         return write_cursor(generation, asked, after)
 
     if answer and query and coverage["reports"] and not cursor.strip():
-        from graphrag_mcp.query.map_reduce import Wish, with_answer
+        from graphrag_mcp.query.answer import Wish
 
         wish = Wish(response_type, instructions, general_knowledge, on_text, seconds, before)
         return with_answer(snapshot, query, level, result, kept, budget, page, asker, wish)
@@ -139,10 +332,10 @@ def with_history(history: Sequence[str], query: str, budget: int) -> tuple[list[
     """The user turns, the question with the names that they add, and their block."""
     if not history:
         return [], query, ""
-    from graphrag_mcp.query import history as earlier
+    from graphrag_mcp.query import local as earlier
 
     turns = earlier.user_turns(history)
-    return turns, " ".join([query, *earlier.keywords(turns, query)] if query else []), earlier.block(turns, budget)
+    return turns, " ".join([query, *earlier.history_keywords(turns, query)] if query else []), earlier.history_block(turns, budget)
 
 
 def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) -> list[Rated]:
@@ -238,13 +431,13 @@ def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated]
 
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     """The worth of the terms that say what is asked about; None for an empty or a wholly general question."""
-    asked = query[: fused.QUERY_CHARACTERS]
+    asked = query[: retrieval.QUERY_CHARACTERS]
     if OVERVIEW.search(asked):  # with one word that stays, so that those of grammar go
         asked = f"{ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"
     wanted = query_terms(ASKING_HAN.sub(" ", asked.translate(SIMPLIFY)))
     if all(term in _ASKING or (is_cjk(term[0]) and stop_word(term)) for term in wanted):
         return None
-    worth, _ = fused.term_worth(snapshot, wanted)
+    worth, _ = ranking.term_worth(snapshot, wanted)
     return {term: value for term, value in worth.items() if term not in _ASKING}
 
 
@@ -355,3 +548,327 @@ def points(
     """Findings as items, best first, and the aliases of their communities."""
     found = ranked(snapshot, asked_about(snapshot, query) or {}, kept, detailed)
     return point_items(snapshot, found, kept, detailed, explain), communities_of(found)
+
+
+SEED = "reports"  # the order in which reports meet in batches comes from a hash of this and their ids
+BATCH_TOKENS = 12_000  # of reports in one map prompt, and of points in the reduce prompt
+MOST_BATCHES, MOST_REPORTS = 20, 1_000  # at an explicit level; the reports nearest to the question go in
+REPORT_CHARACTERS = 12_000  # of one report
+RATED_CHARACTERS = 2_400  # of a report that is only rated: title, summary, headlines
+FALLBACKS = 2  # levels that are rated whole although nothing above them was relevant
+_OWN_REFERENCES = re.compile(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]")
+
+
+@dataclass(slots=True)
+class Read:
+    """What came of reading: `points` with references to `names` (number -> alias), best first; how batches fared."""
+
+    points: list[Point]
+    names: dict[str, str]
+    reports: int = 0
+    batches: int = 0
+    failed: int = 0
+    reason: str = ""
+    reduced: Answered | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The reports to read, what was counted on the way to them, and why ratings were missing ("" when none was)."""
+
+    reports: list[Rated]
+    coverage: dict[str, int]
+    unrated: str = ""
+
+
+# ---- a search with an answer ---------------------------------------------------------------------
+
+
+def with_answer(
+    snapshot: Snapshot, query: str, level: int, result: SearchResult, kept: Sequence[Rated], budget: int,
+    page: Callable[[tuple[int, ...]], str], asker: Asker | None, wish: Wish,
+) -> SearchResult:  # fmt: skip
+    """The result of a global search with its answer. `kept`: what the search without a model would show."""
+    if asker is None or not asker.may_answer("reduce"):
+        note(result, NO_MODEL)
+        return _shown(snapshot, query, level, result, kept, budget, page)
+    meter = Meter(asker)
+
+    async def work() -> tuple[Chosen, Read]:
+        chosen = await select_with_model(asker, snapshot, query, level)
+        return chosen, await read(asker, snapshot, query, chosen.reports, wish, word_limit(budget))
+
+    given = waited(asker, work(), wish.seconds)
+    result.usage = meter.usage()
+    if given is None:
+        unfinished(result)
+        return _shown(snapshot, query, level, result, kept, budget, page)
+    (selected, outcome), chosen = given, given[0].reports
+    result.coverage = selected.coverage | {
+        "read": outcome.reports, "batches": outcome.batches, "batches_answered": outcome.batches - outcome.failed,
+        "batches_failed": outcome.failed, "points": len(outcome.points),
+    }  # fmt: skip
+    if selected.unrated:
+        note(result, f"{selected.coverage['unrated']} reports got no rating from the model ({selected.unrated}), "
+                     "so their words decided.")  # fmt: skip
+    if not outcome.points:
+        return _without_points(snapshot, query, level, result, selected, outcome, budget, page)
+    reduced = outcome.reduced
+    if reduced is None or not reduced.by:
+        result.state = "failed"
+        note(result, failed(reduced.reason if reduced else ""))
+        return compose(result, [Section("Points", mapped_point_items(outcome), 1.0)], budget, lambda _: "", first="Points")
+    items, result.communities = _points(snapshot, query, chosen)
+    section = Section("Points", items, 1.0)
+    partly = f"{outcome.failed} of {outcome.batches} batches of reports gave no answer ({outcome.reason})."
+    if outcome.failed:
+        note(result, partly)
+    result = answered(result, reduced, [section], budget, page, snapshot=snapshot, shown=items, first="Points")
+    result.state = "partial" if outcome.failed or selected.unrated else "answered"
+    return result
+
+
+def _without_points(
+    snapshot: Snapshot, query: str, level: int, result: SearchResult, selected: Chosen, outcome: Read, budget: int,
+    page: Callable[[tuple[int, ...]], str],
+) -> SearchResult:  # fmt: skip
+    """Nothing relevant was said, or nobody said anything: two different things."""
+    chosen = selected.reports
+    if selected.unrated and not chosen:
+        note(result, failed(selected.unrated))
+        result.state = "failed"
+        return _shown(snapshot, query, level, result, chosen, budget, page)
+    if not outcome.failed:
+        result.method = ""
+        said = f"{outcome.reports} reports were read and none says anything on it." if outcome.reports else ""
+        note(result, said)
+        return finish(nothing_said(snapshot, result, level), budget)
+    if outcome.failed == outcome.batches:
+        note(result, failed(outcome.reason))
+        result = _shown(snapshot, query, level, result, chosen, budget, page)
+        result.state = "failed"
+        return result
+    result = _shown(snapshot, query, level, result, chosen, budget, page)
+    result.state = "partial"
+    note(result, f"{outcome.failed} of {outcome.batches} batches of reports gave no answer ({outcome.reason}).")
+    return finish(result, budget)
+
+
+def _shown(
+    snapshot: Snapshot, query: str, level: int, result: SearchResult, kept: Sequence[Rated], budget: int,
+    page: Callable[[tuple[int, ...]], str],
+) -> SearchResult:  # fmt: skip
+    """The reports' own findings, no model's."""
+    if not kept:
+        before = result.state
+        result = nothing_said(snapshot, result, level)
+        result.state = before if before in ("partial", "failed") else result.state
+        return finish(result, budget)
+    items, result.communities = _points(snapshot, query, kept)
+    return finish(compose(result, [Section("Points", items, 1.0)], budget, page, first="Points"), budget)
+
+
+def _points(snapshot: Snapshot, query: str, kept: Sequence[Rated]) -> tuple[list[Item], list[str]]:
+    items, communities = points(snapshot, query, kept[:READ], False)
+    return items, communities[:20]
+
+
+# ---- which reports -------------------------------------------------------------------------------
+
+
+async def select_with_model(asker: Asker, snapshot: Snapshot, query: str, level: int) -> Chosen:
+    """The reports to read, and how many were rated, kept and pruned.
+
+    level -1: from the roots down, as far as the model finds a report relevant. level n: that level and the childless
+    reports above it, the lexically nearest first. A question about nothing in particular takes the weightiest.
+    """
+    if level >= 0:
+        return Chosen(*await asyncio.to_thread(whole_level, snapshot, query, level))
+    if asked_about(snapshot, query) is None:
+        return Chosen(*await asyncio.to_thread(select, snapshot, query, level))
+    every = await asyncio.to_thread(all_rated, snapshot, query)
+    coverage = {"reports": len(every), "rated": 0, "kept": 0, "pruned": 0}
+    children: dict[str, list[Rated]] = {}
+    for one in every.values():
+        children.setdefault(one.parent if one.parent in every else "", []).append(one)
+    kept, rated, missing = await _descend_with_model(asker, snapshot, query, children)
+    kept.sort(key=lambda one: (-one.rating, -round(one.own, 6), -round(one.weight, 6), one.id))
+    kept = kept[:READ]
+    coverage.update(rated=rated, kept=len(kept), pruned=rated - len(kept))
+    if missing:
+        coverage["unrated"] = len(missing)
+    return Chosen(kept, coverage, missing[0] if missing else "")
+
+
+async def _descend_with_model(
+    asker: Asker, snapshot: Snapshot, query: str, children: dict[str, list[Rated]]
+) -> tuple[list[Rated], int, list[str]]:
+    """Reports kept, how many were rated, and why ratings are missing.
+
+    Level by level: rate, go on below what is relevant. A parent is kept only where no rated child is relevant.
+
+    On each level at most half of the ratings that are left are spent while there are levels below it, so that a broad
+    top does not keep the search from going down; lexically nearest first. Where the model gives no rating the
+    lexical one stands in.
+    """
+    frontier = children.get("", [])
+    kept: dict[str, Rated] = {}
+    missing: list[str] = []
+    rated = fallback = 0
+    while frontier and rated < READ:
+        left = READ - rated
+        below = any(children.get(one.id) for one in frontier)
+        frontier.sort(key=lambda one: (-round(one.rating, 6), -round(one.weight, 6), -one.rank, one.id))
+        taken = frontier[: max(1, left // 2) if below else left]
+        ratings, reasons = await _ratings(asker, snapshot, query, taken)
+        missing += reasons
+        rated += len(taken)
+        marked = [replace(one, rating=float(value)) for one, value in zip(taken, ratings, strict=True)]
+        relevant = [one for one in marked if one.rating >= THRESHOLD]
+        for one in relevant:
+            kept[one.id] = one
+            kept.pop(one.parent, None)
+        if not relevant and not kept and fallback < FALLBACKS:
+            fallback += 1
+            relevant = frontier
+        frontier = [child for one in relevant for child in children.get(one.id, [])]
+    return list(kept.values()), rated, missing
+
+
+async def _ratings(
+    asker: Asker, snapshot: Snapshot, query: str, some: Sequence[Rated]
+) -> tuple[list[float], list[str]]:
+    """One rating of 0 to 5 for each report, all asked for at once; and the reasons where the model gave none."""
+    found = await asyncio.to_thread(context.rows, snapshot, "reports", [one.id for one in some])
+    rows = {row["id"]: row for row in found}
+    prompt = prompts.load("rate", snapshot.folder)
+    missing: list[str] = []
+
+    async def rating(one: Rated) -> float:
+        row = rows.get(one.id)
+        if row is None:
+            return 0.0  # damaged: nothing of it may be read
+        text = prompt.substitute(report=data(_headlines(row)), question=data(query))
+        ask = Ask("rate", (Message("user", text),), read_rating, lambda: -1, RATING_SCHEMA)
+        given = await asked(asker, ask)
+        if given.by:
+            return float(given.value)
+        missing.append(given.reason or "no reply")
+        return one.rating
+
+    return list(await asyncio.gather(*(rating(one) for one in some))), missing
+
+
+def _headlines(row: Row) -> str:
+    """Title, summary and the headlines of the findings, without references."""
+    lines = [one_line(row["title"], 200), row["summary"]]
+    lines += [f"- {one_line(str(one.get('summary', '')), 160)}" for one in context.findings(row)]
+    return _OWN_REFERENCES.sub("", "\n".join(lines))[:RATED_CHARACTERS]
+
+
+# ---- map and reduce ------------------------------------------------------------------------------
+
+
+async def read(asker: Asker, snapshot: Snapshot, query: str, chosen: Sequence[Rated], wish: Wish, words: int) -> Read:
+    """Points out of the reports, in batches at once, and the answer that they come to."""
+    weight = {one.id: one.weight for one in chosen}
+    rows = await asyncio.to_thread(_rows, snapshot, list(weight)[:MOST_REPORTS])
+    rows.sort(key=lambda row: (-round(weight[row["id"]], 6), row["id"]))
+    number = {row["id"]: f"c{place}" for place, row in enumerate(rows, 1)}
+    outcome = Read([], {number[row["id"]]: f"c{row['n']}" for row in rows}, len(rows))
+    batches = _batches(rows)
+    outcome.batches = len(batches)
+    work = (_map(asker, snapshot, query, batch, weight, number, wish.history) for batch in batches)
+    given = await asyncio.gather(*work)
+    found: list[tuple[float, int, int, Point]] = []
+    for at, (points, reason) in enumerate(given):
+        outcome.failed += bool(reason)
+        outcome.reason = outcome.reason or reason
+        found += [(-point.score, at, place, point) for place, point in enumerate(points)]
+    outcome.points = [point for *_, point in sorted(found, key=lambda one: one[:3])]
+    if outcome.points:
+        outcome.reduced = await answer(
+            asker, query, _point_rows(outcome.points), outcome.names, wish, words=words, prompt="reduce", kind="reduce",
+            folder=snapshot.folder,
+        )  # fmt: skip
+    return outcome
+
+
+def _rows(snapshot: Snapshot, ids: Sequence[str]) -> list[Row]:
+    """The reports in this order, as many as the batches hold."""
+    left = MOST_BATCHES * BATCH_TOKENS
+    rows = []
+    for row in context.rows(snapshot, "reports", ids):
+        left -= count_tokens(_report(row)) + 30
+        if left < 0 and rows:
+            break
+        rows.append(row)
+    return rows
+
+
+def _batches(rows: Sequence[Row]) -> list[list[Row]]:
+    """Shuffled by a hash, so that no batch holds one corner of the tree; inside a batch the weightiest first."""
+    batches: list[list[Row]] = []
+    size = 0
+    for row in sorted(rows, key=lambda row: content_id(SEED, row["id"])):
+        tokens = count_tokens(_report(row)) + 30
+        if not batches or size + tokens > BATCH_TOKENS:
+            batches.append([])
+            size = 0
+        batches[-1].append(row)
+        size += tokens
+    order = {row["id"]: place for place, row in enumerate(rows)}
+    return [sorted(batch, key=lambda row: order[row["id"]]) for batch in batches]
+
+
+def _report(row: Row) -> str:
+    """A report on one line: summary and findings. Its own references are left out, points refer to the report."""
+    parts = [row["summary"]]
+    for one in context.findings(row):
+        parts.append(f"{one.get('summary', '')}: {one.get('explanation', '')}")
+    return one_line(_OWN_REFERENCES.sub("", " ".join(parts)), REPORT_CHARACTERS).replace("|", "/")
+
+
+async def _map(
+    asker: Asker, snapshot: Snapshot, query: str, batch: Sequence[Row], weight: dict[str, float],
+    number: dict[str, str], before: str = "",
+) -> tuple[list[Point], str]:  # fmt: skip
+    """The points of one batch with references to the whole's numbers, and why there are none when it failed.
+
+    `before`: the block of earlier turns, which stands first.
+    """
+    lines = [
+        f"{place}|{one_line(row['title'], 200).replace('|', '/')}|{weight[row['id']]:.2f}|{_report(row)}"
+        for place, row in enumerate(batch, 1)
+    ]
+    rows = "\n\n".join(filter(None, [before, "\n".join(lines)]))
+    text = prompts.load("map", snapshot.folder).substitute(reports=data(rows), question=data(query))
+    ask = Ask("map", (Message("user", text),), read_points, lambda: (), POINTS_SCHEMA, if_cut="shown")
+    given = await asked(asker, ask)
+    if not given.by:
+        return [], given.reason or "no reply"
+    names = {f"c{place}": number[row["id"]] for place, row in enumerate(batch, 1)}
+    points = [replace(point, description=restored(point.description, names).text.strip()) for point in given.value]
+    return [point for point in points if point.description], ""
+
+
+def _point_rows(points: Sequence[Point]) -> str:
+    """Points for the reduce prompt, best first, as many as fit; at least one."""
+    lines: list[str] = []
+    left = BATCH_TOKENS
+    for point in points:
+        line = f"- (score {point.score:g}) {point.description}"
+        left -= count_tokens(line) + 1
+        if left < 0 and lines:
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def mapped_point_items(outcome: Read) -> list[Item]:
+    """The model's points as rows of context, for when they could not be joined."""
+    items = []
+    for place, point in enumerate(outcome.points, 1):
+        checked: Checked = restored(point.description, outcome.names)
+        items.append(Item(f"p{place}", f"- {one_line(checked.text, 1_500)} (score {point.score:g})", None, "Points"))
+    return items

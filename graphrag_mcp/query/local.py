@@ -3,30 +3,412 @@
 Takes a snapshot, a question and a budget; gives a `SearchResult` whose text is ready for a model to read and
 whose citations stand in the order of the fused ranking. An empty question gives an overview. Knows no chat model: an
 answer, where one is wanted, is added by query/answer.py to what was found.
+
+Earlier turns of a conversation: what they add to a question, and the block that stands first in its context.
+
+Takes the turns as a caller gives them, oldest first (strings, or `role: content`); gives the last user turns, names
+to look for beside a question that only points back ("and his brother?"), and a block within a budget. Asks no model.
+
+Why an item is there: the channels that scored it, its rank in them, and the path by which a link reached it.
+
+Takes what was retrieved; gives one short line per item, for `explain`. Changes no ranking.
+
+What a local search looks at, by its mode and its filters: fused retrieval, plain text, or the graph alone.
+
+Takes a snapshot and a question; gives the fused `Retrieved`, narrowed and reordered. `local` and `fused` are the fused
+retrieval as it is; `basic` has no graph in it and ends after ten passages; `hybrid` has no plain text in it: passages
+count by the entities and relationships that they hold. Knows no budget.
 """
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.extract import extract
-from graphrag_mcp.pack import Item, Section, clamp_budget, compose, finish, outgoing, read_cursor, write_cursor
-from graphrag_mcp.query import context, fused, modes
-from graphrag_mcp.query.fused import Retrieved
-from graphrag_mcp.query.modes import missing
+from graphrag_mcp.names.extract import extract
+from graphrag_mcp.packing.budget import (
+    Item,
+    Section,
+    clamp_budget,
+    columns,
+    compose,
+    finish,
+    one_line,
+    passage_alias,
+    read_cursor,
+    shorten,
+    write_cursor,
+)
+from graphrag_mcp.packing.wire import outgoing
+from graphrag_mcp.query import context, ranking, retrieval
+from graphrag_mcp.query.ranking import MARKS, Scored
+from graphrag_mcp.query.retrieval import Retrieved
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import terms
+from graphrag_mcp.text.terms import is_cjk, query_terms, stop_word
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
 if TYPE_CHECKING:
-    from graphrag_mcp.ask import Asker
+    from graphrag_mcp.llm.asker import Asker
     from graphrag_mcp.query.answer import Meter
     from graphrag_mcp.query.filters import Filters
+
+
+TURNS = 5  # user turns that are kept, the newest
+HEADING = "-----Conversation History-----\nturn|content"
+SHARE = 0.1  # of the budget at most
+NAMES = 8  # looked for beside the question
+LEAST = 10  # tokens of a turn below which it is left out
+
+_ROLE = re.compile(r"\s*(user|human|me|assistant|ai|bot|system|tool)\s*[:：|]\s*", re.IGNORECASE)
+_USER = {"user", "human", "me"}
+
+
+def user_turns(history: Sequence[str]) -> list[str]:
+    """The last user turns, oldest first. A turn without a role is the user's."""
+    turns = []
+    for one in history:
+        match = _ROLE.match(one)
+        body = one[match.end() :] if match else one
+        if body.strip() and (match is None or match[1].casefold() in _USER):
+            turns.append(body.strip())
+    return turns[-TURNS:]
+
+
+def history_keywords(turns: Sequence[str], query: str) -> list[str]:
+    """Names of earlier turns, the newest first: of all when the question names nothing itself, else of the newest.
+
+    Where no turn names anything, the content words of the newest, as they are written: they may be told.
+    """
+    own = {mention.key for mention in extract(query[:4_000]) if mention.strong}
+    found: dict[str, str] = {}
+    for turn in list(reversed(turns))[: 1 if own else TURNS]:
+        for mention in extract(turn[:4_000]):
+            if mention.strong and mention.key not in own:
+                found.setdefault(mention.key, mention.form)
+    if found or own or not turns:
+        return list(found.values())[:NAMES]
+    words = [word.strip(MARKS) for word in turns[-1][:1_000].split()]
+    return [word for word in words if not all(map(stop_word, query_terms(word)))][:NAMES]
+
+
+def history_block(turns: Sequence[str], budget: int) -> str:
+    """The block, with as many of the newest turns as its share of the budget holds; "" when that is not one."""
+    left = int(budget * SHARE) - count_tokens(HEADING)
+    kept: list[str] = []
+    for turn in reversed(turns):
+        line = columns("user", one_line(turn, 2_000))
+        if count_tokens(line) + 1 > left:
+            if kept or left < LEAST + 4:
+                break
+            line = columns("user", shorten(one_line(turn, 2_000), left - 4) + " …")
+            left = 0
+        left -= count_tokens(line) + 1
+        kept.insert(0, line)
+        if left <= 0:
+            break
+    return "\n".join([HEADING, *kept]) if kept else ""
+
+
+SOURCES = 20  # high passages from which a path may start
+ROW = ["id", "n", "part", "parts", "title_id", "document_id", "entity_ids"]
+WORDS = {
+    "text": "words", "vector": "meaning", "named": "its title is named in the question",
+    "holds": "holds a name of the question", "link": "its title is named in", "shared": "shares a rare name with",
+    "beside": "next to a high passage", "subword": "parts of words", "included": "holds an included entity",
+    "defines": "defines a word of the question", "lead": "clearly best by itself",
+    "entities": "entities", "relationships": "pairs of them", "rerank": "reranker",
+}  # fmt: skip
+
+
+def explained(item: Item, said: str) -> Item:
+    """The item with its reason under the text, and in its citation."""
+    gap = "\n" if "\n" in item.text else " "
+    cited = item.citation.model_copy(update={"why": said}) if item.citation else None
+    return replace(item, text=f"{item.text}{gap}(why: {said})", citation=cited, tokens=0, span=(0, 0))
+
+
+def of_passages(snapshot: Snapshot, found: Retrieved, ids: Sequence[str]) -> dict[str, str]:
+    """For each passage: its rank, the parts of its score, and for a link the passage that it comes from."""
+    place = {one.id: number for number, one in enumerate(found.passages, 1)}
+    by_words = sorted(found.passages, key=lambda one: (-one.why.get("text", 0.0), one.id))
+    rank = {one.id: number for number, one in enumerate(by_words, 1)}
+    high = [one.id for one in found.passages[:SOURCES]]
+    rows = {row["id"]: row for row in snapshot.by_key("passages", [*high, *ids], "id", ROW, hold=True).to_pylist()}
+    scored = {one.id: one for one in found.passages}
+    said = {}
+    for id in ids:
+        parts = _parts(scored[id], rank[id], rows, high)
+        said[id] = f"rank {place[id]}: " + (", ".join(parts) or "no channel of its own")
+    return said
+
+
+def _parts(one: Scored, rank: int, rows: Mapping[str, Mapping[str, Any]], high: Sequence[str]) -> list[str]:
+    listed = []
+    for name, value in sorted(one.why.items(), key=lambda pair: (-pair[1], pair[0])):
+        if round(value, 2) <= 0:
+            continue
+        text = f"{WORDS.get(name, name)} {value:.2f}"
+        if name == "text":
+            text += f" (BM25 {one.raw:.1f}, rank {rank})"
+        elif name in ("link", "shared"):
+            source = _source(rows.get(one.id), rows, high, name)
+            text = f"{WORDS[name]} {source or 'a high passage'} {value:.2f}"
+        listed.append(text)
+    return listed
+
+
+def _source(
+    row: Mapping[str, Any] | None, rows: Mapping[str, Mapping[str, Any]], high: Sequence[str], kind: str
+) -> str:
+    """The best passage of another document that names this one's title, or shares an entity with it."""
+    if row is None:
+        return ""
+    own = {row["title_id"]} if kind == "link" else set(row["entity_ids"])
+    for id in high:
+        other = rows.get(id)
+        if other and other["document_id"] != row["document_id"] and not own.isdisjoint(other["entity_ids"]):
+            return passage_alias(other)
+    return ""
+
+
+def of_entities(scored: Sequence[Scored], first: Sequence[str]) -> dict[str, str]:
+    """For each entity: rank, and how far its name, its words and the best passages speak for it."""
+    names = {"name": "named in the question", "words": "words of its title", "passages": "named in the best passages"}
+    said = {id: "asked for by a filter" for id in first}
+    for place, one in enumerate(scored, 1):
+        parts = [f"{names.get(name, name)} {value:.2f}" for name, value in one.why.items() if round(value, 2) > 0]
+        said.setdefault(one.id, f"rank {place}: " + ", ".join(parts))
+    return said
+
+
+MODES = ("local", "fused", "hybrid", "basic")
+BASIC = 10  # passages of the mode `basic`
+ENTITIES, OVERSAMPLED = 10, 2  # entities that are chosen, from how many times as many
+UNITS = 20  # text units of one entity whose passages are looked at
+INCLUDED = 10  # passages that an `entity=` filter brings in beside the ranked ones
+PAIR = 0.5  # worth of two chosen entities in one passage, beside their own
+EMBED_SECONDS = 5.0
+LOAD_SECONDS = 30.0  # a model in this process is loaded by its first question
+# Words that ask and name nothing: that no text holds them says nothing about the corpus.
+ASKING = frozenset(
+    "much many often long far really exactly please tell know wieviel wieviele weshalb wieso combien pourquoi cuánto "
+    "cuánta cuántos cuántas quanto quanta quanti hoeveel waarom".split()
+)
+FACTS = ["id", "document_id", "entity_ids"]
+
+
+def find(
+    snapshot: Snapshot, query: str, *, mode: str = "local", keywords: Sequence[str] = (),
+    filters: Filters | None = None, vector: bytes | None = None, asker: Asker | None = None,
+) -> Retrieved:  # fmt: skip
+    """Passages best first, as the mode sees them, of those that pass the filters."""
+    found = Retrieved()
+    if query:
+        weights = ranking.Weights()
+        if mode == "basic":
+            weights = replace(weights, named=0.0, holds=0.0, link=0.0, shared=0.0, quiet=0.0, beside=0.0, defines=0.0)
+        found = retrieval.retrieve(snapshot, query, weights=weights, keywords=keywords, vector=vector or b"",
+                               rerank=asker.rerank if asker is not None and asker.reranks else None)  # fmt: skip
+    if filters is not None:
+        _narrow(snapshot, found, filters)
+    if mode == "hybrid" and found.passages:
+        _by_graph(snapshot, found, filters)
+    if filters is not None and filters.first:
+        _included_first(snapshot, found, filters, bool(query))
+    if mode == "basic":
+        found.passages = found.passages[:BASIC]
+    return found
+
+
+def chosen_entities(
+    snapshot: Snapshot, found: Retrieved, filters: Filters | None = None, read: int | None = None
+) -> list[dict[str, Any]]:
+    """Candidates among the entities, best first, twice as many as are used; included ones first, others refilled.
+    `read`: no more than so many are wanted."""
+    most = ENTITIES * OVERSAMPLED
+    if filters is None:
+        return [found.rows[one.id] for one in retrieval.entities(snapshot, found, most, read=read)]
+    scored = retrieval.entities(snapshot, found, most * 5) if found.terms else []
+    rows = {row["id"]: dict(row) for row in filters.first}
+    found.rows |= rows
+    for one in scored:
+        if filters.entity(found.rows[one.id]):
+            rows.setdefault(one.id, found.rows[one.id])
+    return list(rows.values())[:most][:read]
+
+
+def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[bytes | None, str]:
+    """The question's vector, where this index has vectors and a model embeds; and a sentence when that failed."""
+    if asker is None or not query or not asker.embeds or not snapshot.count("passages_vectors"):
+        return None, ""
+    future = asker.start(asker.embed([query[:8_000]], query=True))
+    try:
+        (vector,) = future.result(LOAD_SECONDS if asker.embedding_model.startswith("local:") else EMBED_SECONDS)
+    except Exception:  # a model that is late or fails in any way must not cost the search
+        vector = None
+    said = "" if vector else "The question could not be embedded, so its words alone decided."
+    return vector, said
+
+
+def narrowed(snapshot: Snapshot, filters: Sequence[str], min_rating: float = 0.0) -> tuple[Filters | None, Snapshot]:
+    """The filters as read, and the snapshot that proposes only what passes."""
+    if not filters and min_rating <= 0:
+        return None, snapshot
+    from graphrag_mcp.query.filters import Narrowed, read
+
+    kept = read(snapshot, filters, min_rating)
+    return kept, Narrowed(snapshot, kept) if kept is not None else snapshot
+
+
+def told(note: str, kept: Filters | None) -> str:
+    """The note, and what is to be said about the filters."""
+    return " ".join(filter(None, [note, kept.note if kept is not None else ""]))
+
+
+# No thing that could be missing.
+_ASKING = re.compile(".*(?:[哪谁誰几幾何]|什么|什麼|怎)|어디|누구|누가|무엇|언제|어떻|얼마|어떤|무슨|몇|왜$")
+
+
+def unheard_of(found: Retrieved) -> bool:
+    """Has every name of the question a word that stands nowhere, and the corpus few of its other words?
+
+    Half as many unknown words as known ones are still a question on this corpus in other words; with a vector its
+    meaning decides. Words of Chinese cannot be counted, for their pairs of characters cross from one word to the next:
+    there it is enough that nothing of any name stands anywhere. So of 250 questions on encyclopaedic text none is given
+    up, and 85 when they are asked of classics and a textbook.
+    """
+    if found.names and not found.vector and all(is_cjk(mention.form[0]) for mention in found.names):
+        alone = any(len(term) == 1 and is_cjk(term) for term in found.terms)  # a word by itself: 猫和红烧肉
+        return not (alone or found.near) and all(_absent(mention.form, found) for mention in found.names)
+    named = [mention.form for mention in found.names if mention.strong]
+    known = {*found.terms, *found.near, *(term for word in found.near for term in terms.query_terms(word))}
+    unknown = {term for term in found.unknown if term not in known and not is_cjk(term[0])}
+    if found.vector or len(unknown) < 2 or not named or len(unknown) * 4 < len(found.terms) * 3:
+        return False
+    return all(any(ranking.stands_nowhere(word, known, unknown) for word in form.split()) for form in named)
+
+
+def missing(found: Retrieved, query: str = "") -> str:
+    """Names and words of the question that occur nowhere: an agent should know before it trusts the context.
+
+    Single words are told where most of the question is known: of one in another language all would be. Words of the
+    corpus that were looked for in their place are told always.
+    """
+    if not found.unknown:
+        return ""
+    told = [one.form for one in found.names if one.strong or (is_cjk(one.form[0]) and not _ASKING.match(one.form))]
+    absent = [form for form in told if _absent(form, found)]
+    if len(found.unknown) <= len(found.terms):
+        unknown = set(found.unknown)
+        words = [word for word in query.split() if ranking.stands_nowhere(word, found.terms, unknown)]
+        words = [word.strip(ranking.MARKS) for word in words if any(map(str.isalnum, word))]
+        words = [word for word in words if word.casefold() not in ASKING and not _ASKING.match(word)]
+        named = [form for form in absent if is_cjk(form[0])]  # 동생은 is 동생
+        words = [word for word in words if not any(form in word for form in named)]
+        absent += [word for word in words if not any(word in form for form in absent)]
+    said = f"Nowhere in this corpus: {', '.join(repr(form) for form in dict.fromkeys(absent[:5]))}." if absent else ""
+    instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
+    return f"{said} Looked for instead: {', '.join(map(repr, [*instead][:6]))}.".strip() if instead else said
+
+
+def _absent(form: str, found: Retrieved) -> bool:
+    words = terms.query_terms(form)
+    return bool(words) and not any(word in found.terms for word in words)
+
+
+# ---- filters -----------------------------------------------------------------------------------
+
+
+def facts(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, tuple[str, list[str]]]:
+    """Document and named entities of passages: what filters ask of them."""
+    rows = snapshot.by_key("passages", list(ids), "id", FACTS, hold=True)
+    columns = (rows[name].to_pylist() for name in FACTS)
+    return {id: (document, entities) for id, document, entities in zip(*columns, strict=True)}
+
+
+def _narrow(snapshot: Snapshot, found: Retrieved, filters: Filters) -> None:
+    """Drop what links and vectors brought in from outside; the scale begins at the best that is left."""
+    known = facts(snapshot, [one.id for one in found.passages])
+    kept = [one for one in found.passages if one.id in known and filters.passage(*known[one.id])]
+    found.passages = _scaled(kept, lambda one: one.score)
+    found.considered["filtered"] = len(kept)
+    found.held = {}
+    for place, one in enumerate(found.passages[:8], 1):
+        for id in known[one.id][1]:
+            found.held[id] = found.held.get(id, 0.0) + one.score / place
+    for id in filters.without:
+        found.held.pop(id, None)
+        found.named.pop(id, None)
+
+
+def _scaled(some: Sequence[Scored], score: Callable[[Scored], float]) -> list[Scored]:
+    top = max(map(score, some), default=0.0) or 1.0
+    return [replace(one, score=score(one) / top) for one in some]
+
+
+def _included_first(snapshot: Snapshot, found: Retrieved, filters: Filters, asked: bool) -> None:
+    """Passages that name an included entity before all others, with some of its own that no word brought in."""
+    wanted = {row["id"] for row in filters.first}
+    known = facts(snapshot, [one.id for one in found.passages])
+    held = [one for one in found.passages if not wanted.isdisjoint(known[one.id][1])]
+    rest = [one for one in found.passages if wanted.isdisjoint(known[one.id][1])]
+    more = [id for row in filters.first for id in _own_passages(snapshot, row, filters) if id not in known]
+    more = list(dict.fromkeys(more))[: INCLUDED if asked else None]
+    found.passages = [replace(one, score=0.5 + one.score / 2, why={**one.why, "included": 1.0}) for one in held]
+    found.passages += [Scored(id, 0.5, 0.0, {"included": 1.0}) for id in more]
+    found.passages += [replace(one, score=min(one.score, 0.99) / 2) for one in rest]
+    if found.passages and not held:
+        found.passages = _scaled(found.passages, lambda one: one.score)
+
+
+def _own_passages(snapshot: Snapshot, entity: Mapping[str, Any], filters: Filters | None = None) -> list[str]:
+    """Passages that name the entity, in the order of its text units."""
+    row = entity if "text_unit_ids" in entity else next(iter(context.rows(snapshot, "entities", [entity["id"]])), None)
+    if row is None:
+        return []
+    units = snapshot.by_key("text_units", row["text_unit_ids"][:UNITS], "id", ["n"])["n"].to_pylist()
+    found = snapshot.by_key("passages", units, "n", FACTS, hold=True).to_pylist()
+    return [
+        one["id"] for one in found
+        if row["id"] in one["entity_ids"]
+        and (filters is None or filters.passage(one["document_id"], one["entity_ids"]))
+    ]  # fmt: skip
+
+
+# ---- the graph alone ---------------------------------------------------------------------------
+
+
+def _by_graph(snapshot: Snapshot, found: Retrieved, filters: Filters | None) -> None:
+    """Passages by the chosen entities that they hold, rare ones counting more, and by the pairs of them."""
+    scored = [one for one in retrieval.entities(snapshot, found, ENTITIES * OVERSAMPLED)][: ENTITIES * OVERSAMPLED]
+    if filters is not None:
+        scored = [one for one in scored if filters.entity(found.rows[one.id])]
+    worth = {one.id: one.score / (1 + math.log(max(found.rows[one.id]["frequency"], 1))) for one in scored[:ENTITIES]}
+    place = {one.id: number for number, one in enumerate(found.passages)}
+    raw = {one.id: one.raw for one in found.passages}
+    known = dict.fromkeys(place)
+    for id in worth:
+        known |= dict.fromkeys(_own_passages(snapshot, found.rows[id], filters))
+    ranked = []
+    for id, (_, entities) in facts(snapshot, known).items():
+        values = sorted((worth[one] for one in worth.keys() & set(entities)), reverse=True)
+        pairs = PAIR * sum(values[1:])
+        if values:
+            parts = {"entities": sum(values), "relationships": pairs}
+            ranked.append(Scored(id, sum(values) + pairs, raw.get(id, 0.0), parts))
+    ranked.sort(key=lambda one: (-round(one.score, 9), place.get(one.id, len(place)), one.id))
+    found.passages = _scaled(ranked[: retrieval.CANDIDATES], lambda one: one.score)
+    found.considered = {"passages": len(ranked), "entities": len(worth)}
+
 
 DEFAULT_TOKENS = 6_000
 RELATIONSHIPS_PER_ENTITY = 10
@@ -61,8 +443,8 @@ def local_search(
     """
     began = time.monotonic()
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
-    if mode not in modes.MODES:
-        raise BadInput(f"there is no search mode {mode[:40]!r}", f"Use one of {', '.join(modes.MODES)}")
+    if mode not in MODES:
+        raise BadInput(f"there is no search mode {mode[:40]!r}", f"Use one of {', '.join(MODES)}")
     nothing = context.empty_corpus(snapshot, mode)
     if nothing is not None:
         return finish(nothing, budget)
@@ -76,14 +458,14 @@ def local_search(
     offsets = read_cursor(cursor, generation, asked, len(ORDER))
     if offsets is None:
         return finish(context.stale(snapshot, mode), budget)
-    kept, snapshot = modes.narrowed(snapshot, filters, min_rating)
-    note = modes.told(note, kept)
-    vector, unembedded = modes.vector_of(asker, snapshot, query)
-    found = modes.find(snapshot, query, mode=mode, keywords=keywords, filters=kept, vector=vector, asker=asker)
-    if not found.passages or (not keywords and not (kept and kept.first) and modes.unheard_of(found)):
+    kept, snapshot = narrowed(snapshot, filters, min_rating)
+    note = told(note, kept)
+    vector, unembedded = vector_of(asker, snapshot, query)
+    found = find(snapshot, query, mode=mode, keywords=keywords, filters=kept, vector=vector, asker=asker)
+    if not found.passages or (not keywords and not (kept and kept.first) and unheard_of(found)):
         return _nothing(snapshot, query, found, budget, note, kept)
     result = SearchResult(mode=mode, corpus=snapshot.manifest.corpus, coverage=dict(found.considered))
-    long = context.query_length_note(query, fused.QUERY_CHARACTERS)
+    long = context.query_length_note(query, retrieval.QUERY_CHARACTERS)
     result.hint = " ".join(filter(None, [note, long, unembedded, missing(found, query)]))
     sections = sections_of(snapshot, found, budget, detailed, offsets, shares, filters=kept, explain=explain, mode=mode)
     before = block(turns, budget) if not cursor.strip() else ""
@@ -122,18 +504,16 @@ def with_history(
     """The user turns, and the keywords with the names that earlier turns add."""
     if not history:
         return [], keywords
-    from graphrag_mcp.query import history as earlier
 
-    turns = earlier.user_turns(history)
-    return turns, [*keywords, *earlier.keywords(turns, query)] if query else keywords
+    turns = user_turns(history)
+    return turns, [*keywords, *history_keywords(turns, query)] if query else keywords
 
 
 def block(turns: Sequence[str], budget: int) -> str:
     if not turns:
         return ""
-    from graphrag_mcp.query import history as earlier
 
-    return earlier.block(turns, budget)
+    return history_block(turns, budget)
 
 
 # ---- sections ----------------------------------------------------------------------------------
@@ -148,8 +528,8 @@ def sections_of(
     share = dict(shares) if shares else _shares(budget, detailed)
     parts = {"Sources": _sources(snapshot, found, offsets[0], budget, share.get("Sources", 0.0), explain, window)}
     if mode != "basic":
-        wanted = None if detailed else modes.ENTITIES  # the list of candidates names more
-        chosen = modes.chosen(snapshot, found, filters, wanted)[: modes.ENTITIES]
+        wanted = None if detailed else ENTITIES  # the list of candidates names more
+        chosen = chosen_entities(snapshot, found, filters, wanted)[: ENTITIES]
         claims = context.claims_about(snapshot, chosen)
         listed = {
             "Entities": context.entity_items(chosen, detailed, budget > SMALL),
@@ -191,10 +571,9 @@ def _sources(
         items, places, read = context.enough_items(snapshot, scored, budget)
         stop = min(stop, start + read)
     if explain:
-        from graphrag_mcp.query import why
 
-        said = why.of_passages(snapshot, found, [one.id for one in chosen])
-        items = [why.explained(item, said[chosen[at].id]) for item, at in zip(items, places, strict=True)]
+        said = of_passages(snapshot, found, [one.id for one in chosen])
+        items = [explained(item, said[chosen[at].id]) for item, at in zip(items, places, strict=True)]
     return Section(
         "Sources", items, share, start, places=[start + place for place in places], more=stop < len(found.passages),
         cut=partial(context.excerpt, worth=found.terms) if not explain else None,
@@ -251,21 +630,20 @@ def _explained(
     filters: Filters | None,
 ) -> dict[str, list[Item]]:  # fmt: skip
     """Every item with why it is there; sources have theirs already."""
-    from graphrag_mcp.query import why
 
     first = [row["id"] for row in filters.first] if filters else []
-    scored = fused.entities(snapshot, found, modes.ENTITIES * modes.OVERSAMPLED) if found.terms else []
-    said = why.of_entities(scored, first)
+    scored = retrieval.entities(snapshot, found, ENTITIES * OVERSAMPLED) if found.terms else []
+    said = of_entities(scored, first)
     entities = [
-        why.explained(item, said.get(row["id"], "refilled after others were left out"))
+        explained(item, said.get(row["id"], "refilled after others were left out"))
         for item, row in zip(listed["Entities"], chosen, strict=True)
     ]
     relationships = [
-        why.explained(item, f"outside, linked to {links} chosen entities" if links else "joins two chosen entities")
+        explained(item, f"outside, linked to {links} chosen entities" if links else "joins two chosen entities")
         for item in listed["Relationships"] for links in [int(item.text.rpartition("|")[2])]
     ]  # fmt: skip
-    reports = [why.explained(item, f"holds {item.score:g} of the chosen entities") for item in listed["Reports"]]
-    claims = [why.explained(item, "about a chosen entity") for item in listed["Claims"]]
+    reports = [explained(item, f"holds {item.score:g} of the chosen entities") for item in listed["Reports"]]
+    claims = [explained(item, "about a chosen entity") for item in listed["Claims"]]
     return {"Entities": entities, "Relationships": relationships, "Claims": claims, "Reports": reports}
 
 
@@ -275,7 +653,7 @@ def _with_candidates(
 ) -> SearchResult:  # fmt: skip
     """As `pack.compose`, with the list of what was considered, each marked as in the context or not."""
     most = min(max(budget // LISTED, 6), 20)
-    entities = [f"e{row['n']}" for row in modes.chosen(snapshot, found, filters)][:most]
+    entities = [f"e{row['n']}" for row in chosen_entities(snapshot, found, filters)][:most]
     window = [(one.id, one.score) for one in found.passages[:most]]
     sources = [item.id for item in context.passage_items(snapshot, window)[0]]
     wanted = [*entities, *sources] if budget > SMALL else []
@@ -306,5 +684,5 @@ def _model_keywords(asker: Asker, snapshot: Snapshot, query: str, seconds: float
     from graphrag_mcp.query.answer import Meter, keywords_of
 
     meter = Meter(asker)
-    named = any(mention.strong for mention in extract(query[: fused.NAME_CHARACTERS]))
+    named = any(mention.strong for mention in extract(query[: retrieval.NAME_CHARACTERS]))
     return meter, () if named else keywords_of(asker, query, snapshot.folder, seconds)

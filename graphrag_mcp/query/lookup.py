@@ -2,16 +2,22 @@
 
 Takes a snapshot and ids or names as agents write them (`e12`, `c5`, full ids, names, brackets around them); gives
 results within their budget. What is unknown is said, with the nearest names or the valid range of ids.
+
+The exact text behind ids of any kind, passage by passage, with neighbours and offsets.
+
+Takes a snapshot and ids as agents write them (`t33.2`, `d4`, `e12`, `k3`, full ids, uris of documents, brackets around
+them); gives text to quote from. What is unknown is said, with the range of ids that there are.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.pack import (
+from graphrag_mcp.packing.budget import (
     HIGHEST,
     SMALL,
     Item,
@@ -22,19 +28,229 @@ from graphrag_mcp.pack import (
     one_line,
     render_references,
     shorten,
+    source_item,
 )
-from graphrag_mcp.query import context, edit_log
-from graphrag_mcp.query.candidates import line, of_entity
-from graphrag_mcp.query.names import resolve
-from graphrag_mcp.query.sources import get_source, id_range, was_given
-from graphrag_mcp.query.words import search_text
+from graphrag_mcp.query import context, duplicates
+from graphrag_mcp.query.context import resolve
+from graphrag_mcp.query.duplicates import line, of_entity
+from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import counted, normalise_name
-from graphrag_mcp.types import Citation, EntityResult, ReportResult
-
-__all__ = ["get_community_report", "get_entity", "get_source", "search_text", "sentence_citation"]
+from graphrag_mcp.text.terms import counted, normalise_name
+from graphrag_mcp.trust.fencing import quoted
+from graphrag_mcp.types import Citation, EntityResult, ReportResult, SourceResult
 
 Row = dict[str, Any]
+TABLE_OF = {
+    "t": "passages", "d": "documents", "e": "entities", "r": "relationships", "c": "reports",
+    "k": "claims",
+}  # fmt: skip
+KIND = {"t": "text units", "d": "documents", "e": "entities", "r": "relationships", "c": "communities", "k": "claims"}
+UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
+IDS = 20
+GIVEN = 2_000  # characters of one string of ids that are read: what stands around each of them is looked at
+GAP = 400  # characters of white space and lines of no words that may lie between two passages
+_ALIAS = re.compile(
+    r"(?<![A-Za-z0-9])(?:([tderck])(\d{1,12})(?:\.(\d{1,6}))?|([0-9a-f]{32}))(\+)?(?![A-Za-z0-9])", re.IGNORECASE
+)
+
+
+def get_source(snapshot: Snapshot, ids: Sequence[str], *, max_tokens: int = 4_000, around: int = 0) -> SourceResult:
+    """The exact text behind ids of any kind, passage by passage, with `around` neighbours on both sides."""
+    budget, note = clamp_budget(max_tokens, 4_000)
+    items, notes = exact(snapshot, ids, around)
+    return shown(items, [note, *notes], budget)
+
+
+def shown(items: Sequence[Item], notes: Sequence[str], budget: int) -> SourceResult:
+    """As many of the items as fit; the others, and one that was cut, are in the next call."""
+    hint, into = " ".join(filter(None, notes)), {"Sources": "sources"}
+    result = compose(SourceResult(hint=hint), [Section("Sources", items, 1.0)], budget, lambda _: "", into=into)
+    if not (rest := _left(items, finish(result, budget))):
+        return result
+    result = SourceResult(hint=hint, next_call=_call(rest))  # its place is kept free this time
+    result = compose(result, [Section("Sources", items, 1.0)], budget, lambda _: "", into=into)
+    rest = _left(items, result)
+    # Not even the first fits: with the same budget the call could only give the same.
+    larger = min(max(4_000, int(items[0].tokens * 1.2) + 300), HIGHEST) if len(rest) == len(items) else 0
+    result.next_call, result.truncated = _call(rest, larger), True
+    result = finish(result, budget)
+    again = _left(items, result)
+    result.next_call = _call(again, larger) if len(again) > len(rest) else result.next_call
+    return result
+
+
+def _left(items: Sequence[Item], result: SourceResult) -> list[Item]:
+    """What does not stand in the text to its end."""
+    return [item for item in items if quoted(item.text.partition("\n")[2].strip()) not in result.text]
+
+
+def _call(rest: Sequence[Item], max_tokens: int = 0) -> str:
+    """The call for what is left; many that follow each other in a document are one id (`t33.2+`)."""
+    ids = [item.id for item in rest]
+    if len(ids) > IDS:
+        ids = [
+            item.id + ("+" if at + 1 < len(rest) and _follows(item, rest[at + 1]) else "")
+            for at, item in enumerate(rest)
+            if not at or not _follows(rest[at - 1], item)
+        ]
+    larger = f", max_tokens={max_tokens}" if max_tokens else ""
+    return f"get_source(ids={json.dumps(ids[:IDS])}{larger})"
+
+
+def _follows(one: Item, other: Item) -> bool:
+    """Is `other` the next passage of the same document?"""
+    here, there = one.data or {}, other.data or {}
+    return (
+        here["document_id"] == there["document_id"]
+        and 0 < there["char_start"] - here["char_start"]
+        and (there["char_start"] <= here["char_end"] + GAP)
+    )
+
+
+def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list[Item], list[str]]:
+    """The passages behind ids, each once, and what is to be said about the ids."""
+    given = [ids] if isinstance(ids, str) else [str(one) for one in ids]
+    named = {one: _by_uri(snapshot, one) for one in given if one.strip() and not _only_ids(one)}
+    wanted = [alias for one in given if not named.get(one) for alias in _aliases(one)]
+    wanted = list(dict.fromkeys([*wanted, *(alias for aliases in named.values() for alias in aliases)]))
+    strange = [one for one in given if one.strip() and not named.get(one) and not _aliases(one)]
+    if not wanted and not strange:
+        raise BadInput("no ids were given", 'Give ids from a result, e.g. get_source(ids=["t33.2"])')
+    notes = []
+    if len(wanted) > IDS:
+        notes.append(f"{len(wanted)} ids were given; the first {IDS} are shown.")
+    found: dict[str, Row] = {}
+    unknown = list(strange)
+    at_once = _of_units(snapshot, wanted[:IDS])
+    for alias in wanted[:IDS]:
+        rows = _passages_of(snapshot, alias, at_once)
+        if not rows:
+            unknown.append(alias)
+        for row in _with_neighbours(snapshot, rows, min(max(around, 0), 10)):
+            found.setdefault(row["id"], row)
+    if not found:
+        named_ids = ", ".join(one[:40] for one in unknown[:5])
+        gone = any(was_given(snapshot, one) for one in unknown)
+        why = ". What they named has changed or is gone; search again" if gone else ""
+        raise NotFound(f"none of these ids is known: {named_ids}{why}", id_range(snapshot, *"tderck"))
+    if unknown:
+        notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
+    documents = context.document_aliases(snapshot, [row["document_id"] for row in found.values()])
+    return [_exact(row, documents.get(row["document_id"], row["document_id"])) for row in found.values()], notes
+
+
+def _only_ids(given: str) -> bool:
+    """Is there nothing but ids in it? A uri may hold what looks like one ("notes/t33.md")."""
+    return not re.search(r"[/\\]|\.[A-Za-z]", given) and _ALIAS.search(given) is not None
+
+
+def _aliases(given: str) -> list[str]:
+    """The ids in it, but for those of other corpora (`a/t4`) and what is part of a path (`notes/t33.md`)."""
+    found, given = [], given[:GIVEN]
+    for match in _ALIAS.finditer(given):
+        before, after = given[: match.start()], given[match.end() :]
+        apart = not before.endswith(("/", "\\")) or re.search(rf"(?:^|[\s,/]){_ALIAS.pattern}/$", before, re.IGNORECASE)
+        if apart and not re.match(r"\.[A-Za-z]|[/\\](?![tderck]\d)", after):
+            found.append(match.group().lower())
+    return found
+
+
+def _by_uri(snapshot: Snapshot, given: str) -> list[str]:
+    """Aliases of the documents with this uri, or whose uri ends with it."""
+    wanted = given.strip().strip("[]()`'\" ")
+    if not wanted or len(wanted) > 1_000:
+        return []
+    quoted = wanted.replace("'", "''")
+    found = snapshot.rows("documents", f"uri = '{quoted}'", ["n", "uri"]).to_pylist()
+    if not found:
+        where = f"ends_with(uri, '/{quoted}') OR starts_with(uri, '{quoted}#')"
+        found = snapshot.rows("documents", where, ["n", "uri"]).to_pylist()
+    return [f"d{row['n']}" for row in sorted(found, key=lambda row: row["uri"])[:IDS]]
+
+
+def _exact(row: Row, document: str) -> Item:
+    item = source_item(row, 0.0, document, True)
+    head = item.text.partition("\n")[0]
+    names = ("title", "uri", "document_id", "char_start", "char_end", "line_start", "line_end")
+    data = {"id": item.id, **{name: row[name] for name in names}, "document_id": document}
+    return Item(item.id, f"{head}\n{row['text']}", None, "Sources", 0.0, item.tokens, data=data)
+
+
+def _of_units(snapshot: Snapshot, aliases: Sequence[str]) -> dict[int, list[Row]]:
+    """Passages by the number of their text unit, of all these ids in one reading: nine apart took four times that."""
+    matches = filter(None, map(_ALIAS.fullmatch, aliases))
+    numbers = {int(match[2]) for match in matches if match[1] == "t"}
+    found: dict[int, list[Row]] = {number: [] for number in numbers}
+    for row in context.numbered(snapshot, "passages", sorted(numbers)):
+        found[row["n"]].append(row)
+    return found
+
+
+def _passages_of(snapshot: Snapshot, alias: str, units: Mapping[int, list[Row]]) -> list[Row]:
+    """Passages that an id stands for, in reading order; those of `units` are at hand."""
+    match = _ALIAS.fullmatch(alias)
+    assert match is not None
+    letter, row = match[1], None
+    if match[4]:
+        for kind, table in (("p", "passages"), ("u", "text_units"), *TABLE_OF.items()):
+            row = row or next(iter(context.rows(snapshot, table, [match[4]])), None)
+            letter = letter or (kind if row else None)
+        if row is None:
+            return []
+    number = row["n"] if row else int(match[2])
+    if letter in "tpu":
+        part = row["part"] if row and letter == "p" else int(match[3] or 0)
+        of_unit = units[number] if number in units else context.numbered(snapshot, "passages", [number])
+        rows = [one for one in of_unit if not part or one["part"] == part]
+        return _to_the_end(snapshot, rows) if match[5] else _ordered(rows)
+    if letter == "d":  # its whole text is in its passages already
+        document = snapshot.by_key("documents", [number], "n", ["id"])["id"].to_pylist()
+        where = f"document_id = '{document[0] if document else ''}'"
+        return _ordered(snapshot.verified("passages", snapshot.rows("passages", where)).to_pylist())
+    row = row or next(iter(context.numbered(snapshot, TABLE_OF[letter], [number])), None)
+    if row is None:
+        return []
+    held = [row["text_unit_id"]] if letter == "k" else row["text_unit_ids"][:UNITS_PER_ID]
+    units = snapshot.by_key("text_units", held, "id", ["n"])["n"].to_pylist()
+    rows = context.numbered(snapshot, "passages", units)
+    names = {"e": {row["id"]}, "r": {row.get("source_id"), row.get("target_id")}}.get(letter, set())
+    return _ordered([one for one in rows if names <= set(one["entity_ids"])] or rows)
+
+
+def _to_the_end(snapshot: Snapshot, rows: list[Row]) -> list[Row]:
+    """The rest of the document, from the first of these passages on."""
+    if not rows:
+        return []
+    first = _ordered(rows)[0]
+    where = f"document_id = '{first['document_id']}' AND position >= {first['position']}"
+    return _ordered(snapshot.verified("passages", snapshot.rows("passages", where)).to_pylist())
+
+
+def _ordered(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (row["uri"], row["document_id"], row["position"]))
+
+
+def _with_neighbours(snapshot: Snapshot, rows: list[Row], around: int) -> list[Row]:
+    if not around or not rows:
+        return rows
+    near = [(row["document_id"], row["position"] - around, row["position"] + around) for row in rows[:50]]
+    wanted = " OR ".join(f"(document_id = '{id}' AND position BETWEEN {low} AND {high})" for id, low, high in near)
+    return _ordered(snapshot.verified("passages", snapshot.rows("passages", wanted)).to_pylist())
+
+
+def was_given(snapshot: Snapshot, id: str) -> bool:
+    """Did an id once name something here? Ids are never given twice."""
+    match = re.fullmatch(r"([a-z])(\d{1,12})(?:\.\d{1,9})?\+?", id)
+    return match is not None and 0 < int(match[2]) < snapshot.manifest.next.get(match[1], 1)
+
+
+def id_range(snapshot: Snapshot, *letters: str) -> str:
+    """Which ids were ever given: `text units t1 to t40, ...`."""
+    following = snapshot.manifest.next
+    known = [f"{KIND[one]} {one}1 to {one}{following[one] - 1}" for one in letters if following.get(one, 1) > 1]
+    return "Known are " + ", ".join(known) if known else "The corpus has none yet"
+
+
 # ---- entity ------------------------------------------------------------------------------------
 
 
@@ -66,7 +282,7 @@ def get_entity(
     also = f"\nAlso: {', '.join(one_line(alias, 60) for alias in result.aliases)}" if result.aliases else ""
     held = f"{counted(row['frequency'], 'text units')}, {counted(row['degree'], 'relationships')}."
     intro = f"# {one_line(row['title'], 200)} ({result.id}, {row['type']})\n{held}{also}"
-    if edited := edit_log.about(snapshot, row):
+    if edited := duplicates.about(snapshot, row):
         intro += f"\n{edited}"
     if groups:
         intro += "\nCommunities: " + "; ".join(f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
@@ -99,7 +315,7 @@ def _candidates(snapshot: Snapshot, asked: str, found: Sequence[Row], budget: in
         items.append(Item(alias, f"{text}: {context.first_sentence(row['description'], 160)}", data=facts))
     intro = f"There is no entity named {one_line(asked, 100)!r}." + (" Did you mean one of these?" if items else "")
     advice = "Call get_entity with an id from the list, or search_text for the words." if items else "Use search_text."
-    if by := edit_log.hidden(snapshot, normalise_name(asked[:300])):
+    if by := duplicates.hidden(snapshot, normalise_name(asked[:300])):
         undo = f'edit_graph(op="undo", ids=["{by}"], dry_run=false) brings it back'
         advice = f"{one_line(asked, 100)!r} was deleted by hand: {undo}. {advice}"
     result.hint = " ".join(filter(None, [note, advice]))

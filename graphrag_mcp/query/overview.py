@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from graphrag_mcp.pack import Item, Section, compose, finish, one_line
+from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line
 from graphrag_mcp.query import context
-from graphrag_mcp.query.fused import Retrieved
-from graphrag_mcp.query.modes import missing
+from graphrag_mcp.query.local import missing
+from graphrag_mcp.query.retrieval import Retrieved
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import counted, stop_word
+from graphrag_mcp.text.terms import counted, stop_word
 from graphrag_mcp.types import SearchResult
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from graphrag_mcp.east import other_particles
-from graphrag_mcp.extract import terms_of
+from graphrag_mcp.names.cjk import other_particles
+from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text import is_cjk, normalise_name, query_terms, stop_word
+from graphrag_mcp.text.terms import is_cjk, normalise_name, query_terms, stop_word
 from graphrag_mcp.types import Mention
 
 K1, B = 1.2, 0.75  # BM25

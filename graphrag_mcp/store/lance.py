@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from graphrag_mcp.errors import Damaged
-from graphrag_mcp.lean import imported
+from graphrag_mcp.lazy_imports import imported
 from graphrag_mcp.store.schema import FULL_TEXT, SCALAR, VECTORS
 
 # A server that commits all day puts every version it ever opened into these caches, and Lance's own limits are 6 GB and

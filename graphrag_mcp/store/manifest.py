@@ -146,9 +146,9 @@ def commit(folder: Path, manifest: Manifest) -> None:
     """
     with writing(folder):
         before = read(folder) or Manifest(manifest.corpus)
-        from graphrag_mcp.store import checks  # Arrow and numpy: whoever only reads a manifest does without
+        from graphrag_mcp.store import checksums  # Arrow and numpy: whoever only reads a manifest does without
 
-        files, record = checks.record(folder, before.files, before.tables, manifest.tables, manifest.generation)
+        files, record = checksums.record(folder, before.files, before.tables, manifest.tables, manifest.generation)
         if record:
             (folder / "files").mkdir(parents=True, exist_ok=True)
             write_durably(folder / "files" / files[-1]["file"], record)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from graphrag_mcp.lean import arrow
+from graphrag_mcp.lazy_imports import arrow
 
 arrow()  # before the first array
 

@@ -23,8 +23,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store.checks import BATCH, check_values, prepared, spoiled
-from graphrag_mcp.store.kept import (
+from graphrag_mcp.store.cache import (
     ADDRESSED,
     COLUMNS,
     HELD,
@@ -38,7 +37,18 @@ from graphrag_mcp.store.kept import (
     ids_of,
     names_of,
 )  # fmt: skip
-from graphrag_mcp.store.lance import REPAIR, collected, connect, following, give_back, indexed, started, wait, writable
+from graphrag_mcp.store.checksums import BATCH, check_values, prepared, spoiled
+from graphrag_mcp.store.lance import (
+    REPAIR,
+    collected,
+    connect,
+    following,
+    give_back,
+    indexed,
+    started,
+    wait,
+    writable,
+)
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 

@@ -13,7 +13,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.tools import drift, edit, explore, index, lookup, search, work
+from graphrag_mcp.tools import drift, edit, index, lookup, search, work
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 # A synchronised folder's vanished files leave the index: it destroys, and a second call changes nothing more.
@@ -34,7 +34,7 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
     (drift.drift_finish, "DRIFT finish", READS),
     (search.search_text, "Search text", READS),
     (lookup.get_source, "Get sources", READS),
-    (explore.explore_graph, "Explore the graph", READS),
+    (lookup.explore_graph, "Explore the graph", READS),
     (index.graph_status, "Graph status", READS),
     (index.cancel_job, "Cancel a job", RECORDS),
     (edit.remove_documents, "Remove documents", SYNCHRONISES),

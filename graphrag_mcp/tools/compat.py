@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.tools.arguments import Query, Text, names
+from graphrag_mcp.tools.contract import Query, Text, names
 from graphrag_mcp.tools.resources import CHARACTERS, document_row
 from graphrag_mcp.tools.results import Ctx, encodable, serve
 from graphrag_mcp.types import Result

@@ -14,10 +14,12 @@ import anyio
 import anyio.to_thread
 from mcp.types import Completion
 
-from graphrag_mcp import fences, jobs, prompts
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
-from graphrag_mcp.subject import SUBJECT, folder_name
+from graphrag_mcp.jobs import queue, start
+from graphrag_mcp.llm import prompts
+from graphrag_mcp.trust import fencing
+from graphrag_mcp.trust.principal import SUBJECT, folder_name
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -36,7 +38,7 @@ def register(server: MCPServer[Any], app: App) -> None:
         target = str(getattr(ref, "uri", "") or getattr(ref, "name", ""))
         found: Sequence[str] = ()
         with anyio.move_on_after(SECONDS):
-            work = lambda: [fences.shown(one) for one in _values(app, target, argument.name, argument.value, said)]  # noqa: E731
+            work = lambda: [fencing.shown(one) for one in _values(app, target, argument.name, argument.value, said)]  # noqa: E731
             found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         return Completion(values=list(found[:MOST]), total=len(found), has_more=len(found) > MOST)
 
@@ -49,7 +51,7 @@ def _values(app: App, target: str, name: str, value: str, said: Mapping[str, str
         if name == "name":
             return _matching(prompts.names(), value)
         if name == "job_id":
-            return _matching([job.job_id for job in jobs.listing(app.home)], value)
+            return _matching([job.job_id for job in queue.listing(app.home)], value)
         if name == "session_id":
             return _matching(_sessions(app), value)
         kind = "entity" if name == "entity" else next((kind for kind in LETTER if f"/{kind}/" in target), "")

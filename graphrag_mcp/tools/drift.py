@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import NotFound
-from graphrag_mcp.tools.arguments import (
+from graphrag_mcp.tools.contract import (
     Budget6000,
     Corpus,
     Flag,
@@ -104,15 +104,15 @@ async def drift_search(
 
         forget_old(app.drift_path(name).parent)
         if mode == "auto":
-            from graphrag_mcp.query import drift_auto
+            from graphrag_mcp.query import drift_llm
             from graphrag_mcp.query.answer import Wish
 
             asker = app.asker(app.corpus_for_reading(corpus))
             if asker.may_answer("drift_step"):
-                path = app.drift_path(drift_auto.session_name(snapshot, query, **limits))
+                path = app.drift_path(drift_llm.session_name(snapshot, query, **limits))
                 wish = Wish(seconds=ANSWER_SECONDS)
-                return drift_auto.run(Drift(snapshot, path), query, asker, **limits, max_tokens=inner, wish=wish)
-            remark(drift_auto.NO_MODEL)
+                return drift_llm.run(Drift(snapshot, path), query, asker, **limits, max_tokens=inner, wish=wish)
+            remark(drift_llm.NO_MODEL)
         return Drift(snapshot, app.drift_path(name)).start(query, **limits, max_tokens=inner)
 
     late = too_long(DriftResult, "drift_search", "drift_search(query=...)")
@@ -131,7 +131,7 @@ async def drift_step(
     def work(app: App) -> Result:
         session, corpus = _session(app, session_id)
         if auto and not answer.strip():
-            from graphrag_mcp.query.drift_auto import answer_node
+            from graphrag_mcp.query.drift_llm import answer_node
 
             return answer_node(
                 session, node_id, app.asker(corpus), open_next=open_next, max_tokens=inner, seconds=ANSWER_SECONDS
@@ -156,9 +156,9 @@ async def drift_finish(
 
             return view(session, format, max_tokens=inner)
         if reduce:
-            from graphrag_mcp.query import drift_auto
+            from graphrag_mcp.query import drift_llm
 
-            return drift_auto.reduce(session, app.asker(corpus), max_tokens=inner, seconds=ANSWER_SECONDS)
+            return drift_llm.reduce(session, app.asker(corpus), max_tokens=inner, seconds=ANSWER_SECONDS)
         return session.finish(max_tokens=inner)
 
     return await serve(ctx, "drift_finish", work, late, whole)

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field
 
-from graphrag_mcp import jobs
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.tools.arguments import FALSE_WORDS, Corpus, Strings, as_strings, as_word, names
+from graphrag_mcp.jobs import queue, start
+from graphrag_mcp.tools.contract import FALSE_WORDS, Corpus, Strings, as_strings, as_word, names
 from graphrag_mcp.tools.results import Ctx, serve, who
 from graphrag_mcp.types import EditResult, IndexRequest, RemoveResult
 
 if TYPE_CHECKING:
-    from graphrag_mcp.index.edit_checks import Target
+    from graphrag_mcp.index.edits import Target
     from graphrag_mcp.store.tables import Snapshot
 
 QUIET_SECONDS = 2.0  # after the last edit, communities are brought up to date
@@ -121,12 +121,12 @@ def edit(
 ) -> EditResult:  # fmt: skip
     """The tool without its wire; with `wait`, communities are brought up to date before it returns."""
     from graphrag_mcp.index.edits import Wish, edit, ready
-    from graphrag_mcp.query import candidates, edit_log
+    from graphrag_mcp.query import duplicates
 
     name = app.corpus_for_reading(corpus.strip())
     snapshot = app.snapshot(name)
     if op in ("proposals", "log"):
-        found = candidates.proposals(snapshot, ids) if op == "proposals" else edit_log.log(snapshot)
+        found = duplicates.proposals(snapshot, ids) if op == "proposals" else duplicates.log(snapshot)
         found.corpus = name
         return found
     values = _split(fields)
@@ -168,8 +168,8 @@ def _split(fields: Sequence[str]) -> dict[str, str]:
 
 def _as_given(snapshot: Snapshot, op: str, ids: Sequence[str]) -> list[Target]:
     """Ids of edits; the new name; or the two ends of a new relationship, which must be there."""
-    from graphrag_mcp.index.edit_checks import Target
-    from graphrag_mcp.text import normalise_name
+    from graphrag_mcp.index.edits import Target
+    from graphrag_mcp.text.terms import normalise_name
 
     given = [one.strip() for one in ids if one.strip()]
     if op == "undo":
@@ -182,9 +182,9 @@ def _as_given(snapshot: Snapshot, op: str, ids: Sequence[str]) -> list[Target]:
 
 def _target(snapshot: Snapshot, op: str, asked: str) -> Target:
     """The entity or relationship that an id or a name means. NotFound names the nearest."""
-    from graphrag_mcp.index.edit_checks import Target
+    from graphrag_mcp.index.edits import Target
     from graphrag_mcp.query import context
-    from graphrag_mcp.query.names import resolve
+    from graphrag_mcp.query.context import resolve
 
     asked = asked.strip().strip("[]` ")
     match = re.fullmatch(r"r(\d{1,12})", asked, re.IGNORECASE)
@@ -218,7 +218,7 @@ def _follow(app: App, corpus: str, wait: bool) -> str:
     with _lock:
         if timer := _waiting.pop(corpus, None):
             timer.cancel()
-        timer = threading.Timer(QUIET_SECONDS, lambda: jobs.start(app.settings, corpus, IndexRequest()))
+        timer = threading.Timer(QUIET_SECONDS, lambda: start.start(app.settings, corpus, IndexRequest()))
         timer.daemon = True
         _waiting[corpus] = timer
         timer.start()
@@ -230,11 +230,11 @@ def _follow(app: App, corpus: str, wait: bool) -> str:
 
 def remove(app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wait: bool = False) -> RemoveResult:
     """The tool without its wire; with `wait`, the rows have gone before it returns, however long that takes."""
-    from graphrag_mcp.index import removal
+    from graphrag_mcp.index import edits
 
     name = app.corpus_for_reading(corpus.strip())
     folder = app.folder(name)
-    chosen = removal.choose(folder, ids)
+    chosen = edits.choose(folder, ids)
     result = RemoveResult(corpus=name, dry_run=dry_run, documents=list(chosen.documents)[:SHOWN])
     result.unknown = [{"id": one, "nearest": near} for one, near in list(chosen.unknown.items())[:SHOWN]]
     told = list(chosen.unknown.items())[:10]
@@ -242,9 +242,9 @@ def remove(app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wa
     unknown += f" and {len(chosen.unknown) - 10} more" if len(chosen.unknown) > 10 else ""
     if not chosen.documents:
         raise NotFound(f"no document is called {unknown}", "Take ids from a result, e.g. d4; get_source takes the same")
-    lost = removal.loss(folder, chosen)
+    lost = edits.loss(folder, chosen)
     result.counts = lost.counts()
-    from graphrag_mcp.text import counted
+    from graphrag_mcp.text.terms import counted
 
     counts = ", ".join(counted(count, kind) for kind, count in result.counts.items())
     lines = [f"{'Would remove' if dry_run else 'Removed'} {counts}.", *(f"- {uri}" for uri in result.documents)]
@@ -259,7 +259,7 @@ def remove(app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wa
         listed = json.dumps(list(ids), ensure_ascii=False)
         result.next_call = f'remove_documents(ids={listed}, corpus="{name}", dry_run=false)'
     else:
-        result.undo_id = removal.write_down(folder, chosen, by)
+        result.undo_id = edits.write_down(folder, chosen, by)
         _take_away(app, name, result, wait)
         lines += [] if result.status == "done" else [f"Their rows go with {result.job_id or 'the next indexing'}."]
         undo = f'edit_graph(op="undo", ids=["{result.undo_id}"], dry_run=false)'
@@ -279,12 +279,12 @@ def _take_away(app: App, corpus: str, result: RemoveResult, wait: bool) -> None:
 
         result.status = index_documents(app.folder(corpus), IndexRequest(), settings).status
         return
-    job = jobs.start(settings, corpus, IndexRequest())
+    job = start.start(settings, corpus, IndexRequest())
     result.job_id, result.status = job.job_id, job.status
     for _ in range(WAIT_SECONDS * 10):
-        job = jobs.load(app.home, job.job_id)
+        job = queue.load(app.home, job.job_id)
         result.status = job.status
-        if job.status in jobs.FINAL:
+        if job.status in queue.FINAL:
             return
         time.sleep(0.1)
     result.next_call = f'graph_status(job_id="{job.job_id}")'

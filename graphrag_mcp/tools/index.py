@@ -15,11 +15,11 @@ import anyio.to_thread
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field
 
-from graphrag_mcp import jobs, jobs_documents
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.jobs import FINAL, Job
-from graphrag_mcp.tools.arguments import Corpus, Cursor, Flag, JobId, Strings, Texts, as_int, as_text, as_word, names
+from graphrag_mcp.jobs import queue, run, start
+from graphrag_mcp.jobs.queue import FINAL, Job
+from graphrag_mcp.tools.contract import Corpus, Cursor, Flag, JobId, Strings, Texts, as_int, as_text, as_word, names
 from graphrag_mcp.tools.results import Ctx, clamp, remark, reply, serve, telling
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText, Result, StatusResult
 
@@ -60,7 +60,7 @@ Listed = Annotated[
 
 
 def counted(count: int, things: str) -> str:
-    from graphrag_mcp.text import counted as said  # its patterns are compiled by a call, not when a server starts
+    from graphrag_mcp.text.terms import counted as said  # its patterns are compiled by a call, not when a server starts
 
     return said(count, things)
 
@@ -77,7 +77,7 @@ async def index_documents(
 
     def begin() -> tuple[Job, list[dict[str, str]]]:
         name, request, errors = _request(desk.app, paths, texts, corpus, method, remove_missing)
-        return jobs.start(desk.app.settings, name, request), errors
+        return start.start(desk.app.settings, name, request), errors
 
     with telling("index_documents"):
         # Shielded for its moment: a job that has started is always written down and named.
@@ -109,7 +109,7 @@ async def cancel_job(job_id: JobId, ctx: Ctx) -> Annotated[CallToolResult, Statu
     """Stop an indexing job. What it committed stays; index_documents goes on from there."""
     desk = ctx.request_context.lifespan_context
     with telling("cancel_job"):
-        job = await anyio.to_thread.run_sync(jobs.cancel, desk.app.home, job_id.strip(), limiter=desk.threads)
+        job = await anyio.to_thread.run_sync(start.cancel, desk.app.home, job_id.strip(), limiter=desk.threads)
         job = await _watch(ctx, desk.app.home, job, 5, lambda job: job.status in FINAL)
         if job.status not in FINAL:
             remark("It stops at its next step.")
@@ -177,7 +177,7 @@ async def _watch(ctx: Ctx, home: Any, job: Job, seconds: float, enough: Callable
     while not enough(job) and time.monotonic() - began < seconds:
         await anyio.sleep(min(pause, max(0.0, seconds - (time.monotonic() - began))))
         pause = min(pause * 1.3, 0.1 if time.monotonic() - began < 5 else 0.25)
-        job = await anyio.to_thread.run_sync(jobs.load, home, job.job_id, abandon_on_cancel=True)
+        job = await anyio.to_thread.run_sync(queue.load, home, job.job_id, abandon_on_cancel=True)
         now = time.monotonic()
         if now - told >= 0.5:
             told = now
@@ -209,7 +209,7 @@ def _outcome(home: Path, job: Job, errors: list[dict[str, str]]) -> IndexResult:
         lines.append(f"Asked models {counted(result.usage['calls'], 'times')}.")
     if result.pending:
         open_ = ", ".join(f"{count} {kind}" for kind, count in result.pending.items())
-        from graphrag_mcp.ask import FOR_AGENTS
+        from graphrag_mcp.llm.asker import FOR_AGENTS
 
         why = next((one["reason"] for one in result.degraded), "")
         if why == FOR_AGENTS:
@@ -233,7 +233,7 @@ def _headline(home: Path, job: Job, result: IndexResult) -> str:
         return f"Indexing corpus {job.corpus} failed ({job.job_id}): {job.error}"
     if job.status not in FINAL:
         goes_on = f"Indexing corpus {job.corpus} goes on as {job.job_id}: {_where(job)}."
-        if trouble := jobs.trouble(home, job.corpus):
+        if trouble := start.trouble(home, job.corpus):
             goes_on += f" It is held up ({trouble}) and tried again until that is put right."
         return goes_on
     changes = _listed(counts, "added", "changed", "removed", "unchanged")
@@ -264,11 +264,11 @@ def _listed(counts: dict[str, int], *kinds: str) -> str:
 
 
 def _job_status(app: App, job_id: str, listed: str = "counts", cursor: str = "") -> StatusResult:
-    job = jobs.load(app.home, job_id)
+    job = queue.load(app.home, job_id)
     outcome = _outcome(app.home, job, [])
     result = StatusResult(corpus=job.corpus, corpora=app.corpora(), jobs=[_view(job)], counts=outcome.counts)
     lines = [f"{job.job_id}: {job.status}. {outcome.text}"]
-    shown, result.states, more = jobs_documents.page(app.home, job, "all" if listed == "counts" else listed, cursor)
+    shown, result.states, more = run.page(app.home, job, "all" if listed == "counts" else listed, cursor)
     if result.states:
         lines.append("Documents: " + ", ".join(f"{count} {state}" for state, count in result.states.items()) + ".")
     if listed != "counts" or cursor:
@@ -281,7 +281,7 @@ def _job_status(app: App, job_id: str, listed: str = "counts", cursor: str = "")
 
 def _newest(app: App, corpus: str) -> str:
     """The newest job of a corpus. NotFound where there is none."""
-    started = jobs.listing(app.home, corpus)
+    started = queue.listing(app.home, corpus)
     if not started:
         raise NotFound("no job has been started there", "Call index_documents first")
     return started[0].job_id
@@ -290,7 +290,7 @@ def _newest(app: App, corpus: str) -> str:
 def status(app: App, corpus: str) -> StatusResult:
     known = app.corpora()
     if not known and not corpus:
-        running = jobs.listing(app.home)[:RECENT_JOBS]
+        running = queue.listing(app.home)[:RECENT_JOBS]
         result = StatusResult(text="Nothing is indexed yet.", jobs=[_view(job) for job in running])
         result.text += "".join(f"\n{_job_line(job)}" for job in running)
         result.next_call = 'index_documents(paths=["."])'
@@ -298,7 +298,7 @@ def status(app: App, corpus: str) -> StatusResult:
     try:
         name = app.corpus_for_reading(corpus)
     except NotFound as error:
-        if corpus and (started := jobs.listing(app.home, corpus)):  # its first job has not committed yet
+        if corpus and (started := queue.listing(app.home, corpus)):  # its first job has not committed yet
             return _job_status(app, started[0].job_id)
         if corpus:
             raise
@@ -316,7 +316,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     levels: dict[str, int] = {}
     for level in snapshot.rows("communities", columns=["level"]).column("level").to_pylist():
         levels[str(level)] = levels.get(str(level), 0) + 1
-    recent = jobs.listing(app.home, name)[:RECENT_JOBS]
+    recent = queue.listing(app.home, name)[:RECENT_JOBS]
     result = StatusResult(
         corpus=name, corpora=known, generation=manifest.generation, counts=counts, jobs=[_view(job) for job in recent],
         levels=dict(sorted(levels.items(), key=lambda item: int(item[0]))), stale=list(manifest.stale),

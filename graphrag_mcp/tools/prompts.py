@@ -14,9 +14,9 @@ from mcp.server.mcpserver.prompts.base import Prompt
 from mcp.types import INVALID_PARAMS
 from pydantic import Field
 
-from graphrag_mcp import prompts
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
+from graphrag_mcp.llm import prompts
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

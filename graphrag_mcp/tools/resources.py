@@ -15,16 +15,18 @@ import anyio
 import anyio.to_thread
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
-from graphrag_mcp import fences, jobs, prompts
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
+from graphrag_mcp.jobs import queue, start
+from graphrag_mcp.llm import prompts
 from graphrag_mcp.tools import index
 from graphrag_mcp.tools.results import SECONDS, THREADS, encodable
+from graphrag_mcp.trust import fencing
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-    from graphrag_mcp.query.walk import Walk
+    from graphrag_mcp.query.drift_state import Walk
     from graphrag_mcp.store.tables import Snapshot
 
 CHARACTERS = 48_000  # of one resource: hosts put a resource into the context whole
@@ -97,7 +99,7 @@ class _Threads:
         try:
             with anyio.fail_after(SECONDS):
                 text = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self.limiter)
-                return encodable(fences.fenced(fences.clean(text)) if fence else text)
+                return encodable(fencing.fenced(fencing.clean(text)) if fence else text)
         except (NotFound, BadInput) as error:
             raise ResourceNotFoundError(encodable(str(error))) from None
         except GraphRAGError as error:
@@ -183,7 +185,7 @@ def document_row(snapshot: Snapshot, id: str) -> dict[str, Any] | None:
 
 def session(app: App, session_id: str) -> str:
     """The graph of a session; answers are shortened and waiting questions left out until the whole is small enough."""
-    from graphrag_mcp.query.walk import Walk
+    from graphrag_mcp.query.drift_state import Walk
     from graphrag_mcp.store import sessions
 
     walk = Walk(sessions.read(app.drift_path(session_id)))
@@ -208,7 +210,7 @@ def session(app: App, session_id: str) -> str:
 
 def _node_link(walk: Walk, answer: int, query: int, most: int) -> dict[str, Any]:
     """The walk as node-link data with texts of at most so many characters, answered nodes before waiting ones."""
-    from graphrag_mcp.pack import one_line
+    from graphrag_mcp.packing.budget import one_line
 
     order = {"answered": 0, "open": 1, "frontier": 2, "pruned": 3}
     kept = sorted(walk.graph.nodes(data=True), key=lambda pair: order.get(pair[1]["status"], 4))[:most]
@@ -225,7 +227,7 @@ def _node_link(walk: Walk, answer: int, query: int, most: int) -> dict[str, Any]
 
 def job_record(app: App, job_id: str) -> str:
     """The record without the request: that may hold whole texts."""
-    job = jobs.load(app.home, job_id)
+    job = queue.load(app.home, job_id)
     shown = {
         name: getattr(job, name)
         for name in ("job_id", "corpus", "status", "phase", "done", "total", "error", "started", "updated")

@@ -22,10 +22,11 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent
 
-from graphrag_mcp import fences
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
-from graphrag_mcp.subject import SUBJECT, sealed
+from graphrag_mcp.packing import wire
+from graphrag_mcp.trust import fencing
+from graphrag_mcp.trust.principal import SUBJECT, sealed
 from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def budgets(max_tokens: int, default: int, corpus: str = "", ctx: Ctx | None = N
     A `corpus` that was named is named in the next call too, whose place is kept free. With `ctx` a default is less in
     a host that does not show longer results.
     """
-    from graphrag_mcp.pack import LOWEST, clamp_budget, count_tokens
+    from graphrag_mcp.packing.budget import LOWEST, clamp_budget
+    from graphrag_mcp.text.tokens import count_tokens
 
     if ctx is not None and max_tokens == default and SHOW_SHORT.match(client_name(ctx)):
         max_tokens = min(default, SHORT)
@@ -109,34 +111,34 @@ def reply(result: Result, budget: int = MOST) -> CallToolResult:
 
     No reply passes its budget: what is below the text gives way before the text does.
     """
-    from graphrag_mcp import pack
+    from graphrag_mcp.packing import budget as packing_budget
 
     if result.next_cursor and SUBJECT.get():
         result.next_cursor = sealed(result.next_cursor)
     own, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
     for hint in dict.fromkeys((f"{own} {remarks}".strip(), remarks or own)):
         result.hint, result.text = hint, body
-        footer = pack.footer(result)
+        footer = wire.footer(result)
         for shown in range(len(footer), -1, -1):
-            result.text, result.suspicious = pack.dressed(result, body, footer[:shown])
-            result.tokens, characters = pack.size(result)
-            if result.tokens <= budget and characters <= pack.CHARACTERS:
+            result.text, result.suspicious = wire.dressed(result, body, footer[:shown])
+            result.tokens, characters = wire.size(result)
+            if result.tokens <= budget and characters <= packing_budget.CHARACTERS:
                 return _both(result)
     result.text, result.suspicious = body, {}
-    room = budget - (pack.outgoing(result, below=False) - pack.size(result)[0])
+    room = budget - (wire.outgoing(result, below=False) - wire.size(result)[0])
     for _ in range(8):  # what fence and flags cost depends on the text that is left
-        pack.finish(result, max(room, 60))
-        result.text, result.suspicious = pack.dressed(result, body := result.text)
-        result.tokens, characters = pack.size(result)
-        if result.tokens <= budget and characters <= pack.CHARACTERS:
+        packing_budget.finish(result, max(room, 60))
+        result.text, result.suspicious = wire.dressed(result, body := result.text)
+        result.tokens, characters = wire.size(result)
+        if result.tokens <= budget and characters <= packing_budget.CHARACTERS:
             break
-        room -= max(result.tokens - budget, (characters - pack.CHARACTERS) // 3, 4)
+        room -= max(result.tokens - budget, (characters - packing_budget.CHARACTERS) // 3, 4)
         result.text, result.suspicious = body, {}
     return _both(result)
 
 
 def _both(result: Result) -> CallToolResult:
-    from graphrag_mcp.pack import wire
+    from graphrag_mcp.packing.wire import wire
 
     data = encodable(wire(result))
     return CallToolResult(content=[TextContent(type="text", text=data["text"])], structured_content=data)
@@ -147,7 +149,7 @@ def encodable(value: Any) -> Any:
 
     Lone surrogates, which file names that are not UTF-8 have, are escaped. Values inside are as pack.py made them.
     """
-    return _encodable(fences.shown(value) if isinstance(value, str) else value)
+    return _encodable(fencing.shown(value) if isinstance(value, str) else value)
 
 
 def _encodable(value: Any) -> Any:

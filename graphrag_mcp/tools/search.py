@@ -16,7 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field
 
-from graphrag_mcp.tools.arguments import (
+from graphrag_mcp.tools.contract import (
     Answer,
     Budget4000,
     Budget6000,
@@ -39,7 +39,7 @@ from graphrag_mcp.types import Result, SearchResult
 
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
-    from graphrag_mcp.ask import Asker
+    from graphrag_mcp.llm.asker import Asker
     from graphrag_mcp.store.tables import Snapshot
 
     Parts = list[tuple[str, Snapshot]]
@@ -79,7 +79,7 @@ async def local_search(
         )
 
     def many(parts: Parts) -> Result:
-        from graphrag_mcp.query.several import local_search as search
+        from graphrag_mcp.query.federated import local_search as search
 
         return search(parts, query, **given, askers=_askers(ctx, parts))
 
@@ -115,7 +115,7 @@ async def global_search(
         )
 
     def many(parts: Parts) -> Result:
-        from graphrag_mcp.query.several import global_search as search
+        from graphrag_mcp.query.federated import global_search as search
 
         return search(parts, query, **given)
 
@@ -134,12 +134,12 @@ async def search_text(
     inner, whole = budgets(max_tokens, 4000, corpus, ctx)
 
     def work(snapshot: Snapshot) -> Result:
-        from graphrag_mcp.query.words import search_text as search
+        from graphrag_mcp.query.text_search import search_text as search
 
         return search(snapshot, query, max_tokens=inner, cursor=cursor, filters=filters)
 
     def many(parts: Parts) -> Result:
-        from graphrag_mcp.query.several import search_text as search
+        from graphrag_mcp.query.federated import search_text as search
 
         return search(parts, query, max_tokens=inner, cursor=cursor, filters=filters)
 
@@ -173,7 +173,7 @@ def several_named(corpus: str) -> bool:
 
 def parts_of(app: App, corpus: str) -> Parts:
     """The corpora that are named, each as its newest generation."""
-    from graphrag_mcp.query.several import wanted
+    from graphrag_mcp.query.federated import wanted
 
     named = [app.corpus_for_reading(name) for name in wanted(corpus, app.corpora())]
     named = named or [app.corpus_for_reading("" if corpus.strip() in ("*", "all") else corpus.strip(" ,，、;"))]

@@ -23,9 +23,9 @@ from mcp import MCPError
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 from mcp.types import INVALID_PARAMS, EmptyResult, SubscribeRequestParams, UnsubscribeRequestParams
 
-from graphrag_mcp import jobs
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
+from graphrag_mcp.jobs import queue, start
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -167,7 +167,7 @@ def stamp_of(app: App, uri: str) -> Stamp:
         path = app.drift_path(second)
         return lambda: _file(path)
     if first == "jobs" and second != "stats":
-        jobs.load(app.home, second)  # NotFound for what is not the caller's
+        queue.load(app.home, second)  # NotFound for what is not the caller's
         record = app.home / "jobs" / f"{second}.json"
         return lambda: _file(record)
     if first == "prompts":

@@ -15,12 +15,12 @@ from typing import Annotated, Any, Literal
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from graphrag_mcp import jobs
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.subject import SUBJECT, folder_name
-from graphrag_mcp.tools.arguments import Budget6000, Corpus, as_int, as_list, as_word, names
+from graphrag_mcp.jobs import queue, start
+from graphrag_mcp.tools.contract import Budget6000, Corpus, as_int, as_list, as_word, names
 from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, serve, who
+from graphrag_mcp.trust.principal import SUBJECT, folder_name
 from graphrag_mcp.types import Result, WorkResult
 
 LEAST = 3_000  # tokens: with less, the instructions leave no room for a text
@@ -79,7 +79,7 @@ async def claim_work(
         )  # fmt: skip
         result = _claimed(name, found, kind)
         if found.agents and found.remaining and not found.items and not found.held:
-            jobs.merge_later(app.settings, name, 0)  # whoever took the answers may have left before they were merged
+            start.merge_later(app.settings, name, 0)  # whoever took the answers may have left before they were merged
         return result
 
     late = WorkResult(text="claim_work was not finished in time.", hint="Try again.", next_call="claim_work()")
@@ -99,10 +99,10 @@ async def submit_work(ctx: Ctx, results: Results, corpus: Corpus = "") -> Annota
         name = app.corpus_for_reading(corpus.strip())
         # Before as well: killed behind the first answer, the merge comes all the same.
         done = submit(
-            app.folder(name), app.settings, by, results, before=lambda: jobs.merge_later(app.settings, name, 0)
+            app.folder(name), app.settings, by, results, before=lambda: start.merge_later(app.settings, name, 0)
         )
         if done.accepted:
-            jobs.merge_later(app.settings, name, len(done.accepted), done.pending)
+            start.merge_later(app.settings, name, len(done.accepted), done.pending)
         result = WorkResult(corpus=name, accepted=done.accepted, rejected=done.rejected[:50])
         merged = " Accepted work is merged in a moment." if done.accepted else ""
         lines = [f"Accepted {len(done.accepted)}, rejected {len(done.rejected)}.{merged}"]
@@ -165,7 +165,7 @@ def _lease() -> float:
 def _gone(holder: str) -> bool:
     """Has the server ended through which that agent claimed? Two sessions of one client have one name."""
     process = holder.rpartition("@")[2]
-    return process.isdigit() and not jobs.process_mark(int(process))
+    return process.isdigit() and not queue.process_mark(int(process))
 
 
 def _holder(ctx: Ctx) -> str:

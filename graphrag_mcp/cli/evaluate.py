@@ -1,0 +1,217 @@
+"""The command eval: questions from a file asked of an index, in this process or through a real server.
+
+Takes parsed arguments; gives tables, or one JSON object, through the printing of the other commands. What is measured
+and how stands in upkeep/eval.py; here its search function is made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphrag_mcp.cli.output import Bar, app_of, existing, print_json, settings_of, show
+from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
+from graphrag_mcp.types import Citation, Result, SearchResult
+
+if TYPE_CHECKING:
+    from graphrag_mcp.app import App
+    from graphrag_mcp.evaluate.evaluate import EvalResult, Question, Search
+
+
+MODES = ("local", "fused", "hybrid", "basic", "global", "text")
+TOOLS = {"global": "global_search", "text": "search_text"}
+
+
+def eval(options: argparse.Namespace) -> int:
+    """Measure how well an index answers your own questions, or which of two does it better."""
+    from graphrag_mcp.evaluate import evaluate
+    from graphrag_mcp.evaluate import evaluate as evaluation
+
+    path = existing(options.file)
+    questions = evaluate.read_questions(path)[: options.limit or None]
+    modes = _modes(options.modes)
+    if options.judge and not options.against:
+        raise BadInput("--judge compares two indexes and only one is named", "Add --against HOME/CORPUS")
+    with tempfile.TemporaryDirectory() as scratch:
+        own = evaluate.is_set(path) and not options.corpus
+        app, corpus = _indexed(options, path, Path(scratch)) if own else _opened(app_of(options), options.corpus)
+        result = _measured(options, app, corpus, questions, modes)
+        record, tables = result.record(), [evaluation.table(result)]
+        if options.against:
+            other_app, other_corpus = _other(app, options.against)
+            name = other_corpus if other_corpus != corpus else f"{other_app.home.name}/{other_corpus}"
+            other = _measured(options, other_app, other_corpus, questions, modes, name)
+            found = evaluation.compare(result, other)
+            record = {"one": record, "other": other.record(), "differences": [asdict(row) for row in found]}
+            tables += [evaluation.table(other), evaluation.comparison_table(result.name, other.name, found)]
+        if options.judge:
+            from graphrag_mcp.evaluate import judge
+
+            judged = _judged(app, corpus, other_app, other_corpus, questions, modes[0])
+            record["judgement"] = asdict(judged)
+            tables.append(judge.table(result.name, other.name, judged))
+    if options.json:
+        print_json(record)
+    else:
+        show(options, Result(text="\n\n".join(tables)))
+    return 1 if any(scores.failed for scores in result.modes) else 0
+
+
+def _modes(given: str) -> list[str]:
+    modes = list(dict.fromkeys(one.strip().lower() for one in given.split(",") if one.strip()))
+    unknown = [one for one in modes if one not in MODES]
+    if unknown or not modes:
+        what = f"there is no mode {unknown[0]!r} to evaluate" if unknown else "no mode was named"
+        raise BadInput(what, f"Use some of {','.join(MODES)}")
+    return modes
+
+
+def _opened(app: App, corpus: str) -> tuple[App, str]:
+    return app, app.corpus_for_reading(corpus)
+
+
+def _indexed(options: argparse.Namespace, folder: Path, scratch: Path) -> tuple[App, str]:
+    """An index of the folder's own documents, made for this evaluation alone, without a model."""
+    from graphrag_mcp.app import App
+    from graphrag_mcp.evaluate.evaluate import write_documents
+    from graphrag_mcp.index.pipeline import index_documents
+    from graphrag_mcp.types import IndexRequest
+
+    write_documents(folder, scratch / "files")
+    settings = replace(settings_of(options), home=scratch / "home")
+    app = App(settings)
+    bar = Bar(sys.stderr.isatty() and not options.json)
+    request = IndexRequest(paths=(str(scratch / "files"),), method="fast")
+    index_documents(app.folder(folder.name), request, settings, progress=bar)
+    bar.clear()
+    return app, folder.name
+
+
+def _other(app: App, named: str) -> tuple[App, str]:
+    """The index to compare with: a corpus of the same home, or `HOME/CORPUS` (`HOME/corpora/CORPUS` too)."""
+    from graphrag_mcp.app import App
+
+    if named in app.corpora():
+        return app, named
+    path = Path(named).expanduser()
+    home = path.parent.parent if path.parent.name == "corpora" else path.parent
+    other = App(replace(app.settings, home=home.resolve()))
+    if path.name not in other.corpora():
+        raise NotFound(f"there is no index {named!r}", "Give --against HOME/CORPUS, or a corpus of this home")
+    return other, path.name
+
+
+# ---- searching -----------------------------------------------------------------------------------
+
+
+def _measured(
+    options: argparse.Namespace, app: App, corpus: str, questions: Sequence[Question], modes: Sequence[str],
+    name: str = "",
+) -> EvalResult:  # fmt: skip
+    from graphrag_mcp.evaluate.evaluate import evaluate
+
+    name = name or corpus
+    rows = app.snapshot(corpus).rows("documents", "", ["id", "uri", "title"]).to_pylist()
+    held = [Citation(id="", title=row["title"], uri=row["uri"], document_id=row["id"], char_start=0, char_end=0)
+            for row in rows]  # fmt: skip
+    bar = Bar(sys.stderr.isatty() and not options.json)
+    wanted: dict[str, Any] = {"tokens": options.tokens, "documents": held, "progress": bar}
+    try:
+        if not options.through_server:
+            return evaluate(name, questions, modes, engine(app, corpus), **wanted)
+        with through_server(app.home, corpus, modes) as search:
+            return evaluate(name, questions, modes, search, cpu=False, **wanted)
+    finally:
+        bar.clear()
+
+
+def engine(app: App, corpus: str) -> Search:
+    """Searches in this process: the functions that the tools call."""
+    from graphrag_mcp.query.global_ import global_search
+    from graphrag_mcp.query.local import local_search
+    from graphrag_mcp.query.text_search import search_text
+
+    snapshot = app.snapshot(corpus)
+    asker = app.asker(corpus) if app.settings.embedding_model else None
+
+    def search(mode: str, question: str, max_tokens: int) -> SearchResult:
+        if mode == "text":
+            return search_text(snapshot, question, max_tokens=max_tokens)
+        if mode == "global":
+            return global_search(snapshot, question, max_tokens=max_tokens)
+        return local_search(snapshot, question, max_tokens=max_tokens, mode=mode, asker=asker)
+
+    return search
+
+
+@contextmanager
+def through_server(home: Path, corpus: str, modes: Sequence[str]) -> Iterator[Search]:
+    """Searches through a server process and a real client over stdio, as a host makes them."""
+    from anyio.from_thread import start_blocking_portal
+    from mcp import Client
+    from mcp.client.stdio import StdioServerParameters, get_default_environment
+
+    ours = ("GRAPHRAG_MCP_", "OPENAI_", "PYTHON")
+    kept = {name: value for name, value in os.environ.items() if name.startswith(ours)}
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "graphrag_mcp", "serve", "--home", str(home)],
+        env={**get_default_environment(), **kept},
+    )  # fmt: skip
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(server)) as client:
+        tools = {tool.name: tool.input_schema["properties"] for tool in portal.call(client.list_tools).tools}
+        for mode in modes:
+            if mode in ("hybrid", "basic") and "mode" not in tools["local_search"]:
+                raise BadInput(f"no tool of the server searches in mode {mode!r}", "Leave out --through-server or it")
+
+        def search(mode: str, question: str, max_tokens: int) -> SearchResult:
+            tool = TOOLS.get(mode, "local_search")
+            arguments = {"query": question, "corpus": corpus, "max_tokens": max_tokens}
+            if "mode" in tools[tool] and tool == "local_search":
+                arguments["mode"] = mode
+            result = portal.call(lambda: client.call_tool(tool, arguments))
+            if result.is_error:
+                raise GraphRAGError(result.content[0].text, f"Try it by hand: graphrag-mcp search --mode {mode}")
+            return SearchResult(**result.structured_content)
+
+        yield search
+
+
+# ---- judging -------------------------------------------------------------------------------------
+
+
+def _judged(
+    app: App, corpus: str, other: App, other_corpus: str, questions: Sequence[Question], mode: str
+) -> Any:
+    from graphrag_mcp.evaluate.judge import Pair, judge
+
+    if mode == "text":
+        raise BadInput("mode text gives no answers to judge", "Name another mode first, e.g. --modes local")
+    asker = app.asker(corpus)
+    if not asker.may_answer("judge"):
+        raise BadInput("judging needs a chat model and none is configured", "Set GRAPHRAG_MCP_CHAT_MODEL")
+    sides = [_answers(app, corpus, questions, mode), _answers(other, other_corpus, questions, mode)]
+    pairs = [Pair(question.text, one, two) for question, one, two in zip(questions, *sides, strict=True)]
+    return judge(asker, pairs)
+
+
+def _answers(app: App, corpus: str, questions: Sequence[Question], mode: str) -> list[str]:
+    """A model's answer to each question, from what this index finds; the context itself where none was given."""
+    from graphrag_mcp.query.global_ import global_search
+    from graphrag_mcp.query.local import local_search
+
+    snapshot, asker = app.snapshot(corpus), app.asker(corpus)
+    given = []
+    for question in questions:
+        if mode == "global":
+            found = global_search(snapshot, question.text, asker=asker, answer=True)
+        else:
+            found = local_search(snapshot, question.text, mode=mode, asker=asker, answer=True)
+        given.append(found.answer or found.text)
+    return given

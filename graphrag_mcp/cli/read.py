@@ -1,0 +1,225 @@
+"""Commands that read an index: search, entity, report, source, status.
+
+Takes parsed arguments; prints what the searches give. Each command imports what it needs when it runs.
+
+Commands that walk: explore (the graph of an index) and drift (the sessions that agents walked).
+
+Takes parsed arguments; gives results and sessions through the printing of the other commands. Each command imports
+what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphrag_mcp.cli.output import app_of, parts_of, print_json, show, snapshot_of
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.text.terms import counted
+from graphrag_mcp.trust import fencing
+from graphrag_mcp.types import Result
+
+if TYPE_CHECKING:
+    from graphrag_mcp.app import App
+
+
+def explore(options: argparse.Namespace) -> int:
+    """What is around an entity, how two are connected, or where to begin."""
+    from graphrag_mcp.query.explore import explore_graph
+    from graphrag_mcp.query.federated import ends
+
+    given = {} if options.max_tokens is None else {"max_tokens": options.max_tokens}
+    options.corpus, start, goal = ends(options.start, options.goal, options.corpus, app_of(options).corpora())
+    found = explore_graph(snapshot_of(options), start, goal, hops=options.hops, max_nodes=options.max_nodes, **given)
+    return show(options, found)
+
+
+def drift(options: argparse.Namespace) -> int:
+    """A DRIFT session as a tree, as JSON or as a chart; without a session, which there are."""
+    from graphrag_mcp.query.drift import Drift
+    from graphrag_mcp.query.drift_export import export
+    from graphrag_mcp.query.drift_state import Walk
+    from graphrag_mcp.query.federated import wanted
+    from graphrag_mcp.store import sessions
+
+    app = app_of(options)
+    if not options.session:
+        names = wanted(options.corpus, app.corpora()) or [options.corpus]
+        return _listed(options, app.home / "drift", [app.corpus_for_reading(name) for name in names if name])
+    path = app.drift_path(options.session)
+    walk = Walk(sessions.read(path))
+    if not walk.header:
+        raise NotFound(f"there is no session {options.session[:60]!r}", "Call graphrag-mcp drift for those there are")
+    text = export(Drift(app.snapshot(walk.header["corpus"]), path), "json" if options.json else options.format)
+    if options.json:
+        print_json(json.loads(text))
+        return 0
+    return show(options, Result(text=text))
+
+
+def _listed(options: argparse.Namespace, folder: Path, corpora: Sequence[str]) -> int:
+    """The sessions of a home, the one touched last first; those of `corpora`, where any are named."""
+    from graphrag_mcp.packing.budget import one_line
+    from graphrag_mcp.query.drift_state import Walk
+    from graphrag_mcp.store import sessions
+
+    paths = sorted(folder.glob("*.jsonl"), key=lambda path: (-path.stat().st_mtime, path.name))
+    walks = {path.stem: Walk(sessions.read(path)) for path in paths}
+    rows = [
+        {"session": name, "corpus": walk.header["corpus"], "question": walk.header["query"],
+         "answered": len(walk.with_status("answered")), "nodes": len(walk.graph)}
+        for name, walk in walks.items() if walk.header and (not corpora or walk.header["corpus"] in corpora)
+    ]  # fmt: skip
+    if options.json:
+        print_json({"sessions": rows})
+        return 0
+    lines = [
+        f"{row['session']}  {row['corpus']}  {row['answered']}/{row['nodes']}  {one_line(row['question'], 100)}"
+        for row in rows
+    ]
+    return show(options, Result(text="\n".join(lines) or "There is no DRIFT session."))
+
+
+MODES = ("auto", "fused", "hybrid", "local", "global", "drift", "basic", "text")
+
+
+def search(options: argparse.Namespace) -> int:
+    """Cited context for a question; with --answer a model's answer from it."""
+    from graphrag_mcp.query import federated
+    from graphrag_mcp.query.route import choose
+
+    if options.mode not in MODES:
+        raise BadInput(f"search mode {options.mode!r} is unknown", f"Use one of {', '.join(MODES)}")
+    app = app_of(options)
+    given: dict[str, Any] = _budget(options)
+    if names := federated.wanted(options.corpus, app.corpora()):
+        return show(options, _in_several(app, names, options, given))
+    corpus = app.corpus_for_reading(options.corpus)
+    snapshot = app.snapshot(corpus)
+    mode, reason = choose(options.query, snapshot) if options.mode == "auto" else (options.mode, "")
+    told = reason and (options.json or options.explain or mode != "fused")  # of the usual mode only on request
+    reason = f"Mode {mode}: {reason}" if told else ""
+    if mode == "drift":
+        return show(options, _drift(app, corpus, options.query, given))
+    if mode == "text":
+        from graphrag_mcp.query.text_search import search_text
+
+        return _shown(options, search_text(snapshot, options.query, filters=options.filter, **given), reason)
+    given |= {
+        "answer": options.answer, "response_format": options.format, "response_type": options.response_type,
+        "filters": options.filter, "explain": options.explain,
+    }  # fmt: skip
+    asked = options.answer or app.settings.embedding_model or app.settings.rerank_model
+    given["asker"] = app.asker(corpus) if asked else None
+    if mode == "global":
+        from graphrag_mcp.query.global_ import global_search
+
+        return _shown(options, global_search(snapshot, options.query, level=options.level, **given), reason)
+    from graphrag_mcp.query.local import local_search
+
+    return _shown(options, local_search(snapshot, options.query, mode=mode, **given), reason)
+
+
+def _shown(options: argparse.Namespace, result: Any, reason: str) -> int:
+    """The result, with the reason of an automatic choice of mode in its hint."""
+    result.hint = " ".join(filter(None, [result.hint, reason]))
+    return show(options, result)
+
+
+def _in_several(app: App, names: Sequence[str], options: argparse.Namespace, given: dict[str, Any]) -> Result:
+    from graphrag_mcp.query import federated
+
+    parts = [(name, app.snapshot(app.corpus_for_reading(name))) for name in names]
+    if options.mode == "text":
+        return federated.search_text(parts, options.query, filters=options.filter, **given)
+    given |= {"response_format": options.format, "filters": options.filter, "explain": options.explain}
+    if options.mode == "global":
+        return federated.global_search(parts, options.query, **given)
+    return federated.local_search(parts, options.query, **given)
+
+
+def _drift(app: App, corpus: str, query: str, given: Mapping[str, Any]) -> Result:
+    """The whole walk by the configured model; the same command goes on where it was stopped."""
+    from graphrag_mcp.query import drift_llm
+    from graphrag_mcp.query.drift import Drift
+
+    snapshot, asker = app.snapshot(corpus), app.asker(corpus)
+    if not asker.on:
+        raise BadInput(
+            "search mode 'drift' needs a chat model and none is configured",
+            "Set GRAPHRAG_MCP_CHAT_MODEL, or leave --mode drift out: walking without a model is for an agent",
+        )
+    session = Drift(snapshot, app.drift_path(drift_llm.session_name(snapshot, query, 3, 20, 40)))
+    return drift_llm.run(session, query, asker, **given)
+
+
+def entity(options: argparse.Namespace) -> int:
+    """One entity: description, relationships, where it is named."""
+    from graphrag_mcp.query import federated
+    from graphrag_mcp.query.lookup import get_entity
+
+    given = {"response_format": options.format, **_budget(options)}
+    if parts := parts_of(options, [options.name]):
+        return show(options, federated.get_entity(parts, federated.qualified(options.name)[1], **given))
+    return show(options, get_entity(snapshot_of(options), options.name, **given))
+
+
+def report(options: argparse.Namespace) -> int:
+    """One community report."""
+    from graphrag_mcp.query import federated
+    from graphrag_mcp.query.lookup import get_community_report
+
+    given = {"response_format": options.format, **_budget(options)}
+    if parts := parts_of(options, [options.community]):
+        return show(options, federated.get_community_report(parts, options.community, **given))
+    return show(options, get_community_report(snapshot_of(options), options.community, **given))
+
+
+def source(options: argparse.Namespace) -> int:
+    """The exact text behind ids."""
+    from graphrag_mcp.query import federated
+    from graphrag_mcp.query.lookup import get_source
+
+    given = {"around": options.around, **_budget(options)}
+    if parts := parts_of(options, options.ids):
+        return show(options, federated.get_source(parts, options.ids, **given))
+    return show(options, get_source(snapshot_of(options), options.ids, **given))
+
+
+def _budget(options: argparse.Namespace) -> dict[str, int]:
+    return {"max_tokens": options.max_tokens} if options.max_tokens is not None else {}
+
+
+def status(options: argparse.Namespace) -> int:
+    """What is indexed, and what is running."""
+    app = app_of(options)
+    if options.since is not None:
+        from graphrag_mcp.doctor.generations import changes
+
+        found = changes(app.folder(app.corpus_for_reading(options.corpus)), options.since).record()
+        if options.json:
+            print_json(found)
+        else:
+            print(fencing.clean("\n".join(_changed(found))))
+        return 0
+    from graphrag_mcp.tools.index import status as status_of  # the graph_status tool, without its wire
+
+    return show(options, status_of(app, options.corpus))
+
+
+def _changed(found: Mapping[str, Any]) -> list[str]:
+    """What `status --since N` says: counts of the graph, then the documents by what became of them."""
+    since, now = found["since"], found["generation"]
+    if since == now:
+        return [f"Generation {now} is the current one, so nothing has changed since."]
+    lines = [f"From generation {since} ({found['committed']}) to {now}, the current one:"]
+    for table, one in found["counts"].items():
+        came = f" ({one['added']:,} new, {one['removed']:,} gone)" if one["added"] or one["removed"] else " (the same)"
+        lines.append(f"{counted(one['now'], table)}, before {one['before']:,}{came}")
+    for how in ("added", "changed", "removed"):
+        uris = found[how]
+        lines += [f"{counted(len(uris), 'documents')} {how}:", *(f"- {uri}" for uri in uris)] if uris else []
+    return lines if any(found[how] for how in ("added", "changed", "removed")) else [*lines, "No document has changed."]

@@ -1,0 +1,285 @@
+"""Commands that write: serve (which lets agents write), index, tune, init, answers.
+
+Takes parsed arguments; prints what was done. Each command imports what it needs when it runs.
+
+Commands that change an index by hand: edit (the graph), remove (documents).
+
+Takes parsed arguments; prints what would change, and with --yes what has changed and how to undo it. Each command
+imports what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import getpass
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graphrag_mcp.cli.output import (
+    Bar,
+    app_of,
+    as_commands,
+    counts_line,
+    elsewhere,
+    estimated,
+    existing,
+    print_json,
+    settings_of,
+    show,
+)
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.lazy_imports import is_alone
+from graphrag_mcp.text.terms import counted
+from graphrag_mcp.text.terms import counted as number_of
+from graphrag_mcp.types import Result
+
+if TYPE_CHECKING:
+    from graphrag_mcp.app import App
+    from graphrag_mcp.types import IndexResult
+
+
+YES = "Nothing was changed. The same with --yes does it."
+
+
+def edit(options: argparse.Namespace) -> int:
+    """Create, update, rename, merge or delete entities and relationships; undo; proposals of names; the log."""
+    from graphrag_mcp.tools.edit import edit as change  # the edit_graph tool, without its wire
+
+    app = app_of(options)
+    if options.op == "replay":
+        return _replay(app, options)
+    if options.op == "log" and options.json:
+        return _log(app, options)
+    result = change(
+        app, options.corpus, options.op, options.ids, options.set, f"cli:{_user()}", not options.yes, wait=True
+    )
+    return _shown(options, result, result.dry_run and options.op not in ("log", "proposals"))
+
+
+def remove(options: argparse.Namespace) -> int:
+    """Take documents out of the index, for good: their folder, indexed again, leaves them out."""
+    from graphrag_mcp.tools.edit import remove as take_out
+
+    result = take_out(app_of(options), options.corpus, options.ids, f"cli:{_user()}", not options.yes, wait=True)
+    _shown(options, result, result.dry_run)
+    return 1 if result.unknown else 0
+
+
+def _shown(options: argparse.Namespace, result: Any, tried: bool) -> int:
+    if tried and not options.json and not result.text.startswith("Nothing"):
+        result.text += f"\n{YES}"
+    result.next_call = ""
+    return show(options, result)
+
+
+def _log(app: App, options: argparse.Namespace) -> int:
+    """Every row of the log as it is: what `edit replay` takes."""
+    from graphrag_mcp.store.edit_log import in_force
+
+    snapshot = app.snapshot(options.corpus)
+    names = ("id", "op", "kind", "keys", "forms", "fields", "by", "time")
+    print_json({"edits": [{name: getattr(row, name) for name in names} for row in in_force(snapshot).log]}, exact=True)
+    return 0
+
+
+def _replay(app: App, options: argparse.Namespace) -> int:
+    """The edits of a file that `edit log --json` wrote, put into an index without any."""
+    from graphrag_mcp.index.edits import replay
+    from graphrag_mcp.index.pipeline import index_documents
+    from graphrag_mcp.store.edit_log import LogRow
+    from graphrag_mcp.types import IndexRequest
+
+    if len(options.ids) != 1:
+        raise BadInput("replay takes one file", "Write it with graphrag-mcp edit log --json")
+    path = existing(options.ids[0])
+    try:
+        rows = [LogRow(**{**row, "keys": tuple(row["keys"]), "forms": tuple(row["forms"])})
+                for row in json.loads(Path(path).read_text("utf-8"))["edits"]]  # fmt: skip
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{path.name} is no log of edits", "Write it with graphrag-mcp edit log --json") from error
+    if not options.yes:
+        return show(options, Result(text=f"The log has {counted(len(rows), 'rows')}. {YES}"))
+    folder = app.folder(app.corpus_for_reading(options.corpus))
+    result = replay(folder, app.settings, rows)
+    index_documents(folder, IndexRequest(), app.settings)
+    return show(options, result)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "somebody"
+
+
+CHANGES = ("added", "changed", "removed", "unchanged")
+
+
+def serve(options: argparse.Namespace) -> int:
+    """Speak MCP on stdin and stdout until the host hangs up, or over HTTP."""
+    settings = settings_of(options, roots=[str(root) for root in options.root or ()] or None)
+    offer = {"tools": options.tools, "read_only": options.read_only, "compat": options.chatgpt}
+    offer["corpus"] = options.corpus
+    if options.http:
+        from graphrag_mcp import http
+
+        http.serve(settings, options.host, options.port, **offer, allow_hosts=options.allow_host or ())
+        return 0
+    from graphrag_mcp import server
+
+    if sys.stdin.isatty():
+        print("This terminal now speaks MCP, which is for a host. Ctrl-C, then: graphrag-mcp --help", file=sys.stderr)
+    server.serve(settings, **offer)
+    return 0
+
+
+def index(options: argparse.Namespace) -> int:
+    """Bring a corpus to what the folders and files are: adds, updates, removes."""
+    if options.job:
+        from graphrag_mcp.jobs import start
+
+        return 0 if start.run_job(settings_of(options), options.job).status == "done" else 1
+    if not options.paths:
+        raise BadInput("index needs a folder or file", "Name one, for example: graphrag-mcp index docs")
+    gc.disable()  # modules are no garbage: a tenth of the time of importing them
+    from graphrag_mcp.index.pipeline import index_documents
+    from graphrag_mcp.types import IndexRequest
+
+    if not is_alone():  # a process that ends with the run would only look through its rows once more: 0.1 s
+        gc.enable()
+    paths = tuple(str(existing(path)) for path in options.paths)
+    app = app_of(options)
+    budget = {"max_calls": options.max_calls, "max_tokens": options.max_tokens, "max_cost": options.max_cost}
+    settings, nothing = settings_of(options, **budget), any(value == 0 for value in budget.values())
+    if nothing:  # said here, a budget of 0 is one; in the settings 0 is none
+        settings = replace(settings, max_calls=-1)
+    corpus = app.corpus_for_writing(options.corpus, paths[0])
+    request = IndexRequest(
+        paths, method=options.method, remove_missing=options.remove_missing,
+        recluster=options.recluster, dry_run=options.dry_run, refresh_answers=options.refresh_answers,
+    )  # fmt: skip
+    bar = Bar(sys.stderr.isatty() and not options.json)
+    began = time.monotonic()
+    if not options.dry_run and not nothing:  # an open job has a budget of its own
+        from graphrag_mcp.jobs import start
+
+        start.finish_open(settings, corpus)
+    try:
+        result = index_documents(app.folder(corpus), request, settings, progress=bar)
+    finally:
+        bar.clear()
+    result = result.model_copy(update={"corpus": corpus})
+    elapsed = time.monotonic() - began
+    if options.json:
+        print_json(_index_record(result, elapsed))
+    else:
+        _print_index(result, elapsed)
+        if result.status == "done" and (said := elsewhere(app, corpus)):
+            print(said, file=sys.stderr)
+    return 0 if result.status in ("done", "estimate") and not result.errors else 1
+
+
+def _index_record(result: IndexResult, elapsed: float) -> dict[str, Any]:
+    """What `index --json` prints: no budget fields, and what was asked of models."""
+    record = result.model_dump(
+        mode="json", exclude={"text", "tokens", "truncated", "next_cursor", "next_call", "poll_after_ms"}
+    )
+    usage = result.usage
+    tokens = usage.get("prompt_tokens", 0) + usage.get("output_tokens", 0)
+    return {**record, "calls": usage.get("calls", 0), "tokens": tokens, "elapsed_seconds": round(elapsed, 3)}
+
+
+def _print_index(result: IndexResult, elapsed: float) -> None:
+    if result.status == "estimate":
+        print("\n".join(estimated(result)))
+    else:
+        changes = counts_line(result.counts, CHANGES) or "nothing to do"
+        held = counts_line({name: count for name, count in result.counts.items() if name not in CHANGES})
+        print(f"{result.corpus}: {changes} ({elapsed:.1f} s)" + (f"\nit holds {held}" if held else ""))
+    if calls := result.usage.get("calls"):
+        tokens = f"{result.usage['prompt_tokens']:,} tokens in, {result.usage['output_tokens']:,} out"
+        print(f"asked models {number_of(calls, 'times')}: {tokens}")
+    if result.pending:
+        print(f"a model has still to answer: {counts_line(result.pending)} (run it again)", file=sys.stderr)
+        for reason, count in _reasons(result.degraded).items():
+            print(f"  {count:,} x {reason}", file=sys.stderr)
+    if result.skipped:
+        print(f"skipped by rule: {counts_line(result.skipped)}")
+    if result.hint:
+        print(f"hint: {as_commands(result.hint)}", file=sys.stderr)
+    for error in result.errors:
+        print(f"left out: {error['path']}: {error['reason']}", file=sys.stderr)
+
+
+def _reasons(degraded: Sequence[Mapping[str, str]]) -> dict[str, int]:
+    """Why models did not answer, the most frequent reason first."""
+    reasons = [one["reason"] for one in degraded]
+    return {one: reasons.count(one) for one in sorted(set(reasons), key=lambda one: (-reasons.count(one), one))}
+
+
+def tune(options: argparse.Namespace) -> int:
+    """Fit the prompts of an index to its texts, with the configured model."""
+    from graphrag_mcp.evaluate.tune import tune as fit
+
+    app = app_of(options)
+    corpus = app.corpus_for_reading(options.corpus)
+    output = Path(options.output).expanduser().absolute() if options.output else None
+    found = fit(
+        app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), selection=options.selection,
+        limit=options.limit, min_examples=options.min_examples, max_tokens=options.max_tokens, domain=options.domain,
+        language=options.language, untyped=options.no_entity_types, seed=options.seed, output=output,
+    )  # fmt: skip
+    if options.json:
+        print_json({**asdict(found), "files": [str(path) for path in found.files]})
+    else:
+        print(f"{corpus}: {found.domain or 'domain unknown'}, in {found.language or 'an unknown language'}")
+        print(f"entity types: {', '.join(found.entity_types) or 'any'}; {number_of(found.examples, 'examples')}")
+        print("\n".join(f"wrote {path}" for path in found.files) or "nothing was written")
+        then = "the next index run reads the texts with these prompts"
+        if output is not None:
+            then = f"to have them used, put them into {app.folder(corpus) / 'prompts'}"
+        print(f"asked {number_of(found.usage.get('calls', 0), 'times')}{f'; {then}' if found.files else ''}")
+    for reason in found.degraded:
+        print(f"default kept: {reason}", file=sys.stderr)
+    return 0 if found.files else 1
+
+
+def init(options: argparse.Namespace) -> int:
+    """Write a settings file with every default, and the prompts, into a folder."""
+    from graphrag_mcp.install.init import init as write
+
+    written = write(Path(options.folder).expanduser().absolute(), options.force)
+    if options.json:
+        print_json({"files": [str(path) for path in written]})
+    else:
+        print(f"wrote {written[0]} and {len(written) - 1} files of prompts")
+        print(f"use it with GRAPHRAG_MCP_SETTINGS={written[0]}")
+    return 0
+
+
+def answers(options: argparse.Namespace) -> int:
+    """What models and agents answered for an index: list it, or forget it."""
+    from graphrag_mcp.store.reply_cache import AnswerBook
+
+    app = app_of(options)
+    book = AnswerBook(app.folder(app.corpus_for_reading(options.corpus)))
+    if options.action == "clear":
+        gone = book.clear(options.kind)
+        print(json.dumps({"cleared": gone}) if options.json else f"forgot {gone:,} answers")
+    elif options.json:
+        print_json({"kinds": book.kinds(), "answers": list(book.listing(options.kind))})
+    elif options.kind:
+        if not (found := list(book.listing(options.kind))):
+            print(f"no answers of the kind {options.kind!r}; there are: {', '.join(book.kinds()) or 'none at all'}")
+        for one in found:
+            tokens = f"{one['prompt_tokens']:,} in, {one['output_tokens']:,} out"
+            print(f"{one['time']} {one['key'][:12]} {one['answerer']} {tokens}")
+    else:
+        print("\n".join(f"{kind} {count:,}" for kind, count in book.kinds().items()) or "the answer book is empty")
+    return 0

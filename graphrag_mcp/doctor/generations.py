@@ -1,0 +1,246 @@
+"""Generations: which are kept, what changed since one of them, and the way back to it.
+
+Takes a corpus folder and the number of a generation; gives what is kept, a `Changes`, or a new generation whose
+content is that of the old one. Going back writes no table: the new manifest names the versions that the old one
+named. Knows the document log and the ids of rows, no text.
+
+Digest: two hashes that say whether two indexes hold the same.
+
+Takes a snapshot; gives {"content", "communities"}. Rows are hashed sorted by what they mean (uri, span, key), never
+by id numbers, so the hashes know no time, alias, table layout, absolute path or history. The heavy texts are read
+in batches; of the rest only the columns that are hashed are in memory.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
+from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store import segments as segment_store
+from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.types import content_id
+
+DIGITS = 9  # sums of the same weights in another order differ behind this
+TEXTS = 500  # documents or reports read at once
+ROWS = 4_096  # rows of light columns written out at once
+
+
+def digest(snapshot: Snapshot) -> dict[str, str]:
+    """`content`: documents, text units, passages, mentions, entities, relationships, their evidence and claims: the
+    same for the same input whatever the history. `communities`: the hierarchy and its reports. Both 64 hex digits.
+
+    What a model said counts, not who said it; vectors do not count, they follow from the texts and the model."""
+    entities = snapshot.rows("entities", columns=["id", "key"])
+    return {"content": _content(snapshot, entities), "communities": _communities(snapshot, entities)}
+
+
+def _content(snapshot: Snapshot, entities: pa.Table) -> str:
+    hashed = hashlib.sha256()
+    documents = snapshot.rows("documents", columns=["id", "uri"])
+    for ids in _chunks(documents.sort_by("uri")["id"].to_pylist()):
+        _feed(hashed, "document", snapshot.by_key("documents", ids, columns=["uri", "title", "text", "metadata"]))
+
+    units = snapshot.rows("text_units", columns=["id", "document_id", "char_start", "char_end"])
+    places = pa.table({
+        "uri": _looked_up(documents, "uri", units["document_id"]), "from": units["char_start"], "to": units["char_end"],
+        "id": units["id"],
+    })  # fmt: skip
+    _feed(hashed, "unit", _sorted(places.select(["uri", "from", "to"])))
+    passages = snapshot.rows("passages", columns=["uri", "char_start", "char_end", "part", "parts"])
+    _feed(hashed, "passage", _sorted(passages))
+
+    told = ["key", "form", "type", "count", "sentences", "description", "text_unit_id"]
+    mentions = snapshot.rows("mentions", columns=told)
+    _feed(hashed, "mention", _sorted(_placed(mentions, places), ["key", "uri", "from", "to", "type", "form"]))
+    rows = snapshot.rows("entities", columns=["key", "title", "type", "description", "aliases"])
+    aliases = [sorted(names) for names in rows["aliases"].to_pylist()]
+    rows = rows.set_column(4, "aliases", pa.array(aliases, pa.list_(pa.string())))
+    _feed(hashed, "entity", _sorted(rows, ["key"]))
+
+    rows = snapshot.rows("relationships", columns=["source_id", "target_id", "weight", "description", "keywords"])
+    _feed(hashed, "relationship", _sorted(_with_keys(rows, entities), ["source", "target"]))
+    said = ["start", "end", "source_key", "target_key", "description", "keywords"]
+    rows = snapshot.rows("evidence", columns=["source_id", "target_id", "text_unit_id", "weight", *said])
+    order = ["source", "target", "uri", "from", "to", *said]
+    _feed(hashed, "evidence", _sorted(_with_keys(_placed(rows, places), entities), order))
+
+    stated = ["subject", "object", "type", "status", "start_date", "end_date", "description"]
+    rows = _placed(snapshot.rows("claims", columns=[*stated, "quotes", "spans", "text_unit_id"]), places)
+    _feed(hashed, "claim", _sorted(rows, ["uri", "from", "to", *stated]))
+    return hashed.hexdigest()
+
+
+def _communities(snapshot: Snapshot, entities: pa.Table) -> str:
+    hashed = hashlib.sha256()
+    key_of = dict(zip(entities["id"].to_pylist(), entities["key"].to_pylist(), strict=True))
+    rows = snapshot.rows("communities", columns=["id", "level", "parent", "entity_ids"]).to_pylist()
+    members = {row["id"]: sorted(key_of.get(id, id) for id in row["entity_ids"]) for row in rows}
+    # Members alone do not tell a community from its only child; the level does.
+    name = {row["id"]: f"{row['level']:03d} {content_id(*members[row['id']])}" for row in rows}
+    for row in sorted(rows, key=lambda row: name[row["id"]]):
+        _add(hashed, "community", [(row["level"], members[row["id"]], name.get(row["parent"], row["parent"]))])
+    reports = snapshot.rows("reports", columns=["id"])["id"].to_pylist()
+    columns = ["id", "title", "summary", "full_content", "rank"]
+    for ids in _chunks(sorted(reports, key=lambda id: (name.get(id, ""), id))):
+        for row in snapshot.by_key("reports", ids, columns=columns).to_pylist():
+            said = (row["title"], row["summary"], row["full_content"], round(row["rank"], DIGITS))
+            _add(hashed, "report", [(name.get(row["id"], row["id"]), *said)])
+    return hashed.hexdigest()
+
+
+def _placed(rows: pa.Table, places: pa.Table) -> pa.Table:
+    """`text_unit_id` replaced by the uri and span of the unit (nulls where there is none)."""
+    at = pc.index_in(rows["text_unit_id"], places["id"])
+    for column in ("uri", "from", "to"):
+        rows = rows.append_column(column, places[column].take(at))
+    return rows.drop_columns("text_unit_id")
+
+
+def _with_keys(rows: pa.Table, entities: pa.Table) -> pa.Table:
+    """`source_id`, `target_id` replaced by the entities' keys, `weight` rounded."""
+    for end in ("source", "target"):
+        rows = rows.append_column(end, _looked_up(entities, "key", rows[f"{end}_id"]))
+    weight = pc.round(rows["weight"], DIGITS)
+    rows = rows.set_column(rows.column_names.index("weight"), "weight", weight)
+    return rows.drop_columns(["source_id", "target_id"])
+
+
+def _looked_up(table: pa.Table, column: str, ids: pa.ChunkedArray) -> pa.ChunkedArray:
+    return table[column].take(pc.index_in(ids, table["id"]))
+
+
+def _sorted(table: pa.Table, by: Sequence[str] | None = None) -> pa.Table:
+    return table.sort_by([(name, "ascending") for name in by or table.column_names])
+
+
+def _feed(hashed: Any, kind: str, table: pa.Table) -> None:
+    """Hash the rows in their order, columns by name."""
+    table = table.select(sorted(table.column_names))
+    for start in range(0, table.num_rows, ROWS):
+        part = table.slice(start, ROWS)
+        _add(hashed, kind, list(zip(*(column.to_pylist() for column in part.columns), strict=True)))
+
+
+def _add(hashed: Any, kind: str, rows: list[Any]) -> None:
+    """Rows as one JSON list without its brackets, so that it does not matter how many come at once."""
+    text = json.dumps([(kind, *row) for row in rows], ensure_ascii=False, separators=(",", ":"))
+    hashed.update(f"{text[1:-1]},".encode("utf-8", "surrogatepass"))
+
+
+def _chunks(ids: list[str]) -> list[list[str]]:
+    return [ids[start : start + TEXTS] for start in range(0, len(ids), TEXTS)]
+
+
+LOCK_SECONDS = 30.0
+SHOWN = 30  # generations that an error lists
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What differs between generation `since` and the current one. Documents are uris, sorted; `counts` says of
+    entities, relationships and communities how many there were, are, came and went ({before, now, added, removed})."""
+
+    since: int
+    generation: int
+    committed: str  # when `since` was, ISO 8601
+    added: list[str]
+    changed: list[str]
+    removed: list[str]
+    counts: dict[str, dict[str, int]]
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def kept(folder: Path) -> list[Manifest]:
+    """The generations that can be gone back to, oldest first, the current one last."""
+    current = _current(folder)
+    older = [one for one in manifests.generations(folder) if one.generation < current.generation]
+    return [*(one for one in older if one.format == current.format and _readable(folder, one)), current]
+
+
+def rollback(folder: Path, generation: int) -> Manifest:
+    """Make the content of `generation` current again, as a new generation; gives that.
+
+    Numbers behind aliases are never given again, so an alias of what is gone now stays gone. The next indexing of the
+    same folders brings back what they hold. Raises NotFound when that generation is not kept any more, BadInput when
+    it is the current one, Busy when another process is writing.
+    """
+    with manifests.writer_lock(folder, LOCK_SECONDS):
+        current = _current(folder)
+        if generation == current.generation:
+            raise BadInput(f"generation {generation} is the current one", "Name an earlier one")
+        old = _find(folder, current, generation)
+        number = current.generation + 1
+        settled = old.communities_generation == old.generation
+        new = replace(
+            old, generation=number, created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            next={letter: max(old.next.get(letter, 1), n) for letter, n in current.next.items()},
+            communities_generation=number if settled else old.communities_generation,
+        )  # fmt: skip
+        manifests.commit(folder, new)
+        return new
+
+
+def changes(folder: Path, generation: int) -> Changes:
+    """What the documents and the graph have become since `generation`. Raises NotFound when it is not kept any more."""
+    current = _current(folder)
+    old = current if generation == current.generation else _find(folder, current, generation)
+    before, now = _documents(folder, old), _documents(folder, current)
+    snapshots = Snapshot(folder, old), Snapshot(folder, current)
+    counts = {}
+    for table in ("entities", "relationships", "communities"):
+        was, is_ = (set(snapshot.rows(table, columns=["id"])["id"].to_pylist()) for snapshot in snapshots)
+        counts[table] = {"before": len(was), "now": len(is_), "added": len(is_ - was), "removed": len(was - is_)}
+    return Changes(
+        generation, current.generation, old.created, sorted(now.keys() - before.keys()),
+        sorted(uri for uri in now.keys() & before.keys() if now[uri] != before[uri]),
+        sorted(before.keys() - now.keys()), counts,
+    )  # fmt: skip
+
+
+def _current(folder: Path) -> Manifest:
+    current = manifests.read(folder)
+    if current is None:
+        raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
+    return current
+
+
+def _find(folder: Path, current: Manifest, generation: int) -> Manifest:
+    there = {one.generation: one for one in manifests.generations(folder) if one.format == current.format}
+    found = there.get(generation)
+    if found is not None and generation < current.generation and _readable(folder, found):
+        return found
+    numbers = [str(one.generation) for one in kept(folder)]
+    more = f"{len(numbers) - SHOWN} older ones and " if len(numbers) > SHOWN else ""
+    raise NotFound(
+        f"generation {generation} of {folder.name} is not kept",
+        f"Kept are {more}{', '.join(numbers[-SHOWN:])}; name one of these",
+    )
+
+
+def _readable(folder: Path, manifest: Manifest) -> bool:
+    """Are its segments there, and do its tables open at its versions?"""
+    if not all((folder / "truth" / segment["file"]).exists() for segment in manifest.segments):
+        return False
+    snapshot = Snapshot(folder, manifest)
+    try:
+        return all(snapshot.count(table) >= 0 for table in manifest.tables)
+    except GraphRAGError:
+        return False
+
+
+def _documents(folder: Path, manifest: Manifest) -> dict[str, str]:
+    found = segment_store.live_documents(folder, manifest, ("uri", "id"))
+    return dict(zip(found["uri"].to_pylist(), found["id"].to_pylist(), strict=True))

@@ -1,0 +1,621 @@
+"""Tune: prompts that fit a corpus, found by one question about a sample of it and one question per worked example.
+
+Takes a snapshot, settings and an asker; writes into the `prompts` folder of the index (or another) and says what it
+found, what it spent and where defaults stayed. Always starts from the shipped prompts: tuning twice is tuning once,
+and with the same sample the second time asks nothing, because the answers are in the book. Knows no indexing.
+
+All that a prompt needs is asked at once: what comes later in the JSON of the profile (types, rating criteria) is then
+written in view of what came before (domain, persona), and the sample is paid for once instead of seven times. An
+example is asked for with the extraction prompt itself, one text each, so its form is the one that extraction reads;
+each goes with every later question, so there are as few as asked for and each is at most EXAMPLE_TOKENS long.
+
+A few text units that stand for a corpus, and excerpts of them that fit into a prompt.
+
+Takes a snapshot and how to choose (random, top or centroid); gives texts, each once, in an order that depends on
+content and seed alone. Cuts at sentence ends. Knows no prompt; asks an asker for vectors and for nothing else.
+
+What a model says about a corpus, made fit to stand in prompts: a profile, and worked examples of extraction.
+
+Takes replies; gives cleaned values, or raises BadReply in a few words. What a model makes of documents that nobody
+has checked ends up in instructions here, so it is short, one paragraph, and holds no variable, tag or delimiter.
+Knows no prompt and no file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+import os
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.llm import prompts, replies
+from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply
+from graphrag_mcp.llm.protocols import Message
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.terms import normalise_name, sentences, stop_word, terms
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.trust.credentials import masked
+
+SELECTIONS = ("random", "top", "centroid")
+POOL = 300  # units among which the centroid is looked for; a mean of 300 hardly moves with more
+EMBEDDED = 6_000  # characters of a unit that are embedded: a unit of 1,200 tokens has some 5,000
+SHORT = 40  # tokens under which an excerpt holds too little to show how names are related
+
+
+def sample(snapshot: Snapshot, selection: str, limit: int, seed: int, asker: Asker) -> tuple[list[str], str]:
+    """Texts of at most `limit` text units, and what was done instead of what was asked for ("" when nothing).
+
+    `random` orders units by a hash of seed and text, so the same content gives the same sample whatever the history;
+    `top` takes the first by address and position; `centroid` the nearest to the mean of up to POOL random ones, by
+    the embedding model where there is one, else by weighted words.
+    """
+    if selection not in SELECTIONS:
+        raise BadInput(f"selection {selection!r} is unknown", f"Use one of {', '.join(SELECTIONS)}")
+    if selection == "top":
+        return _top(snapshot, limit), ""
+    if selection == "random":
+        return _random(snapshot, limit, seed), ""
+    pool = _random(snapshot, max(POOL, limit), seed)
+    vectors = asker.wait(asker.embed([text[:EMBEDDED] for text in pool])) if asker.embeds else []
+    if vectors and None not in vectors:
+        nearness = _by_vectors([vector for vector in vectors if vector is not None])
+        note = ""
+    else:
+        nearness = _by_words(pool)
+        note = "the centroid was found by words, because not every vector could be had" if vectors else ""
+    best = sorted(range(len(pool)), key=lambda at: (-round(nearness[at], 6), at))  # rounded: sums differ by machine
+    return [pool[at] for at in best[:limit]], note
+
+
+def _random(snapshot: Snapshot, limit: int, seed: int) -> list[str]:
+    best: dict[str, str] = {}  # hash of seed and text -> id
+    for batch in snapshot.batches("text_units", ["id", "text"]):
+        for id, text in zip(batch["id"].to_pylist(), batch["text"].to_pylist(), strict=True):
+            best[hashlib.sha256(f"{seed}\n{text}".encode("utf-8", "replace")).hexdigest()] = id
+        best = dict(sorted(best.items())[:limit])
+    return _texts(snapshot, list(best.values()))
+
+
+def _top(snapshot: Snapshot, limit: int) -> list[str]:
+    documents = snapshot.rows("documents", columns=["id", "uri"])
+    uri = dict(zip(documents["id"].to_pylist(), documents["uri"].to_pylist(), strict=True))
+    units = snapshot.rows("text_units", columns=["document_id", "chunk_index", "id"]).to_pylist()
+    order = sorted((uri.get(unit["document_id"], ""), unit["chunk_index"], unit["id"]) for unit in units)
+    found: list[str] = []
+    for start in range(0, len(order), max(limit, 1)):  # again only where texts repeat
+        found = list(dict.fromkeys([*found, *_texts(snapshot, [id for *_, id in order[start : start + limit]])]))
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def _texts(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
+    rows = snapshot.verified("text_units", snapshot.by_key("text_units", ids))
+    return list(map(masked, rows["text"].to_pylist()))  # no model is shown a key that stands in a text
+
+
+# ---- nearest the middle ---------------------------------------------------------------------------
+
+
+def _by_vectors(vectors: Sequence[bytes]) -> list[float]:
+    """Cosine of each vector with the mean of all of them."""
+    import numpy as np
+
+    rows = np.stack([np.frombuffer(vector, "<f4") for vector in vectors]).astype("f8")
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return (rows @ rows.mean(axis=0)).tolist()
+
+
+def _by_words(texts: Sequence[str]) -> list[float]:
+    """The same with tf-idf over the texts; idf counts them alone, so a name in one text pulls nothing."""
+    counts = [Counter(term for term in terms(text) if not stop_word(term)) for text in texts]
+    holding = Counter(term for count in counts for term in count)
+    rows: list[dict[str, float]] = []
+    middle: dict[str, float] = {}
+    for count in counts:
+        row = {term: (1 + math.log(n)) * math.log(1 + len(texts) / holding[term]) for term, n in count.items()}
+        norm = math.sqrt(sum(weight * weight for weight in row.values())) or 1.0
+        rows.append({term: weight / norm for term, weight in row.items()})
+        for term, weight in rows[-1].items():
+            middle[term] = middle.get(term, 0.0) + weight / len(texts)
+    return [sum(weight * middle[term] for term, weight in row.items()) for row in rows]
+
+
+# ---- excerpts -------------------------------------------------------------------------------------
+
+
+def excerpts(texts: Sequence[str], budget: int) -> list[str]:
+    """The beginning of each text, together at most `budget` tokens, shared evenly; what one leaves the next may use.
+
+    Many short pieces rather than few whole ones: what a corpus is about is said by its variety.
+    """
+    found, left = [], budget
+    for at, text in enumerate(texts):
+        piece = next(windows(text, left // (len(texts) - at)), "")
+        if piece:
+            found.append(piece)
+            left -= count_tokens(piece)
+    return found
+
+
+def passages(texts: Sequence[str], size: int) -> list[str]:
+    """Excerpts of at most `size` tokens: the first of every text, then the second of every text, and so on; those
+    too short to show anything come last."""
+    rounds = zip_longest(*(windows(text, size) for text in texts), fillvalue="")
+    found = list(dict.fromkeys(piece for pieces in rounds for piece in pieces if piece))
+    return sorted(found, key=lambda piece: count_tokens(piece) < SHORT)
+
+
+def windows(text: str, size: int) -> Iterator[str]:
+    """`text` cut into pieces of whole sentences of at most `size` tokens; a sentence over that is cut off."""
+    start = end = 0
+    for first, last in sentences(text):
+        if end > start and count_tokens(text[start:last]) > size:
+            yield text[start:end]
+            start = first
+        elif end == start:
+            start = first
+        end = last
+        if count_tokens(text[start:end]) > size:
+            if piece := _cut(text[start:end], size):
+                yield piece
+            start = end
+    if end > start:
+        yield text[start:end]
+
+
+def _cut(text: str, size: int) -> str:
+    tokens = count_tokens(text)
+    while text and tokens > size:
+        text = text[: max(0, min(len(text) - 1, len(text) * size // tokens))]
+        tokens = count_tokens(text)
+    return text.rstrip()
+
+
+MOST_TYPES, LONGEST_TYPE = 20, 40
+MOST_WORDS = 4
+NO_TYPE = ("other", "none", "entity", "unknown")  # what models say instead of a type
+# Characters of each text; a persona of four long sentences has some 700.
+LONGEST = {
+    "domain": 120, "language": 40, "persona": 900, "role": 500, "rating_criteria": 600, "claim_description": 400,
+}  # fmt: skip
+PROFILE_SCHEMA: dict[str, Any] = {
+    "title": "corpus_profile",
+    "type": "object",
+    "properties": {
+        **{name: {"type": "string"} for name in LONGEST},
+        "entity_types": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": [*LONGEST, "entity_types"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What was found of a corpus; "" or () where nothing was, and then the default stays."""
+
+    domain: str = ""
+    language: str = ""
+    persona: str = ""
+    role: str = ""
+    rating_criteria: str = ""
+    claim_description: str = ""
+    entity_types: tuple[str, ...] = ()
+
+
+def read_profile(reply: str) -> Profile:
+    """The profile in a reply; BadReply when it holds neither a persona nor types, which is what tuning is for."""
+    try:
+        found = replies.read(reply)
+    except ValueError as error:
+        raise BadReply("no JSON object") from error
+    if isinstance(found, list):
+        found = next((one for one in found if isinstance(one, dict)), {})
+    if not isinstance(found, dict):
+        raise BadReply("no JSON object")
+    values = {str(name).strip().lower().replace(" ", "_"): value for name, value in found.items()}
+    texts = {name: clean(_text(values.get(name)), longest) for name, longest in LONGEST.items()}
+    texts["rating_criteria"] = re.sub(
+        r"^(?:it is |this is )?an? (?:number|rating|score) from 0 to 10 (?:of|for) ", "", texts["rating_criteria"],
+        flags=re.IGNORECASE,
+    ).rstrip(" .")  # fmt: skip
+    profile = Profile(**texts, entity_types=clean_types(values.get("entity_types")))
+    if not profile.persona and not profile.entity_types:
+        raise BadReply("neither a persona nor entity types")
+    return profile
+
+
+def clean(text: str, longest: int) -> str:
+    """One paragraph without variables, tags, delimiters and control characters, cut at a sentence end if too long."""
+    return _plain(re.sub(r"<[^<>]{0,200}>|[$`{}]", " ", text[: 10 * longest]), longest)
+
+
+def _plain(text: str, longest: int) -> str:
+    """The same for what stands in an example, where a dollar is written twice and `C++ {…}` may be a name."""
+    text = re.sub(r"[<>|]|#{2,}", " ", text[: 10 * longest])
+    text = "".join(" " if unicodedata.category(ch) in ("Cc", "Cs", "Co", "Zl", "Zp") else ch for ch in text)
+    text = " ".join(text.split())
+    if len(text) <= longest:
+        return text
+    ends = [end for _, end in sentences(text) if end <= longest]
+    return text[: ends[-1]].rstrip() if ends else text[:longest].rpartition(" ")[0].rstrip() or text[:longest]
+
+
+def clean_types(value: Any) -> tuple[str, ...]:
+    """Entity types: lower case, 1 to MOST_WORDS words each, no two the same, at most MOST_TYPES."""
+    if isinstance(value, str):
+        value = re.split(r"[,;、，\n]", value)
+    elif isinstance(value, Mapping):
+        value = list(value)
+    found: dict[str, None] = {}
+    for one in value if isinstance(value, list | tuple) else ():
+        words = clean(_text(one), 200).strip(" .-*\"'").casefold().replace("_", " ").split()
+        kind = " ".join(words)
+        if 1 <= len(words) <= MOST_WORDS and len(kind) <= LONGEST_TYPE and kind[0].isalpha() and kind not in NO_TYPE:
+            found.setdefault(kind)
+    return tuple(found)[:MOST_TYPES]
+
+
+def _text(value: Any) -> str:
+    """A value as text: models give lists of sentences, and objects with a name, where a text was asked for."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return " ".join(_text(one) for one in value)
+    if isinstance(value, Mapping):
+        return _text(next((value[name] for name in ("name", "type", "text") if name in value), ""))
+    return "" if value is None or isinstance(value, bool) else str(value)
+
+
+# ---- worked examples ------------------------------------------------------------------------------
+
+MARK, FIELD = "<|COMPLETE|>", "<|>"
+LEAST_ENTITIES, LEAST_RELATIONS = 2, 1
+MOST_RECORDS = 25  # of a kind; an example goes with every question, and passages have some 10
+LONGEST_NAME, LONGEST_DESCRIPTION = 100, 400
+LONGEST_REPLY = 100_000  # characters that are looked at
+_SEPARATOR = re.compile(r"##|\n(?=[(\"'` ]{0,4}(?:entity|relationship)[\"']?[ ]?<\|>)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text and what is to be found in it: fields after the tag, entities first, strong relationships first."""
+
+    text: str
+    entities: tuple[tuple[str, ...], ...]
+    relations: tuple[tuple[str, ...], ...]
+
+    def records(self) -> list[str]:
+        tagged = [("entity", entity) for entity in self.entities] + [("relationship", one) for one in self.relations]
+        return [f'("{tag}"{FIELD}{FIELD.join(fields)})' for tag, fields in tagged]
+
+
+def read_example(reply: str, text: str, types: Sequence[str], literal: bool = True) -> Example:
+    """The records of a reply that are well formed: an example that is wrong teaches every later reply to be wrong.
+
+    Only relationships between entities of the example stay. BadReply when too little is left, or, with `literal`,
+    when most names do not stand in the text (with a language for the results they may be translated).
+    """
+    body = replies.without_thoughts(reply[:LONGEST_REPLY]).partition(MARK)[0]
+    lines = "\n".join(line for line in map(str.strip, body.splitlines()) if line)
+    pieces = [_fields(piece) for piece in _SEPARATOR.split(lines) if FIELD in piece]
+    entities: dict[str, tuple[str, ...]] = {}
+    for tag, *fields in pieces:
+        if tag == "entity" and len(fields) == 3:
+            name, kind, description = _plain(fields[0], LONGEST_NAME), _type(fields[1], types), _said(fields[2])
+            if kind and description and (key := normalise_name(name)) and len(entities) < MOST_RECORDS:
+                entities.setdefault(key, (name, kind, description))
+    relations: dict[frozenset[str], tuple[str, ...]] = {}
+    for tag, *fields in pieces:
+        if tag == "relationship" and len(fields) == 5 and (strength := _strength(fields[-1])):
+            ends = [normalise_name(_plain(end, LONGEST_NAME)) for end in fields[:2]]
+            said = [_said(part) for part in fields[2:-1]]
+            if ends[0] != ends[1] and all(end in entities for end in ends) and all(said):
+                names = [entities[end][0] for end in ends]
+                relations.setdefault(frozenset(ends), (*names, *said, strength))
+    if len(entities) < LEAST_ENTITIES or len(relations) < LEAST_RELATIONS:
+        raise BadReply(f"{len(entities)} usable entities and {len(relations)} usable relationships")
+    folded = " ".join(text.split()).casefold()
+    found = sum(name.casefold() in folded for name, *_ in entities.values())
+    if literal and found * 2 < len(entities):
+        raise BadReply("most names do not stand in the text")
+    strongest = sorted(relations.values(), key=lambda fields: -float(fields[-1]))[:MOST_RECORDS]
+    return Example(text, tuple(entities.values()), tuple(strongest))
+
+
+def _fields(piece: str) -> list[str]:
+    """The tag in lower case and the fields of one record, without its brackets."""
+    piece = piece.strip().strip("`").strip()
+    if piece.startswith("("):
+        piece = piece[1:].rpartition(")")[0] or piece[1:]
+    tag, *fields = (field.strip().strip("\"“”").strip() for field in piece.split(FIELD))
+    return [tag.lower(), *fields]
+
+
+def _type(said: str, types: Sequence[str]) -> str:
+    """One of `types` or `other`; any clean type where there are none; "" for no type at all."""
+    cleaned = (clean_types([said]) or ("",))[0]
+    if not types or not cleaned:
+        return cleaned or ("other" if said.strip().lower() == "other" else "")
+    return cleaned if cleaned in types else "other"
+
+
+def _said(text: str) -> str:
+    return _plain(text, LONGEST_DESCRIPTION)
+
+
+def _strength(said: str) -> str:
+    match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,3})?)", said)
+    return f"{float(match[1]):g}" if match and 0 < float(match[1]) <= 10 else ""
+
+
+KIND = "tune"
+FOUND = "tuned.json"
+EXAMPLE_TOKENS = 350  # a passage names some 10 things; two such examples are half of what a text unit costs itself
+MOST_EXAMPLES = 10
+LEAST_SAMPLE = 200  # tokens of excerpts under which nothing can be said about a corpus
+LEAST_EXCERPT = 30  # tokens of one of them
+TUNED = ("extract", "describe", "report", "claims")  # prompts that the persona and the rest are put into
+DEFAULTS = Settings()
+
+
+@dataclass(frozen=True)
+class TuneResult:
+    """What was found and written. `examples` is how many were found, `usage` what was asked of models for it.
+
+    `entity_types` are those that extraction will look for; () = any. `degraded` says where a default stayed, and why.
+    """
+
+    domain: str
+    language: str
+    persona: str
+    role: str
+    rating_criteria: str
+    claim_description: str
+    entity_types: tuple[str, ...]
+    examples: int
+    sampled: int
+    files: tuple[Path, ...]
+    usage: dict[str, Any]
+    degraded: tuple[str, ...]
+
+
+def tune(
+    folder: Path, snapshot: Snapshot, settings: Settings, asker: Asker, *, selection: str = "random", limit: int = 15,
+    min_examples: int = 2, max_tokens: int = 2000, domain: str = "", language: str = "", untyped: bool = False,
+    seed: int = 42, output: Path | None = None,
+) -> TuneResult:  # fmt: skip
+    """Fit the prompts of the index in `folder` to its texts, and write them to `folder/prompts` or `output`.
+
+    `limit`: text units of the sample; `max_tokens`: of the whole question about it. `domain` and `language` are found
+    unless given; a given language is also that of descriptions and reports. Settings that somebody changed stay:
+    their entity types, language and description of claims are used and not replaced. `settings` as loaded from
+    the file and the environment, without what an earlier tuning found. Raises BadInput, and NotFound for no text.
+    """
+    given = Profile(domain=clean(domain, LONGEST["domain"]), language=clean(language, LONGEST["language"]))
+    known = _known(given)
+    room = _checked(limit, min_examples, max_tokens, known)
+    if not asker.may_answer(KIND):
+        raise BadInput(
+            "tuning needs a chat model and none is configured",
+            "Set GRAPHRAG_MCP_CHAT_MODEL, or give an agent the MCP prompt tune_prompts",
+        )
+    before = asker.spent().record()
+    texts, note = sample(snapshot, selection, limit, seed, asker)
+    if not texts:
+        raise NotFound("the index holds no text to tune by", "Index documents first")
+    degraded = [note] if note else []
+    own = settings.entity_types != DEFAULTS.entity_types
+    wanted = list(LONGEST) if own or untyped else [*LONGEST, "entity_types"]
+    profile = _profile(asker, _question(texts, room, known), given, wanted, degraded)
+    types = settings.entity_types if own else () if untyped else profile.entity_types or DEFAULTS.entity_types
+    extraction = _filled("extract", {}, profile.persona)
+    told = Telling(extraction, types, settings.output_language or given.language)
+    examples = asker.wait(_examples(asker, told, passages(texts, EXAMPLE_TOKENS), min_examples, degraded))
+    profile = replace(profile, entity_types=types)
+    made = _sampled_texts(profile, examples, settings, extraction)
+    facts = {
+        **asdict(profile), "output_language": given.language, "selection": selection, "limit": limit, "seed": seed,
+        "sampled": len(texts), "examples": len(examples), "model": asker.model, "files": sorted(made),
+    }  # fmt: skip
+    if own or types == DEFAULTS.entity_types:
+        del facts["entity_types"]  # nothing was found that could replace anything
+    if made or "entity_types" in facts:
+        made[FOUND] = json.dumps(facts, ensure_ascii=False, indent=2) + "\n"
+    files = _write(output or folder / "prompts", made) if made else ()
+    usage = _spent(before, asker.spent().record())
+    return TuneResult(
+        **asdict(profile), examples=len(examples), sampled=len(texts), files=files, usage=usage,
+        degraded=tuple(degraded),
+    )  # fmt: skip
+
+
+def _checked(limit: int, min_examples: int, max_tokens: int, known: str) -> int:
+    """The tokens that the question about the sample leaves for excerpts."""
+    if limit < 1 or not 0 <= min_examples <= MOST_EXAMPLES:
+        what = f"limit {limit} with min_examples {min_examples} cannot be used"
+        raise BadInput(what, f"Use a limit of at least 1 and 0 to {MOST_EXAMPLES} examples")
+    words = count_tokens(prompts.load("tune_profile").substitute(known=known, sample=""))
+    if max_tokens < words + LEAST_SAMPLE:
+        raise BadInput(
+            f"max_tokens {max_tokens} leaves no room for a sample beside {words} tokens of instructions",
+            f"Use at least {words + LEAST_SAMPLE}",
+        )
+    return max_tokens - words
+
+
+# ---- what the corpus is ---------------------------------------------------------------------------
+
+
+def _known(given: Profile) -> str:
+    """What the user has decided, as lines of the prompt."""
+    decided = [f"{name} is {getattr(given, name)!r}" for name in ("domain", "language") if getattr(given, name)]
+    return f"\nAlready decided, to be repeated as it is: {'; '.join(decided)}.\n" if decided else ""
+
+
+def _question(texts: Sequence[str], room: int, known: str) -> str:
+    """The question about the sample, with at most `room` tokens of it."""
+    tags = count_tokens(_tagged("")) + 1
+    texts = texts[: room // (tags + LEAST_EXCERPT)]
+    shown = "\n".join(_tagged(piece) for piece in excerpts(texts, room - tags * len(texts)))
+    return prompts.load("tune_profile").substitute(known=known, sample=shown)
+
+
+def _profile(asker: Asker, prompt: str, given: Profile, wanted: Sequence[str], degraded: list[str]) -> Profile:
+    """What was found, and what was given in its place; whatever of `wanted` is missing is noted."""
+    ask = Ask(KIND, (Message("user", prompt),), read_profile, Profile, PROFILE_SCHEMA, if_cut="shown")
+    answer: Answer[Profile] = asker.wait(asker.ask(ask))
+    profile = replace(
+        answer.value, domain=given.domain or answer.value.domain, language=given.language or answer.value.language
+    )
+    if not answer.by:
+        why = (answer.reason or "no answer").rstrip(". ")
+        degraded.append(f"profile: {why}; every default stays")
+    else:
+        missing = [name for name in wanted if not getattr(profile, name)]
+        degraded += [f"{name}: the model gave none that can be used; the default stays" for name in missing]
+    return profile
+
+
+def _tagged(text: str) -> str:
+    """A text of the corpus as data: it cannot close its own tag."""
+    return f"<text>\n{_broken(text)}\n</text>"
+
+
+def _broken(text: str) -> str:
+    return re.sub(r"</(?=\s{0,20}text)", r"<\\/", text, flags=re.IGNORECASE)
+
+
+# ---- worked examples ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """How a worked example is asked for: the tuned extraction prompt, the types and the language (may be empty)."""
+
+    template: str
+    types: tuple[str, ...]
+    language: str
+
+    def ask(self, text: str) -> Ask[Example | None]:
+        prompt = Template(self.template).safe_substitute(
+            entity_types=", ".join(self.types) or "whatever fits best, in one or two lower-case words",
+            language=f"Write in {self.language or 'the language of the text'}.",
+            examples=prompts.load("extract_examples").safe_substitute(),
+            text=_broken(text),
+        )
+
+        def parse(reply: str) -> Example | None:
+            return read_example(reply, text, self.types, literal=not self.language)
+
+        return Ask(KIND, (Message("user", prompt),), parse, lambda: None)
+
+
+async def _examples(
+    asker: Asker, told: Telling, pool: Sequence[str], wanted: int, degraded: list[str]
+) -> list[Example]:  # fmt: skip
+    """As many examples as are wanted; [] when there are fewer than the corpus has text for."""
+    needed = min(wanted, len(pool))
+    found: list[Example] = []
+    reasons: Counter[str] = Counter()
+    most = min(len(pool), 2 * needed + 2)  # texts that are tried: some are tables or lists of contents
+    at = 0
+    while len(found) < needed and at < most:
+        batch = pool[at : min(most, at + needed - len(found))]
+        at += len(batch)
+        for answer in await asyncio.gather(*(asker.ask(told.ask(text)) for text in batch)):
+            if answer.value is not None:
+                found.append(answer.value)
+            else:
+                reasons[(answer.reason or "no answer").rstrip(". ")] += 1
+    if len(found) < needed:
+        why = ", ".join(f"{count} x {reason}" for reason, count in sorted(reasons.items()))
+        degraded.append(f"examples: {len(found)} of {needed} can be used ({why}); the shipped one stays")
+        return []
+    if needed < wanted:
+        degraded.append(f"examples: {needed} instead of {wanted}, since the index holds no more text")
+    return found
+
+
+# ---- files ----------------------------------------------------------------------------------------
+
+
+def _sampled_texts(profile: Profile, examples: Sequence[Example], settings: Settings, extraction: str) -> dict[str, str]:
+    """File name -> text, of the prompts in which something is other than in the shipped ones."""
+    known = {"role": profile.role, "rating_criteria": profile.rating_criteria}
+    if settings.claims_description == DEFAULTS.claims_description:
+        known["claim_description"] = profile.claim_description
+    made = {name: _filled(name, known, profile.persona) for name in TUNED if name != "extract"}
+    made["extract"] = extraction
+    made = {name: text for name, text in made.items() if text != prompts.load(name).template}
+    if examples:
+        made["extract_examples"] = "\n\n".join(_shown(example) for example in examples)
+    note = "<!-- Tuned for this index by graphrag-mcp tune; stands in for the shipped prompt of this name. -->\n"
+    return {f"{name}.md": f"{note}{text}\n" for name, text in made.items()}
+
+
+def _filled(name: str, known: Mapping[str, str], persona: str) -> str:
+    """The shipped prompt with what is known filled in and every other variable, and `$$`, as it was.
+
+    The persona is put first, unless a role says already who it is that writes.
+    """
+    shipped = prompts.load(name)
+    persona = "" if known.get("role") and "role" in shipped.get_identifiers() else persona
+
+    def fill(match: re.Match[str]) -> str:
+        value = known.get(match["named"] or match["braced"] or "", "")
+        return value.replace("$", "$$") or match[0]
+
+    text = Template.pattern.sub(fill, shipped.template)
+    return f"{persona}\n\n{text}" if persona else text
+
+
+def _shown(example: Example) -> str:
+    """As in extract_examples.md; a dollar sign of the text is written twice, since the file is a template."""
+    records = "\n##\n".join(example.records())
+    return f"{_tagged(example.text)}\n{records}\n{MARK}".replace("$", "$$")
+
+
+def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
+    """Write the files; what stood there and differs, or was left by an earlier tuning, is kept as `NAME.bak`."""
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for name in sorted(_written_before(target) | set(texts)):
+            path = target / name
+            if path.is_file() and path.read_text("utf-8", errors="replace") != texts.get(name):
+                os.replace(path, target / f"{name}.bak")
+        for name, text in texts.items():
+            beside = target / f".{name}.{os.getpid()}.tmp"
+            beside.write_text(text, "utf-8", newline="\n")
+            os.replace(beside, target / name)
+    except OSError as error:
+        raise BadInput(f"{target} cannot be written ({error.strerror})", "Name another folder with --output") from error
+    return tuple(target / name for name in texts)
+
+
+def _written_before(target: Path) -> set[str]:
+    try:
+        listed = json.loads((target / FOUND).read_text("utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    return {name for name in listed if name in {f"{known}.md" for known in prompts.names()}}
+
+
+def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What this tuning cost, of an asker that may have done other things before."""
+    return {
+        name: round(value - before.get(name, 0), 6) for name, value in after.items() if isinstance(value, int | float)
+    }

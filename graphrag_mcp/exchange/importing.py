@@ -1,0 +1,684 @@
+"""Import: another index's content as documents of a corpus, with what was extracted from them, and no model asked.
+
+Takes a `Foreign` (what another program's folder holds) and a corpus folder; gives an `IndexResult` and notes of what
+could not be taken as it was. Every text unit is placed in its document, every entity and relation in its units; then
+indexing does what it does with any documents, but for extraction, and commits as ever. The same folder again changes
+nothing; a changed one brings its changes.
+
+Where the text units of another index stand in its documents.
+
+Takes a document's text and the units' texts in their order; gives a span for each, or None. Cutting by tokens and
+writing down again leaves marks: blanks taken off, halves of characters, lines put before a unit, other line ends. What
+was looked for and how it was found is told, so that nobody takes a near match for an exact one. Knows no table.
+
+Another program's communities as one sound hierarchy.
+
+Takes communities by their numbers and the entities that are here; gives rows of communities with content ids, in which
+children divide their parent and every entity has one place a level, which number became which of them, and what had to
+be put right. A community that lost or gained members on the way is another one: its report speaks of another set.
+
+The graph of an import: which unit names what, and communities and reports in our ids.
+
+Takes a `Foreign` and the holders of its documents, whose units have their places; fills their records with names,
+statements and claims, and gives what the log of imports holds of communities and reports. What hangs on nothing that
+can be cited is counted in the notes. Knows no file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.exchange import graphrag, lightrag
+from graphrag_mcp.exchange.files import kind_of
+from graphrag_mcp.exchange.model import Foreign, SourceCommunity, SourceDocument, SourceEntity, SourceUnit
+from graphrag_mcp.index.chunk import ChunkParams, chunk
+from graphrag_mcp.index.claims import quoted
+from graphrag_mcp.index.documents import Progress, Run, unit_ids
+from graphrag_mcp.index.graph import entity_id, relationship_id
+from graphrag_mcp.index.imported import PREFIX, DocumentRecord, Name, Statement, UnitRecord, near, row_of, sha_of
+from graphrag_mcp.names.extract import mentions
+from graphrag_mcp.packing.citations import Cited, replace_references
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.sources.decode import clean
+from graphrag_mcp.sources.diff import Edit, Plan
+from graphrag_mcp.sources.walk import shown
+from graphrag_mcp.text.terms import normalise_name
+from graphrag_mcp.types import Document, IndexRequest, IndexResult, content_id
+
+HEAD_LINES = 30  # lines put before a unit (metadata of its document) that are looked behind
+SHORTEST = 12  # characters that a found rest must have at least: less stands anywhere
+_BROKEN = "\ufffd"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Characters `start:end` of the document; `exact` when they are the unit's text to the letter."""
+
+    start: int
+    end: int
+    exact: bool
+
+
+def placed(document: str, units: Sequence[str]) -> list[Place | None]:
+    """The place of each unit: after the start of the one before it where it can be, else anywhere."""
+    places: list[Place | None] = []
+    after = 0
+    folded: tuple[str, array[int]] | None = None
+    for text in units:
+        place = _exact(document, text, after) or _without_marks(document, text, after)
+        if place is None and text.strip():
+            folded = folded or _flat(document)
+            place = _loosely(folded, document, text, after)
+        places.append(place)
+        if place is not None:
+            after = place.start
+    return places
+
+
+def _exact(document: str, text: str, after: int) -> Place | None:
+    at = _find(document, text, after)
+    return Place(at, at + len(text), True) if at >= 0 else None
+
+
+def _find(document: str, text: str, after: int) -> int:
+    """Where a text begins at or after a place, else before it; -1 for nowhere and for a blank one."""
+    if not text.strip():
+        return -1
+    at = document.find(text, after)
+    return at if at >= 0 else document.find(text)
+
+
+def _without_marks(document: str, text: str, after: int) -> Place | None:
+    """Without the halves of characters at both ends, or behind lines that were put before it."""
+    bare = text.strip().strip(_BROKEN).strip()
+    at = _find(document, bare, after)
+    if at >= 0:
+        return Place(at, at + len(bare), False)
+    rest = bare
+    for _ in range(HEAD_LINES):
+        _, end, rest = rest.partition("\n")
+        if not end or len(rest.strip()) < SHORTEST:
+            return None
+        at = _find(document, rest.strip(), after)
+        if at >= 0:
+            return Place(at, at + len(rest.strip()), False)
+    return None
+
+
+def _flat(text: str) -> tuple[str, array[int]]:
+    """The text with each run of blanks as one, and where every sign came from."""
+    starts = array("q")
+    parts: list[str] = []
+    for match in re.finditer(r"\S+|\s+", text):
+        word = match[0]
+        if word[0].isspace():
+            parts.append(" ")
+            starts.append(match.start())
+        else:
+            parts.append(word)
+            starts.extend(range(match.start(), match.end()))
+    return "".join(parts), starts
+
+
+def _loosely(folded: tuple[str, array[int]], document: str, text: str, after: int) -> Place | None:
+    """Whatever blanks stand between the words."""
+    flat, starts = folded
+    wanted = " ".join(text.strip(_BROKEN).split())
+    if len(wanted) < SHORTEST:
+        return None
+    at = flat.find(wanted, bisect_left(starts, after))
+    at = at if at >= 0 else flat.find(wanted)
+    if at < 0:
+        return None
+    return Place(starts[at], starts[at + len(wanted) - 1] + 1, False)
+
+
+Row = dict[str, Any]  # id, level, parent (id or ""), members
+Said = list[tuple[int, str]]
+DEEPEST = 32
+
+
+def tree_of(
+    communities: Sequence[SourceCommunity], ids: Mapping[str, str], there: Collection[str]
+) -> tuple[list[Row], dict[int, str], Said]:
+    """`ids`: the other index's entity ids as ours; `there`: entities that have a relationship."""
+    members = {
+        one.number: {ids[id] for id in one.entities if ids.get(id) in there} for one in reversed(communities)
+    }  # fmt: skip
+    wanted = {number: set(found) for number, found in members.items()}
+    parent = _parents(communities, members)
+    children: dict[int, list[int]] = defaultdict(list)
+    for number in sorted(members):
+        children[parent[number]].append(number)
+    rows: list[Row] = []
+    number_of: dict[int, str] = {}
+    rests = doubled = 0
+    # (numbers of one level below one parent, its id, level, the members that they divide; None: all)
+    todo: list[tuple[list[int], str, int, set[str] | None]] = [(children[-1], "", 0, None)]
+    while todo:
+        numbers, above, level, whole = todo.pop()
+        taken: set[str] = set()
+        for number in numbers:
+            mine = (members[number] if whole is None else members[number] & whole) - taken
+            doubled += len(members[number] & taken)
+            taken |= mine
+            if not mine:
+                continue
+            row = _row(mine, level, above)
+            rows.append(row)
+            if mine == wanted[number]:
+                number_of[number] = row["id"]
+            if children[number] and level + 1 < DEEPEST:
+                todo.append((children[number], row["id"], level + 1, mine))
+        if whole is not None and taken and whole - taken:
+            rows.append(_row(whole - taken, level, above))
+            rests += 1
+    lost = len(communities) - len(number_of)
+    said = [
+        (lost, "communities have no two linked entities here, or not the ones they had: they are computed anew"),
+        (doubled, "entities are in two communities of one level (an update was appended): the first holds"),
+        (rests, "communities have entities that are in none of their children: these form one of their own"),
+    ]
+    return sorted(rows, key=lambda row: (row["level"], row["id"])), number_of, said
+
+
+def _row(members: set[str], level: int, parent: str) -> Row:
+    ordered = sorted(members)
+    return {"id": content_id("community", str(level), *ordered), "level": level, "parent": parent, "members": ordered}
+
+
+def _parents(communities: Sequence[SourceCommunity], members: Mapping[int, set[str]]) -> dict[int, int]:
+    """The number of each one's parent, -1 for the top; where the other index names none, the one that holds it."""
+    levels = {one.number: one.level for one in communities}
+    found: dict[int, int] = {}
+    for one in communities:
+        parent = one.parent
+        if parent is None:
+            above = [number for number, level in levels.items() if level == one.level - 1
+                     and members[one.number] and members[one.number] <= members[number]]  # fmt: skip
+            parent = min(above, default=-1)
+        found[one.number] = parent if parent in levels and parent != one.number else -1
+    for number in found:  # a circle has no top: it is opened where it is met
+        seen, at = {number}, found[number]
+        while at != -1:
+            if at in seen:
+                found[number] = -1
+                break
+            seen.add(at)
+            at = found[at]
+    return found
+
+
+LIGHTEST = 0.001  # of a statement: without any weight a pair belongs to no community
+PER_GROUP = 5  # references of one kind after a sentence
+_OURS = re.compile(r"\[Data: (?:[A-Z][a-z]{4,14} \([\d, +more]{1,200}\)(?:; )?){1,5}\]")
+_GROUP = re.compile(r"([A-Z][a-z]{4,14}) \(([^()]{0,200})\)")
+Places = Mapping[str, tuple["Holder", UnitRecord]]
+
+
+def names_and_statements(foreign: Foreign, holders: Sequence[Holder]) -> None:
+    """Fill the records of the holders."""
+    places = {id: (holder, record) for holder in holders for id, record in holder.units.items()}
+    _Writer(foreign, places).all()
+
+
+def key_of(entity: SourceEntity) -> str:
+    return entity.key or normalise_name(entity.title)
+
+
+class _Writer:
+    """Puts each name, statement and claim into the records of its units; counts what has none."""
+
+    def __init__(self, foreign: Foreign, places: Places) -> None:
+        self.foreign, self.places = foreign, places
+        self.by_title = {one.title: key_of(one) for one in reversed(foreign.entities)}
+        self.by_name: dict[str, str] = {}
+        for one in foreign.entities:
+            self.by_name.setdefault(normalise_name(one.title), key_of(one))
+        self.keys = {key for key in self.by_title.values() if key}
+        self.units_of: dict[str, set[str]] = defaultdict(set)  # key -> units that name it
+        self.order = {id: number for number, id in enumerate(places)}
+
+    def all(self) -> None:
+        statements = self._statements()
+        self._entities(statements)
+        self._ends(statements)
+        for source, target, one, units in statements:
+            weight = max(one.weight, LIGHTEST) / len(units)
+            said = Statement(source, target, one.description, one.keywords, weight)
+            for id in units:
+                holder, record = self.places[id]
+                record.statements.append(_at(holder.record.statements, said))
+        self._claims()
+
+    def _known(self, units: Iterable[str]) -> list[str]:
+        return sorted({id for id in units if id in self.places}, key=self.order.__getitem__)
+
+    def _statements(self) -> list[tuple[str, str, Any, list[str]]]:
+        """Each relation with the keys of its ends and its units: where it names none, those of both its ends."""
+        own = {key_of(one): one.units for one in reversed(self.foreign.entities)}
+        found: list[tuple[str, str, Any, list[str]]] = []
+        nowhere = moved = loops = light = 0
+        pairs: dict[tuple[str, str], int] = defaultdict(int)
+        for one in self.foreign.relations:
+            source, target = self.end(one.source), self.end(one.target)
+            units = self._known(one.units)
+            if not units and source and target:
+                first, second = self._known(own.get(source, ())), self._known(own.get(target, ()))
+                units = [id for id in first if id in set(second)] or first[:1] or second[:1]
+                moved += bool(units)
+            if not units or not source or not target:
+                nowhere += 1
+                continue
+            loops += source == target
+            light += one.weight < LIGHTEST
+            pairs[min(source, target), max(source, target)] += 1
+            found.append((source, target, one, units))
+        note = self.foreign.note
+        note(nowhere, "relationships are left out: no text unit that is there holds them, or an end has no name")
+        note(moved, "relationships name no text unit that is there: they stand in those of their ends")
+        note(loops, "relationships join an entity with itself and count for no pair")
+        note(light, f"relationships have no weight above 0: they count {LIGHTEST:g}")
+        note(sum(count - 1 for count in pairs.values()), "relationships join the same two entities as another one")
+        return found
+
+    def end(self, title: str) -> str:
+        name = normalise_name(title)
+        return self.by_title.get(title) or self.by_name.get(name) or name
+
+    def _entities(self, statements: Sequence[tuple[str, str, Any, list[str]]]) -> None:
+        of_pairs: dict[str, list[str]] = defaultdict(list)
+        for source, target, _, units in statements:
+            of_pairs[source] += units
+            of_pairs[target] += units
+        lost = moved = joined = 0
+        seen: set[str] = set()
+        for one in self.foreign.entities:
+            key = key_of(one)
+            units = self._known(one.units)
+            if not units and key:
+                units = self._known(of_pairs.get(key, ()))
+                moved += bool(units)
+            if not units or not key:
+                lost += 1
+                continue
+            joined += key in seen
+            seen.add(key)
+            self._name(one, key, units)
+        note = self.foreign.note
+        note(lost, "entities are left out: no text unit that is there names them")
+        note(moved, "entities name no text unit that is there: they stand in those of their relationships")
+        note(joined, "entities have the name of another one but for case or punctuation: they are one entity here")
+
+    def _name(self, one: SourceEntity, key: str, units: list[str]) -> None:
+        """Its other names go with its first unit, unless one is an entity of its own."""
+        name = Name(key, one.title, one.type or "unknown", one.description)
+        aliases = tuple(form for form in one.aliases if normalise_name(form) in ("", key)
+                        or normalise_name(form) not in self.keys)  # fmt: skip
+        called = Name(key, one.title, one.type or "unknown", one.description, aliases)
+        for id in units:
+            holder, record = self.places[id]
+            record.names.append(_at(holder.record.names, called if id == units[0] else name))
+            self.units_of[key].add(id)
+
+    def _ends(self, statements: Sequence[tuple[str, str, Any, list[str]]]) -> None:
+        """Ends that are no entity of their own, or are not named in a unit that speaks of them, are named there."""
+        strange: set[str] = set()
+        named = {key_of(one): one for one in reversed(self.foreign.entities)}
+        for source, target, one, units in statements:
+            for key, title in ((source, one.source), (target, one.target)):
+                known = named.get(key)
+                if known is not None and self.units_of.get(key):
+                    continue  # its own text units are what the other index says
+                if known is None:
+                    strange.add(key)
+                for id in units:
+                    if id not in self.units_of[key]:
+                        holder, record = self.places[id]
+                        record.names.append(_at(holder.record.names, Name(key, title, "unknown", "")))
+                        self.units_of[key].add(id)
+        self.foreign.note(len(strange), "ends of relationships are no entities of their own: they have no description")
+
+    def _claims(self) -> None:
+        nowhere = unquoted = 0
+        for unit, one in self.foreign.claims:
+            if unit not in self.places or not one.subject:
+                nowhere += 1
+                continue
+            holder, record = self.places[unit]
+            text = holder.text[record.start : record.end]
+            unquoted += not quoted(text, list(one.quotes))
+            record.claims.append(_at(holder.record.claims, one))
+        self.foreign.note(nowhere, "claims are left out: their text unit is not there, or they have no subject")
+        self.foreign.note(unquoted, "claims quote no words of their text unit: the nearest sentence is cited")
+
+
+def _at(rows: list[Any], row: Any) -> int:
+    """The place of a row in a list that holds each once. The newest are looked at first: a name comes in runs."""
+    for place in range(len(rows) - 1, max(-1, len(rows) - 4), -1):
+        if rows[place] == row:
+            return place
+    rows.append(row)
+    return len(rows) - 1
+
+
+# ---- communities and reports ---------------------------------------------------------------------
+
+
+def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -> dict[str, Any]:
+    """Communities and reports for the log."""
+    if not foreign.communities:
+        foreign.note(len(foreign.reports), "reports are left out: their communities are not there")
+        return {"communities": [], "near": {}, "reports": []}
+    pairs = _pairs(holders)
+    linked = {id for pair in pairs for id in pair}
+    keys = {one.id: key_of(one) for one in foreign.entities}
+    ids = {id: entity_id(key) for id, key in keys.items() if key}
+    tree, number_of, said = tree_of(foreign.communities, ids, linked)
+    for count, what in said:
+        foreign.note(count, what)
+    known = _numbers(foreign, holders, ids, number_of, params)
+    reports, lost = [], 0
+    members_of = {row["id"]: row["members"] for row in tree}
+    for one in foreign.reports:
+        community = number_of.get(one.community)
+        if community is None:
+            lost += 1
+            continue
+        shown = [_told(text, known, foreign) for text in (one.summary, one.full_content, one.rating_explanation)]
+        reports.append({
+            "community": community, "members": members_of[community],
+            "title": one.title, "summary": shown[0], "full_content": shown[1], "rank": one.rank,
+            "rating_explanation": shown[2], "method": one.method,
+            "findings": [{"summary": _told(a, known, foreign), "explanation": _told(b, known, foreign)}
+                         for a, b in one.findings],
+        })  # fmt: skip
+    foreign.note(lost, "reports are left out: their community is not there as it was when they were written")
+    roots = {row["id"]: near(row["members"], pairs) for row in tree if not row["parent"]}
+    return {"communities": tree, "near": roots, "reports": reports}
+
+
+def _pairs(holders: Sequence[Holder]) -> set[tuple[str, str]]:
+    named = ((one.source, one.target) for holder in holders for one in holder.record.statements)
+    return {(entity_id(min(a, b)), entity_id(max(a, b))) for a, b in named if a != b}
+
+
+def _numbers(
+    foreign: Foreign, holders: Sequence[Holder], ids: Mapping[str, str], number_of: Mapping[int, str],
+    params: ChunkParams,
+) -> dict[str, dict[int, list[str]]]:  # fmt: skip
+    """What the numbers in reports stand for: by group the id, then the text units that it rests on."""
+    unit_of: dict[str, str] = {}
+    for holder in holders:
+        name_of = unit_ids(holder.uri)
+        own = {id(record): other for other, record in holder.units.items()}
+        for unit, record in holder.record.cut(holder.text, params):
+            made = name_of(unit, holder.text[unit.span.start : unit.span.end])
+            if record is not None:
+                unit_of[own[id(record)]] = made
+    writer = _Writer(Foreign(foreign.program, entities=foreign.entities), {})
+    entities = {
+        one.number: [ids[one.id], *(unit_of[id] for id in one.units if id in unit_of)]
+        for one in foreign.entities if one.id in ids
+    }  # fmt: skip
+    relations = {}
+    for one in foreign.relations:
+        ends = sorted(entity_id(writer.end(title)) for title in (one.source, one.target))
+        relations[one.number] = [relationship_id(ends[0], ends[1]), *(unit_of[id] for id in one.units if id in unit_of)]
+    sources = {unit.number: [unit_of[unit.id]] for unit in foreign.units if unit.id in unit_of}
+    return {
+        "Entities": entities, "Relationships": relations, "Sources": sources,
+        "Reports": {number: [id] for number, id in number_of.items()},
+    }  # fmt: skip
+
+
+def _told(text: str, known: Mapping[str, Mapping[int, list[str]]], foreign: Foreign) -> str:
+    """The text with references by content id. Where another program names only entities and relationships, the text
+    units that these rest on are added, so that every statement leads to its source."""
+
+    def write(cited: Cited) -> str:
+        groups, units = [], []
+        for group in ("Entities", "Relationships", "Sources", "Reports"):
+            rows = [known[group][number] for number in cited.numbers.get(group, ()) if number in known[group]]
+            ids = list(dict.fromkeys(row[0] for row in rows))
+            units = [unit for row in rows for unit in row[1:]] + units
+            if ids:
+                more = ", +more" if len(ids) > PER_GROUP or group in cited.more else ""
+                groups.append(f"{group} ({', '.join(ids[:PER_GROUP])}{more})")
+        units = list(dict.fromkeys(units))
+        if units and not cited.numbers.get("Sources") and foreign.program != "graphrag-mcp":
+            groups.append(f"Sources ({', '.join(units[:PER_GROUP])}{', +more' if len(units) > PER_GROUP else ''})")
+        return f"[Data: {'; '.join(groups)}]" if groups else ""
+
+    if foreign.program == "graphrag-mcp":  # what we wrote ourselves is put back to the letter
+        return _OURS.sub(lambda match: write(_read(match[0])), text)
+    return replace_references(text, write)
+
+
+def _read(reference: str) -> Cited:
+    found = Cited()
+    for group in _GROUP.finditer(reference):
+        found.numbers[group[1]] = [int(one) for one in re.findall(r"\d{1,18}", group[2])]
+        found.more |= {group[1]} if "+more" in group[2] else set()
+    return found
+
+
+def as_json(graph: Mapping[str, Any]) -> str:
+    return json.dumps(graph, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+OUTPUTS = ("output", "outputs", "artifacts", "rag_storage", "storage", "data")  # names that say nothing: the parent's
+
+
+@dataclass
+class Holder:
+    """A document on its way in: its text, its record, and where each of its units went."""
+
+    uri: str
+    title: str
+    text: str
+    metadata: dict[str, Any]
+    created: str
+    record: DocumentRecord
+    units: dict[str, UnitRecord] = field(default_factory=dict)  # by the other index's id
+
+
+def read(folder: Path) -> Foreign:
+    """What a folder of GraphRAG's tables, LightRAG's storage or our own export holds. Raises BadInput for others."""
+    kind = kind_of(folder)
+    if not kind:
+        raise BadInput(
+            f"{folder.name} holds neither tables of GraphRAG nor a storage of LightRAG",
+            "Name the folder with entities.parquet, or the one with kv_store_text_chunks.json",
+        )
+    return graphrag.read(folder) if kind == "graphrag" else lightrag.read(folder)
+
+
+def import_folder(
+    corpus: Path, source: Path, settings: Settings, *, progress: Progress = lambda *_: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> tuple[IndexResult, list[str]]:  # fmt: skip
+    """Bring the content of `source` into the corpus. Raises GraphRAGError (BadInput, Busy, Damaged, ...)."""
+    from graphrag_mcp.index.pipeline import index_documents
+
+    foreign = read(source)
+    if not any(unit.text.strip() for unit in foreign.units) and not any(one.text.strip() for one in foreign.documents):
+        raise BadInput(
+            f"{source.name} holds no text: neither documents nor text units can be read",
+            "Without texts nothing could be cited; run graphrag-mcp doctor with that folder to see what is wrong",
+        )
+
+    def bring(run: Run, plan: Plan) -> None:
+        _bring(foreign, str(source.resolve()), run, plan)
+
+    # A budget that is spent from the start: other documents keep what models said of them, and nobody is asked.
+    asked = replace(settings, max_calls=-1)
+    result = index_documents(corpus, IndexRequest(), asked, progress=progress, cancelled=cancelled, bring=bring)
+    return result, foreign.notes
+
+
+def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
+    """Fill the plan of a call: its edits, its label, and the rows for the log of imports."""
+    file = PREFIX + content_id(source)[:12]
+    others = {uri for uri, row in plan.live.items() if row["file"] != file}
+    labels = _labels(plan.found.sources, source)
+    if not foreign.units:
+        _cut_anew(foreign, run.settings)
+    holders = _holders(foreign, labels, others)
+    names_and_statements(foreign, holders)
+    there = set()
+    log = run.imports
+    for holder in sorted(holders, key=lambda holder: holder.uri):
+        data = holder.record.to_json()
+        document = Document(holder.uri, holder.title, holder.text, holder.metadata, holder.created, file, sha_of(data))
+        there.add(holder.uri)
+        known = plan.live.get(holder.uri)
+        if known and known["id"] == document.id and known["file_sha"] == document.file_sha:
+            plan.unchanged += 1
+            continue
+        log.new[document.uri, document.file_sha] = data
+        run.brought.append(Edit("put", document.uri, document))
+    earlier = {uri for uri, row in plan.live.items() if row["file"] == file}
+    run.brought += [Edit("gone", uri) for uri in sorted(earlier - there)]
+    graph = graph_of(foreign, holders, ChunkParams(passage_size=run.settings.passage_size))
+    data, before = as_json(graph), log.latest(file)
+    if before != data and (before or graph["communities"]):
+        run.apart.append(row_of(file, data))
+        groups = [*graph["communities"], *(json.loads(before)["communities"] if before else ())]
+        run.touched |= {id for row in groups for id in row["members"]}  # their communities are compared anew
+    if foreign.damaged and earlier and (run.brought or run.apart):
+        raise BadInput(
+            f"{', '.join(foreign.damaged)} cannot be read, and what was imported from there before would be lost",
+            "Mend the folder (graphrag-mcp doctor names what is wrong), or import it into another corpus",
+        )
+
+
+def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], str]:
+    """What a label of the other index is called here: its own name where that is free. New ones are noted down, so
+    that no folder takes the name."""
+
+    def label(wanted: str) -> str:
+        mark = f"{PREFIX}{source}#{wanted}" if wanted else f"{PREFIX}{source}"
+        for name, entry in sources.items():
+            if entry["path"] == mark:
+                return name
+        folder = Path(source)
+        own = folder.parent.name if folder.name.lower() in OUTPUTS and folder.parent.name else folder.name
+        name = distinct = shown(wanted or own).replace(":", "_") or "import"
+        number = 1
+        while distinct in sources:
+            number += 1
+            distinct = f"{name}~{number}"
+        sources[distinct] = {"path": mark, "kind": "import"}
+        return distinct
+
+    return label
+
+
+def _cut_anew(foreign: Foreign, settings: Settings) -> None:
+    """Where no text unit can be read: documents are cut by us, and an entity stands where its name does."""
+    places: dict[str, list[str]] = defaultdict(list)
+    params = ChunkParams(settings.chunk_size, settings.chunk_overlap, passage_size=settings.passage_size)
+    for document in foreign.documents:
+        document.text = clean(document.text)
+        for unit in chunk(document.text, params):
+            body, id = document.text[unit.span.start : unit.span.end], f"{document.id} {unit.index}"
+            span = (unit.span.start, unit.span.end)
+            foreign.units.append(SourceUnit(id, len(foreign.units), body, [document.id], *span))
+            for key in {mention[0] for mention in mentions(body)}:
+                places[key].append(id)
+    for entity in foreign.entities:
+        entity.units = places[key_of(entity)]
+    for relation in foreign.relations:
+        relation.units = []  # those of its ends
+
+
+# ---- documents and their units -------------------------------------------------------------------
+
+
+def _holders(foreign: Foreign, label: Callable[[str], str], taken: set[str]) -> list[Holder]:
+    """A holder for every document, and for every unit that stands in none."""
+    by = f"imported:{foreign.program}"
+    holders: dict[str, Holder] = {}
+    titles = Counter(_title(one) for one in foreign.documents)
+    for one in foreign.documents:
+        text = one.text if one.uri else clean(one.text)
+        if not text.strip() or one.id in holders:
+            continue
+        uri = _uri(one, label, titles[_title(one)] > 1, taken)
+        holders[one.id] = Holder(uri, _title(one), text, one.metadata, one.created, DocumentRecord(by))
+    used: set[str] = set()
+    for holder in holders.values():  # two documents of one name and one beginning of an id
+        while holder.uri in used:
+            holder.uri += "~2"
+        used.add(holder.uri)
+    alone = _place_units(foreign, holders)
+    for unit in alone:
+        text = clean(unit.text)
+        where = next((holders[id].title for id in unit.documents if id in holders), "")
+        title = f"{where} ({foreign.program} text unit {unit.number})" if where else f"text unit {unit.number}"
+        holder = Holder(f"{label('')}/text unit {unit.id[:32]}", title, text, {}, "", DocumentRecord(by))
+        record = UnitRecord(0, len(text))
+        holder.record.units.append(record)
+        holder.units[unit.id] = record
+        holders[f"unit {unit.id}"] = holder
+    return list(holders.values())
+
+
+def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUnit]:
+    """Put units into their documents; gives those that stand in none."""
+    of_document: dict[str, list[SourceUnit]] = defaultdict(list)
+    for unit in foreign.units:
+        home = next((id for id in unit.documents if id in holders), "")
+        of_document[home].append(unit)
+    alone = [unit for unit in of_document.pop("", []) if unit.text.strip()]
+    foreign.note(len(alone), "text units belong to no document that is there: each becomes a document of its own")
+    near = lost = 0
+    for id, units in of_document.items():
+        holder = holders[id]
+        marked = [unit for unit in units if holder.text[unit.start : unit.end] == unit.text and unit.start >= 0]
+        places: dict[str, Place | None] = {unit.id: Place(unit.start, unit.end, True) for unit in marked}
+        others = [unit for unit in units if unit.id not in places]
+        found = placed(holder.text, [clean(unit.text) for unit in others])
+        places |= dict(zip((unit.id for unit in others), found, strict=True))
+        for unit in units:
+            place = places[unit.id]
+            if place is None:
+                if unit.text.strip():
+                    lost += 1
+                    alone.append(unit)
+                continue
+            near += not place.exact
+            record = UnitRecord(place.start, place.end)
+            holder.record.units.append(record)
+            holder.units[unit.id] = record
+    foreign.note(lost, "text units stand nowhere in their document: each becomes a document of its own")
+    foreign.note(near, "text units stand in their document with other blanks, or without what was put before them")
+    return alone
+
+
+def _title(one: SourceDocument) -> str:
+    return clean(" ".join(one.title.split())[:300]) or one.id[:32]
+
+
+def _uri(one: SourceDocument, label: Callable[[str], str], shared: bool, taken: set[str]) -> str:
+    if one.uri.startswith("text:"):
+        uri = one.uri
+    elif one.uri:
+        first, slash, rest = one.uri.partition("/")
+        uri = f"{label(first)}/{rest}" if slash else f"{label('')}/{first}"
+    else:
+        name = _title(one)
+        uri = f"{label('')}/{name} ({one.id[:12]})" if shared and name != one.id[:32] else f"{label('')}/{name}"
+    while uri in taken:  # a text that was handed over here has this name
+        uri += "~imported"
+    return uri

@@ -1,0 +1,126 @@
+"""A working directory of LightRAG (its JSON and GraphML files) as a Foreign.
+
+Takes the folder; reads documents, chunks, the graph, and, where a version keeps them, the complete lists of chunks by
+entity and by pair. What is missing or does not open is said in the notes; a lost graph is read from the vector files,
+which repeat its names and words. LightRAG has no communities. Changes no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from graphrag_mcp.exchange.files import CHUNKS, DOCS, GRAPH, SEP, Edge, Unreadable, graph_of, json_of, parts, vectors_of
+from graphrag_mcp.exchange.model import Foreign, SourceDocument, SourceEntity, SourceRelation, SourceUnit
+from graphrag_mcp.sources.decode import clean, iso_date
+
+NO_PATH = ("", "unknown_source", "no-file-path", "custom_kg", "unknown")
+Row = dict[str, Any]
+
+
+def read(folder: Path) -> Foreign:
+    """Everything that can be read of the folder's files."""
+    found = Foreign("lightrag")
+    docs, chunks = _json(folder, DOCS, found), _json(folder, CHUNKS, found)
+    status = _json(folder, "kv_store_doc_status.json", found, needed=False)
+    found.documents = [_document(id, row, status.get(id, {})) for id, row in docs.items() if isinstance(row, dict)]
+    ordered = sorted(chunks.items(), key=lambda item: (_text(item[1], "full_doc_id"), _order(item[1])))
+    for number, (id, row) in enumerate(ordered):
+        home = _text(row, "full_doc_id")
+        found.units.append(SourceUnit(id, number, _text(row, "content"), [home] if home else []))
+    failed = sum(1 for row in status.values() if str(row.get("status", "")).lower().endswith("failed"))
+    found.note(failed, "documents failed in LightRAG: what is there of them is imported")
+    nodes, edges = _graph(folder, found)
+    of_entity = _json(folder, "kv_store_entity_chunks.json", found, needed=False)
+    of_pair = _json(folder, "kv_store_relation_chunks.json", found, needed=False)
+    for number, (name, row) in enumerate(nodes):
+        units = _units(of_entity.get(name), row)
+        kind = " ".join(_text(row, "entity_type").strip("\"' ").split())[:80]
+        found.entities.append(SourceEntity(name, number, _name(name), kind, _joined(row, "description"), units))
+    for number, (source, target, row) in enumerate(edges):
+        pair = of_pair.get(f"{source}{SEP}{target}") or of_pair.get(f"{target}{SEP}{source}")
+        words = dict.fromkeys(part.strip() for part in _text(row, "keywords").replace(SEP, ",").split(","))
+        found.relations.append(SourceRelation(
+            f"{source}{SEP}{target}", number, _name(source), _name(target), _joined(row, "description"),
+            ", ".join(word for word in words if word), _weight(row), _units(pair, row),
+        ))  # fmt: skip
+    return found
+
+
+def _json(folder: Path, name: str, found: Foreign, needed: bool = True) -> dict[str, Row]:
+    try:
+        rows = json_of(folder, name)
+    except Unreadable as error:
+        found.notes.append(f"{name} cannot be read ({error})")
+        found.damaged.append(name)
+        return {}
+    if rows is None and needed:
+        found.notes.append(f"{name} is missing")
+        found.damaged.append(name)
+    return rows or {}
+
+
+def _document(id: str, row: Row, status: Row) -> SourceDocument:
+    path = (_text(row, "file_path") or _text(status, "file_path")).split(SEP)[0].strip()
+    name = PureWindowsPath(PurePosixPath(path).name).name if path.lower() not in NO_PATH else ""
+    return SourceDocument(id, name or id, _text(row, "content"), created=iso_date(status.get("created_at", "")))
+
+
+def _graph(folder: Path, found: Foreign) -> tuple[list[tuple[str, Row]], list[Edge]]:
+    try:
+        graph = graph_of(folder)
+        if graph is not None:
+            return graph
+        found.notes.append(f"{GRAPH} is missing")
+        found.damaged.append(GRAPH)
+    except Unreadable as error:
+        found.notes.append(f"{GRAPH} cannot be read ({error})")
+        found.damaged.append(GRAPH)
+    try:
+        entities, relations = vectors_of(folder, "entities") or [], vectors_of(folder, "relationships") or []
+    except Unreadable:
+        return [], []
+    if entities or relations:
+        found.notes.append("the graph is read from the vector files: without types and weights where these have none")
+    nodes = [(_text(row, "entity_name"), _from_content(row, 1)) for row in entities if _text(row, "entity_name")]
+    edges = [(_text(row, "src_id"), _text(row, "tgt_id"), _from_content(row, 2)) for row in relations]
+    return nodes, [edge for edge in edges if edge[0] and edge[1]]
+
+
+def _from_content(row: Row, names: int) -> Row:
+    """What a vector was made of: the names in the first lines, then the description."""
+    lines = _text(row, "content").split("\n", names)
+    return {**row, "description": lines[-1] if len(lines) > names else ""}
+
+
+def _units(known: Mapping[str, Any] | None, row: Row) -> list[str]:
+    """Ids of chunks: the complete list where there is one, else the one in the graph, which may be cut short."""
+    listed = known.get("chunk_ids") if known else None
+    return [str(one) for one in listed] if isinstance(listed, list) else parts(row, "source_id")
+
+
+def _joined(row: Row, name: str) -> str:
+    return clean("\n".join(parts(row, name)))
+
+
+def _name(name: str) -> str:
+    return " ".join(clean(name).strip().strip('"').split())[:300]
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    return clean(value) if isinstance(value, str) else ""
+
+
+def _order(row: Row) -> int:
+    value = row.get("chunk_order_index")
+    return value if isinstance(value, int) else 0
+
+
+def _weight(row: Row) -> float:
+    try:
+        value = float(row.get("weight", 1.0) or 1.0)
+    except (TypeError, ValueError):
+        return 1.0
+    return value if 0 < value < 1e12 else 1.0

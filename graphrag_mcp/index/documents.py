@@ -1,0 +1,533 @@
+"""The first commit: what a batch of documents writes into the next generation.
+
+Takes the run of a call and a batch of rows; gives a new manifest in `run.manifest`. Everything of a batch becomes
+visible at once, or nothing. Knows no files and no formats, and no communities (finish.py).
+
+What rows are derived by: the parameters that decide whether they still hold.
+
+Takes settings, chosen models and a manifest; gives parameters, the manifest that this release goes on from, and how a
+document is cut by them. Reads documents and their log; takes no lock and writes nothing.
+
+Rows of one document: its text units, their passages, search terms and names.
+
+Takes a `Document` and what the previous generation held of it; gives rows for three tables and the units whose
+names are new. A unit's id is a hash of the document's uri and the unit's own text, so text that did not change
+keeps its id, its short alias and its names, wherever an edit above has moved it.
+
+In two steps: `cut` says what the text units are, in a quarter of the time, so that a model can be asked about them
+while `fill` looks for names and search terms.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphrag_mcp.index import descriptions
+from graphrag_mcp.index.chunk import ChunkParams, chunk
+from graphrag_mcp.index.claims import Claim
+from graphrag_mcp.index.graph import UnitNames, collect, entity_id, graph_to_table, merge
+from graphrag_mcp.index.imported import DocumentRecord, ImportLog, UnitRecord
+from graphrag_mcp.index.imported import segments as import_segments
+from graphrag_mcp.index.models import Models
+from graphrag_mcp.index.units import Reading, begin, claims_as_rows, pending, settle
+from graphrag_mcp.index.vectors import Vectors, forgotten
+from graphrag_mcp.names import extract
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import tables
+from graphrag_mcp.store.edit_log import Overlay, renamed
+from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
+from graphrag_mcp.store.schema import DOCUMENT_LOG
+from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
+from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.text.terms import normalise_name, terms
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.trust.credentials import masked
+from graphrag_mcp.types import Document, Unit, content_id
+
+Spans = set[tuple[int, int]]
+Cut = tuple[Spans, Spans, dict[str, set[str]]]  # of text units, of passages; text unit -> names in it
+
+
+def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
+    """A generation whose tables have older columns goes on from its originals alone: everything is derived again. So
+    does one with edits of names that were normalised otherwise: no document takes away what these made without any."""
+    if manifest is None:
+        return None
+    if manifest.format == FORMAT and not (manifest.of_another_release() and renamed(folder, manifest)):
+        return manifest
+    counters = {"documents": live_documents(folder, manifest).num_rows}
+    # Who has read the texts stays known: then what they answered is looked up, and not thrown away.
+    parameters = {name: manifest.parameters[name] for name in ("extraction", "agent") if name in manifest.parameters}
+    return replace(manifest, format=FORMAT, tables={}, counters=counters, parameters=parameters, stale=[])
+
+
+def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
+    """What the derived rows depend on besides the documents; another value here means deriving everything again."""
+    named = chosen.parameters()
+    return {
+        "derivation": DERIVATION, "extractor": extract.VERSION, "chunk_size": settings.chunk_size,
+        "chunk_overlap": settings.chunk_overlap, "chunk_mode": settings.chunk_mode,
+        "chunk_separator": settings.chunk_separator, "passage_size": settings.passage_size,
+        **{name: named[name] for name in ("extraction", "claims", "descriptions")},
+    }  # fmt: skip
+
+
+def chunk_params(settings: Settings) -> ChunkParams:
+    s = settings
+    return ChunkParams(s.chunk_size, s.chunk_overlap, s.chunk_mode, s.chunk_separator, s.passage_size)
+
+
+def cut(document: Mapping[str, Any], named: Mapping[str, Any], names: bool) -> Cut | None:
+    """How a document (uri, title, text) is cut by parameters that a manifest names, and with `names` what is found in
+    it; None where they are not such as this release derives by."""
+    sizes = ("chunk_size", "chunk_overlap", "chunk_mode", "chunk_separator", "passage_size")
+    if named.get("derivation") != DERIVATION or not all(name in named for name in sizes):
+        return None
+    params = ChunkParams(*(named[name] for name in sizes))
+    found = chunk(document["text"], params)
+    units = {(unit.span.start, unit.span.end) for unit in found}
+    passages = {(part.start, part.end) for unit in found for part in unit.passages}
+    if not names or named.get("extractor") != extract.VERSION:
+        return units, passages, {}
+    numbers = dict(Manifest(corpus="").next)
+    whole = Document(document["uri"], document["title"], document["text"])
+    rows = build(whole, Before(), params, numbers)
+    return units, passages, {id: {named.key for named in unit.named} for id, unit in rows.fresh.items()}
+
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Before:
+    """What the previous generation held of a document (empty for a new one)."""
+
+    n: int = 0
+    units: dict[str, int] = field(default_factory=dict)  # id -> n
+    passages: dict[str, Sequence[str]] = field(default_factory=dict)  # id -> entity_ids
+    redo: set[str] = field(default_factory=set)  # units to be read again although their text is the same
+
+
+class Names:
+    """The keyless names of a text unit, looked for once, by whichever thread needs them first."""
+
+    def __init__(self, id: str, text: str, core: int) -> None:
+        self.id, self.text, self._core = id, text, core
+        self._lock = threading.Lock()
+        self._found: tuple[UnitNames, list[tuple[int, str]]] | None = None
+
+    def found(self) -> tuple[UnitNames, list[tuple[int, str]]]:
+        with self._lock:
+            if self._found is None:
+                self._found = collect(self.id, self.text, self._core)
+            return self._found
+
+    def repeated(self) -> UnitNames:
+        """Those in the part that the unit before holds as well: who reads the whole text finds them again."""
+        return collect(self.id, self.text[: self._core], 0)[0]
+
+
+@dataclass
+class DocumentRows:
+    """Rows of a document; `passages`, `fresh` and `claims` only once they are filled."""
+
+    document: Row
+    source: Document
+    before: Before
+    given: DocumentRecord | None
+    cuts: list[tuple[Unit, UnitRecord | None]] = field(default_factory=list)  # as `units` are
+    to_read: dict[str, Names] = field(default_factory=dict)  # units whose names are new, by id
+    units: list[Row] = field(default_factory=list)
+    passages: list[Row] = field(default_factory=list)
+    fresh: dict[str, UnitNames] = field(default_factory=dict)  # units to merge into the graph
+    kept: set[str] = field(default_factory=set)  # units whose names are already there
+    claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
+
+
+def build(document: Document, before: Before, params: ChunkParams, number: dict[str, int]) -> DocumentRows:
+    """Both steps at once."""
+    rows = cut_rows(document, before, params, number)
+    fill(rows)
+    return rows
+
+
+def cut_rows(
+    document: Document, before: Before, params: ChunkParams, number: dict[str, int], given: DocumentRecord | None = None
+) -> DocumentRows:
+    """`number` holds the next free alias number of "d" and "t" and is advanced.
+
+    `given`: what an import says of the document; then units and names are those, and nothing is extracted.
+    """
+    document_id = document.id  # a hash over the whole text: once a document, not once a unit
+    n = before.n
+    if not n:
+        n, number["d"] = number["d"], number["d"] + 1
+    row = {
+        "id": document_id, "n": n, "uri": document.uri, "title": document.title, "text": document.text,
+        "metadata": metadata_json(document.metadata), "created": document.created,
+    }  # fmt: skip
+    rows = DocumentRows(row, document, before, given)
+    rows.cuts = given.cut(document.text, params) if given else [(unit, None) for unit in chunk(document.text, params)]
+    name_of = unit_ids(document.uri)
+    for unit, _ in rows.cuts:
+        start, end = unit.span.start, unit.span.end
+        text = document.text[start:end]
+        unit_id = name_of(unit, text)
+        number_of_unit = before.units.get(unit_id)
+        if number_of_unit is None:
+            number_of_unit, number["t"] = number["t"], number["t"] + 1
+        rows.units.append({
+            "id": unit_id, "n": number_of_unit, "document_id": document_id, "chunk_index": unit.index,
+            "char_start": start, "char_end": end, "line_start": unit.span.line_start,
+            "line_end": unit.span.line_end, "n_tokens": unit.n_tokens, "text": text,
+        })  # fmt: skip
+        known = unit_id in before.units and unit_id not in before.redo
+        if known and all(id in before.passages for id in _passage_ids(unit, unit_id)):
+            rows.kept.add(unit_id)
+        else:  # a key in a text is no name, stands in no evidence, and no model is shown it
+            rows.to_read[unit_id] = Names(unit_id, masked(text), unit.passages[0].start - start)
+    return rows
+
+
+def fill(rows: DocumentRows, check: Callable[[], object] = lambda: None) -> None:
+    """Names, passages and search terms; `check` may raise to stop early."""
+    title_terms = terms(rows.source.title)
+    title_key = normalise_name(rows.source.title)
+    shared = {
+        "document_id": rows.document["id"], "uri": rows.source.uri, "title": rows.source.title,
+        "title_id": entity_id(title_key) if title_key else "",
+    }  # fmt: skip
+    for (unit, record), row in zip(rows.cuts, rows.units, strict=True):
+        check()
+        _passages(rows, unit, record, row["id"], row["n"], shared, title_terms)
+
+
+def unit_ids(uri: str) -> Callable[[Unit, str], str]:
+    """Names the units of one document, in their order: by their text, and equal ones by their place among these."""
+    seen: Counter[str] = Counter()
+
+    def name(unit: Unit, text: str) -> str:
+        same = content_id(uri, str(unit.passages[0].start - unit.span.start), text)
+        seen[same] += 1
+        return content_id("unit", same, str(seen[same] - 1))
+
+    return name
+
+
+def _passage_ids(unit: Unit, unit_id: str) -> list[str]:
+    origin = unit.span.start
+    return [content_id("passage", unit_id, str(p.start - origin), str(p.end - origin)) for p in unit.passages]
+
+
+def _passages(
+    rows: DocumentRows, unit: Unit, record: UnitRecord | None, unit_id: str, n: int, shared: Mapping[str, str],
+    title_terms: Sequence[str],
+) -> None:  # fmt: skip
+    document, origin = rows.source, unit.span.start
+    ids = _passage_ids(unit, unit_id)
+    if unit_id in rows.kept:
+        entity_ids = [rows.before.passages[id] for id in ids]
+    else:
+        if rows.given is None:
+            names, mentions = rows.to_read[unit_id].found()
+        else:
+            text = rows.to_read[unit_id].text
+            names, mentions = rows.given.names_of(unit_id, text, record)
+            rows.claims[unit_id] = rows.given.claims_of(text, record)
+        rows.fresh[unit_id] = names
+        if len(ids) == 1:
+            entity_ids = [[entity_id(named.key) for named in names.named]]
+        else:
+            entity_ids = [
+                list(dict.fromkeys(entity_id(key) for start, key in mentions if p.start <= start + origin < p.end))
+                for p in unit.passages
+            ]
+    for part, (id, span, named) in enumerate(zip(ids, unit.passages, entity_ids, strict=True), 1):
+        text = document.text[span.start : span.end]
+        n_tokens = unit.n_tokens if span == unit.span else count_tokens(text)
+        words = [*title_terms, *terms(text)]
+        rows.passages.append({
+            "id": id, "n": n, "part": part, "parts": len(ids), "text_unit_id": unit_id, **shared,
+            "position": len(rows.passages), "char_start": span.start, "char_end": span.end,
+            "line_start": span.line_start, "line_end": span.line_end, "n_tokens": n_tokens, "text": text,
+            "terms": " ".join(words), "n_terms": len(words), "entity_ids": list(named),
+        })  # fmt: skip
+
+
+def metadata_json(metadata: Mapping[str, Any]) -> str:
+    return json.dumps(metadata, ensure_ascii=False, sort_keys=True) if metadata else "{}"
+
+
+T = TypeVar("T")
+Progress = Callable[[str, int, int], None]
+
+
+class Cancelled(Exception):
+    """The caller asked to stop; what was committed stays."""
+
+
+@dataclass
+class Run:
+    """One call while it runs: where it writes, what it has counted, how long each stage took (CPU seconds)."""
+
+    folder: Path
+    settings: Settings
+    manifest: Manifest | None
+    progress: Progress
+    cancelled: Callable[[], bool]
+    counts: Counter[str] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
+    touched: set[str] = field(default_factory=set)
+    claimed: set[str] = field(default_factory=set)  # names of which claims came or went
+    first_generation: int = 0  # the generation this call found
+    parameters: dict[str, Any] = field(default_factory=dict)  # what the next commit says its rows follow
+    models: Models | None = None
+    redo: dict[str, set[str]] = field(default_factory=dict)  # uri -> units that a model is asked about once more
+    degraded: list[dict[str, str]] = field(default_factory=list)  # what was asked for in this call and not had
+    vectors: Vectors | None = None
+    edits: Overlay = field(default_factory=Overlay)  # what was changed by hand, as of this call
+    imports: ImportLog | None = None  # where something was ever imported
+    asked: descriptions.Asked = field(default_factory=dict)  # long descriptions that are being made one already
+    brought: list[Any] = field(default_factory=list)  # edits of the documents that this call imports
+    apart: list[Row] = field(default_factory=list)  # rows for the log of imports that belong to no document
+    _snapshot: Snapshot | None = None
+
+    def take(self, future: Future[T]) -> T:
+        """The result of work on the asker's loop, looking now and then whether the call was cancelled meanwhile."""
+        while True:
+            try:
+                return future.result(0.25)
+            except TimeoutError:
+                if future.done():
+                    return future.result()
+                if self.cancelled():
+                    raise Cancelled from None
+
+    def check(self) -> None:
+        if self.cancelled():
+            raise Cancelled
+
+    def snapshot(self) -> Snapshot | None:
+        """The generation that this call builds upon, opened once."""
+        if self.manifest is None:
+            return None
+        if self._snapshot is None or self._snapshot.manifest is not self.manifest:
+            self._snapshot = self.opened(self.manifest)
+        return self._snapshot
+
+    # ---- whatever leaves a trace: a run that is only rehearsed has other ways (estimate.py) ----
+
+    writes: ClassVar[bool] = True
+
+    def opened(self, manifest: Manifest) -> Snapshot:
+        return tables.open_snapshot(self.folder, manifest)
+
+    def begin(self, uri: str, id: str, unit: Names) -> Reading | None:
+        """Have a text unit read; None when nobody could."""
+        return begin(self.models.reader, uri, id, unit.text, lambda: unit.found()[0])
+
+    def originals(self, batch: Batch) -> list[Row]:
+        """Write the documents of a batch into the log of originals; the entries for the manifest."""
+        segments = []
+        if batch.log:
+            segments.append(append(self.folder, DOCUMENTS, pa.Table.from_pylist(batch.log, DOCUMENT_LOG)))
+        return segments + (import_segments(self.folder, batch.imports) if batch.imports else [])
+
+    def apply(self, base: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
+        """Write these changes beside what `base` names; versions for the next manifest. NOT a commit."""
+        return tables.apply(self.folder, base, changes)
+
+    def commit(self, manifest: Manifest) -> None:
+        """From now on this is the generation."""
+        self.manifest = manifest
+        commit(self.folder, manifest)
+
+    def compacted(self) -> dict[str, int] | None:
+        return tables.compact(self.folder, self.manifest)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        began = time.process_time()
+        try:
+            yield
+        finally:
+            self.seconds[name] += time.process_time() - began
+
+
+@dataclass
+class Batch:
+    """Edits of one commit: rows to write and what they replace."""
+
+    opened: list[DocumentRows] = field(default_factory=list)  # documents that are cut and not yet rows
+    size: int = 0  # passages, those of `opened` included
+    log: list[Row] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)  # ids of document rows that go or are replaced
+    documents: list[Row] = field(default_factory=list)
+    units: list[Row] = field(default_factory=list)
+    passages: list[Row] = field(default_factory=list)
+    fresh: dict[str, UnitNames] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
+    readings: dict[str, Reading] = field(default_factory=dict)  # units that a model is reading
+    unread: dict[str, str] = field(default_factory=dict)  # units that one should read and nobody can -> uri
+    imports: list[Row] = field(default_factory=list)  # for the log of imports
+    claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
+
+
+def documents(
+    run: Run, sources: Mapping[str, Any], batch: Batch, numbers: dict[str, int], last: bool = False
+) -> None:
+    """Everything of one batch becomes visible at once, or not at all.
+
+    What no model has a part in is written first, while its answers are still on their way; and when the `last` batch is
+    written, long descriptions are asked for.
+    """
+    snapshot = run.snapshot()
+    with run.stage("terms"):
+        old_units, old_passages = _replaced(snapshot, batch.gone)
+        term_change, moved = _terms(snapshot, old_passages, batch.passages)
+    with run.stage("write"):
+        segments = run.originals(batch)
+        first = {
+            "terms": term_change,
+            "documents": Change(sorted(batch.gone), graph_to_table("documents", batch.documents)),
+            "text_units": Change(sorted(old_units), graph_to_table("text_units", batch.units)),
+            "passages": Change(sorted(old_passages), graph_to_table("passages", batch.passages)),
+        }
+        if run.vectors is not None:
+            run.vectors.want("passages", first["passages"].rows, old_passages)
+            first |= dict(run.vectors.changes())
+        versions = run.apply(run.manifest, first)
+    gone_units = set(old_units) - batch.kept
+    with run.stage("merge"):
+        read = _read(run, snapshot, batch, gone_units, numbers)
+        is_long = run.models.is_long if run.models else None
+        merged = merge(snapshot, gone_units, batch.fresh, numbers, is_long, run.edits)
+        if run.models is not None and run.models.describe is not None:
+            merged.long |= descriptions.retitled(snapshot, merged.changes, run.models, run.edits)
+        for id, (kind, _) in sorted(merged.long.items()):
+            read["pending"].append(pending(kind, id, "", "not yet asked"))
+        if last and run.models is not None and run.models.asker.on:
+            run.asked = descriptions.early(run.models, merged.long, merged.changes, snapshot, run.edits)
+        changes = {**merged.changes, **_side_tables(run, gone_units | batch.fresh.keys(), read)}
+        if run.vectors is not None:
+            changes |= forgotten(changes, versions)
+    moved.update(
+        documents=len(batch.documents) - len(batch.gone), text_units=len(batch.units) - len(old_units),
+        passages=len(batch.passages) - len(old_passages), entities=merged.entities, relationships=merged.relationships,
+    )  # fmt: skip
+    run.touched |= merged.touched
+    if run.vectors is not None:  # their embedding fills the time of writing, relationships are named by what is written
+        _want(run, "entities", changes["entities"], merged.long)
+    with run.stage("write"):
+        base = run.manifest or Manifest(corpus=run.folder.name)
+        versions = run.apply(replace(base, tables=versions), changes)
+        swap(run, sources, versions, segments, numbers, moved)
+    if run.vectors is not None:
+        _want(run, "relationships", changes["relationships"], merged.long)
+
+
+def _want(run: Run, table: str, change: Change, long: Collection[str]) -> None:
+    """Have the rows embedded, but for those whose long descriptions are made one first."""
+    rows = change.rows
+    short = rows.filter(pc.invert(pc.is_in(rows["id"], pa.array(list(long), pa.string()))))
+    run.vectors.want(table, short, change.gone, run.snapshot())
+
+
+def _read(
+    run: Run, snapshot: Snapshot | None, batch: Batch, gone_units: set[str], numbers: dict[str, int]
+) -> dict[str, list[Row]]:
+    """Wait for the model's reading of the batch; rows of claims and of what is still to be asked."""
+    before = _claims(snapshot, gone_units)
+    known = dict(zip(before["id"].to_pylist(), before["n"].to_pylist(), strict=True))
+    given = claims_as_rows(batch.claims, known, numbers) if batch.claims else []
+    read: dict[str, list[Row]] = {"claims": given, "pending": []}
+    if run.models is not None and (batch.readings or batch.unread):
+        settled = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take)
+        read = {"claims": settled.claims + read["claims"], "pending": settled.pending}
+    # A unit that is only read again keeps its place and perhaps its names: then nothing else says what changed.
+    subjects = [*before["subject"].to_pylist(), *(str(row["subject"]) for row in read["claims"])]
+    run.claimed.update(map(normalise_name, subjects))
+    return read
+
+
+def _claims(snapshot: Snapshot | None, units: Collection[str]) -> pa.Table:
+    columns = ["id", "n", "subject"]
+    if snapshot is None:
+        return graph_to_table("claims", []).select(columns)
+    return snapshot.by_key("claims", sorted(units), "text_unit_id", columns)
+
+
+def _side_tables(run: Run, units: set[str], read: Mapping[str, list[Row]]) -> dict[str, Change]:
+    """Changes of claims and of the list of what is pending; nothing where there was and is none."""
+    there = run.manifest.tables if run.manifest else {}
+    changes = {}
+    if read["claims"] or "claims" in there:
+        changes["claims"] = Change(sorted(units), graph_to_table("claims", read["claims"]))
+    if read["pending"] or "pending" in there:
+        gone = {f"{kind}:{unit}" for unit in units for kind in ("extract", "claims")}
+        gone.update(row["id"] for row in read["pending"])
+        changes["pending"] = Change(sorted(gone), graph_to_table("pending", read["pending"]))
+    return changes
+
+
+def _replaced(snapshot: Snapshot | None, documents: set[str]) -> tuple[list[str], dict[str, Row]]:
+    """Ids of the text units, and the passages by id, that the documents had."""
+    if snapshot is None or not documents:
+        return [], {}
+    units = snapshot.by_key("text_units", sorted(documents), "document_id", ["id"]).column("id").to_pylist()
+    passages = snapshot.by_key("passages", sorted(documents), "document_id", ["id", "terms", "n_terms"]).to_pylist()
+    return units, {row["id"]: row for row in passages}
+
+
+def _terms(snapshot: Snapshot | None, old: Mapping[str, Row], new: list[Row]) -> tuple[Change, Counter[str]]:
+    """How many passages hold each term, for the terms whose number moves; and by how much the total length moves."""
+    moved: Counter[str] = Counter()
+    for row in new:
+        moved.update(set(row["terms"].split()))
+    for row in old.values():
+        moved.subtract(set(row["terms"].split()))
+    moved = Counter({term: by for term, by in moved.items() if by})
+    before: dict[str, int] = {}
+    if snapshot is not None and moved:
+        known = snapshot.by_key("terms", sorted(moved), "term", ["term", "passages"])
+        before = dict(zip(known.column("term").to_pylist(), known.column("passages").to_pylist(), strict=True))
+    after = {term: before.get(term, 0) + by for term, by in sorted(moved.items())}
+    rows = [{"term": term, "passages": count} for term, count in after.items() if count > 0]
+    length = sum(row["n_terms"] for row in new) - sum(row["n_terms"] for row in old.values())
+    return Change(sorted(before), graph_to_table("terms", rows)), Counter({"passage_terms": length})
+
+
+def swap(
+    run: Run,
+    sources: Mapping[str, Any],
+    versions: Mapping[str, int],
+    segments: list[Row],
+    numbers: Mapping[str, int],
+    moved: Counter[str],
+) -> None:
+    old = run.manifest or Manifest(corpus=run.folder.name)
+    counters = Counter(old.counters)
+    counters.update(moved)
+    run.commit(replace(
+        old, generation=old.generation + 1, created=now(), segments=[*old.segments, *segments],
+        tables={**old.tables, **versions}, counters=dict(counters), next=dict(numbers),
+        sources=dict(sources), parameters=run.parameters,
+        stale=["communities"] if run.touched or run.claimed or old.stale else [],
+    ))  # fmt: skip
+
+
+def now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -1,0 +1,411 @@
+"""What a run would ask models, before it asks: the run itself, rehearsed with imitated answers and written nowhere.
+
+Takes a request and the work of a run; gives calls, tokens and cost by stage. Texts are read, cut and asked about, names
+merged, communities found and reports asked for by the code that does so in earnest, so everything that follows from the
+documents, the settings, the index and the answer book is exact; only what a model will say is imitated (imitated.py).
+No lock, no write, no call.
+
+How much a model says: what is usual, or what the answers show that this one gave before.
+
+Takes the answers of one model in a book; gives numbers that `imitated.py` says as much by. A few dozen answers are
+enough, so the first part of a run (`max_calls`) tells what the rest will cost. Knows no text that was asked about.
+
+Models that are only imagined: replies of about the length and content that a model's usually have.
+
+Takes the questions of indexing, and the keyless names of the texts that they are about; gives replies in the form that
+the questions ask for, counted as providers count. Nothing of it is ever stored or shown: a rehearsed run
+(estimate.py) is made of it, to see how many questions follow from which answers.
+
+How much a model says is the one thing that no rule knows. What is assumed: of a text it names the names that are
+connected most, 18 at the most, and relates the first name of a sentence, its subject, with those after it; of each
+it says what the sentence says; a second look finds a third of that; a report has a finding for every few rows. Where
+the answer book shows how much this model says, it is as much as that (habits.py).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from statistics import mean, quantiles
+from typing import Any, ClassVar, Protocol
+from zlib import crc32
+
+from graphrag_mcp.index import documents, models
+from graphrag_mcp.index.documents import Batch, Names, Row, Run
+from graphrag_mcp.index.extraction import hits
+from graphrag_mcp.index.graph import Named, UnitNames
+from graphrag_mcp.index.records import parse
+from graphrag_mcp.index.units import Reading
+from graphrag_mcp.llm.asker import Asker, BadReply, Spent
+from graphrag_mcp.llm.opening import book_of, rehearsing, text_prompt
+from graphrag_mcp.llm.protocols import Embedded, Message, Reply, Usage
+from graphrag_mcp.sources import diff as planning
+from graphrag_mcp.sources.diff import Plan
+from graphrag_mcp.store import edit_log
+from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.store.overlay import Imagination
+from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.text.terms import sentences
+from graphrag_mcp.types import IndexRequest, IndexResult
+
+ENOUGH, LOOKED_AT = 10, 200  # answers of a kind from which its habits are told, and the most that are read for it
+_DENSE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+")  # CJK
+FULL = 400  # tokens of a text that holds more names than a reply
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """`names`: entities of a first reply, at the most; `links`: relationships; `more`: entities that a
+    second look adds, and as many relationships; `said`: characters said of each, 0 for
+    as many as its sentence has; `looked`: share of texts that are looked at once more, below 0 for those that repeat
+    more names than a reply has; `report`, `summary`: tokens of one, 0 for what its rows have; `spent`:
+    output tokens that a provider counts, by kind, for each token of the reply as it can be read (thoughts are paid for,
+    too); `answers`: of how many this was learnt."""
+
+    names: int = 18
+    links: int = 18
+    more: int = 6
+    said: int = 0
+    looked: float = -1.0
+    report: float = 0.0
+    summary: float = 0.0
+    spent: Mapping[str, float] = field(default_factory=dict)
+    answers: int = 0
+
+
+class Answers(Protocol):
+    """What of an answer book is read here."""
+
+    def listing(self, kind: str = "") -> Iterable[Mapping[str, Any]]: ...
+
+    def get(self, key: str, preferred: str = "") -> list[Any]: ...
+
+
+def tokens_of(text: str) -> float:
+    """What providers' tokenizers make of a text, about: 4 letters, or 1.3 CJK characters, a token."""
+    dense = 0 if text.isascii() else len(text) - len(_DENSE.sub("", text))
+    return (len(text) - dense) / 4 + dense / 1.3
+
+
+def learnt(book: Answers | None, model: str, constant: float) -> Habits:
+    """The habits of a model; those that are usual where the book has too few answers of its. `constant`: tokens of the
+    question about a text without the text."""
+    habits = Habits()
+    if book is None or not model:
+        return habits
+    rows = [row for row in book.listing() if row["answerer"] == f"llm:{model}"]
+    for kind in ("extract", "glean", "report", "describe"):
+        own = [row for row in rows if row["kind"] == kind]
+        if len(own) < ENOUGH:
+            continue
+        own.sort(key=lambda row: (-row["prompt_tokens"], row["key"]))
+        replies = [found[0] for row in own[:LOOKED_AT] if (found := book.get(row["key"], row["answerer"]))]
+        texts = [one.text for one in replies]
+        read, paid = sum(map(tokens_of, texts)), sum(one.output_tokens for one in replies)
+        if read and paid:
+            habits = replace(habits, spent={**habits.spent, kind: paid / read}, answers=habits.answers + len(texts))
+        if kind == "extract":
+            looked = sum(row["kind"] == "glean" for row in rows) / sum(row["kind"] == "extract" for row in rows)
+            # What a short text holds says nothing of how much a reply can hold.
+            full = [one.text for one in replies if one.prompt_tokens - constant >= FULL]
+            habits = _of_records(replace(habits, looked=looked), texts, full)
+        elif kind == "glean":
+            habits = replace(habits, more=round(mean(_records(text)[0] for text in texts)))
+        else:
+            size = read / len(texts) if texts else 0.0
+            habits = replace(habits, **{"report" if kind == "report" else "summary": size})
+    return habits
+
+
+def _of_records(habits: Habits, replies: Iterable[str], full: Sequence[str]) -> Habits:
+    lengths = [len(one.description) for _, all_ in map(_records, replies) for one in all_]
+    counts = [(names, len(all_) - names) for names, all_ in map(_records, full)]
+    if lengths:
+        habits = replace(habits, said=round(mean(lengths)))
+    if len(counts) >= ENOUGH:  # some hold less than a reply could, a few hold more than is usual
+        most = [max(1, round(quantiles(column, n=10)[8])) for column in zip(*counts, strict=True)]
+        habits = replace(habits, names=most[0], links=most[1])
+    return habits
+
+
+def _records(reply: str) -> tuple[int, list[Any]]:
+    """How many entities, and these with the relationships."""
+    try:
+        found = parse(reply)
+    except BadReply:
+        return 0, []
+    return len(found.entities), [*found.entities, *found.relations]
+
+
+AFTER = 4  # names of a sentence that its first one is related to
+CLAIMS = 6
+SAID = 280  # characters of a sentence that is repeated in a description
+SUMMARY = 1_000  # characters of a description made of many
+FINDINGS, EACH = 6, 3  # findings of a report, and how many rows one rests on; as many rows for the summary
+FRAME = 200  # tokens of a report beside what it says of rows: titles, references, signs
+_TAGS = re.compile(r"<(?:context|descriptions)>\n(.*)\n</(?:context|descriptions)>", re.DOTALL)
+_SIGNS = re.compile(r'[<>|"]|##')
+Link = tuple[Named, Named, int, int]  # subject, the other, start and end of the sentence
+
+
+class ImitatedChat:
+    """Answers the questions of indexing. `read` is told of every text before it is asked about."""
+
+    def __init__(self, name: str, habits: Habits) -> None:
+        self.name, self.habits = name, habits
+        self._asked: dict[int, tuple[str, Names]] = {}
+
+    def read(self, unit: Names, extract: str, claims: str = "") -> None:
+        """The prompts that will ask about a text unit."""
+        self._asked[hash(extract)] = "extract", unit
+        if claims:
+            self._asked[hash(claims)] = "claims", unit
+
+    async def complete(
+        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, max_output: int = 0,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Reply:  # fmt: skip
+        prompt = messages[0].content
+        if (known := self._asked.get(hash(prompt))) is not None:
+            kind, unit = known
+            text = TEXTS[kind](_whole(unit), len(messages) // 2, self.habits)
+        else:
+            kind, make = ("report", reported) if schema is not None else ("describe", described)
+            text = make(_between(prompt), self.habits)
+        asked = sum(tokens_of(message.content) for message in messages)
+        paid = tokens_of(text) * self.habits.spent.get(kind, 1.0)
+        return Reply(text, Usage(round(asked), round(paid), estimated=True))
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class ImitatedEmbedder:
+    """Vectors of `length` bytes, all alike. `text_prompt` is what the model of this name puts before a text."""
+
+    def __init__(self, name: str, text_prompt: str = "") -> None:
+        self.name, self.text_prompt, self.length = name, text_prompt, lambda: 4
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        length = self.length() or 4
+        usage = Usage(round(sum(map(tokens_of, texts))), 0, estimated=True)
+        return Embedded((bytes(length),) * len(texts), length // 4, usage)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+# ---- texts -------------------------------------------------------------------------------------------
+
+
+def extraction(unit: UnitNames, looks: int, habits: Habits) -> str:
+    """Records of the names that come next, and of the relationships that these have with names that were listed.
+    `looks`: how often the text has been read already."""
+    names, links = _by_weight(unit)
+    begin = habits.names + habits.more * (looks - 1) if looks else 0
+    end = begin + (habits.more if looks else habits.names)
+    place = {name.key: at for at, name in enumerate(names[:end])}
+    new = [link for link in links
+           if link[0].key in place and link[1].key in place
+           and max(place[link[0].key], place[link[1].key]) >= begin]  # fmt: skip
+    records = [
+        f'("entity"<|>{_plain(one.form)}<|>{one.type}<|>'
+        f'{_told(f"{_plain(one.form)} is described:", unit, *one.sentences[:2], habits)})'
+        for one in names[begin:end]
+    ]
+    for one, other, *span in new[: habits.more if looks else habits.links]:
+        a, b = _plain(one.form), _plain(other.form)
+        said = _told(f"{a} and {b} are connected:", unit, *span, habits)
+        records.append(f'("relationship"<|>{a}<|>{b}<|>{said}<|>connection<|>5)')
+    # A reply that was cut off, or passed over much of what the text repeats, is followed by a second look.
+    if habits.looked < 0:
+        again = sum(len(hits(unit.text, name.form, 2)) > 1 for name in unit.named if name.strong) > habits.names
+    else:
+        again = crc32(unit.text.encode("utf-8", "replace")) % 1_000 < 1_000 * habits.looked
+    again = again and not looks
+    return "\n##\n".join([*records, *([] if again else ["<|COMPLETE|>"])])
+
+
+def claimed(unit: UnitNames, looks: int, habits: Habits) -> str:
+    """A claim for each of the strongest relationships."""
+    _, links = _by_weight(unit)
+    records = []
+    for one, other, start, end in () if looks else links[:CLAIMS]:
+        quote = unit.text[start:end][:SAID].strip()
+        said = f"{_plain(one.form)}<|>{_plain(other.form)}<|>STATEMENT<|>TRUE<|>NONE<|>NONE"
+        records.append(f"({said}<|>{_plain(quote)}<|>{quote})")
+    return "\n##\n".join([*records, "<|COMPLETE|>"])
+
+
+def _whole(unit: Names) -> UnitNames:
+    """The names of all of the text, of the part too that the unit before has."""
+    found: dict[str, Named] = {}
+    for one in [*unit.repeated().named, *unit.found()[0].named]:
+        if (before := found.get(one.key)) is None:
+            found[one.key] = replace(one)
+        else:
+            before.count, before.sentences = before.count + one.count, before.sentences + one.sentences
+            before.strong = before.strong or one.strong
+    return UnitNames(unit.id, unit.text, list(found.values()))
+
+
+def _by_weight(unit: UnitNames) -> tuple[list[Named], list[Link]]:
+    """Names, and of each sentence its first name with those after it; what is connected most first."""
+    named = [name for name in unit.named if name.strong or name.count > 1] or unit.named
+    by_sentence: dict[tuple[int, int], list[Named]] = defaultdict(list)
+    for name in sorted(named, key=lambda name: name.start):
+        for at in range(0, len(name.sentences), 2):
+            by_sentence[name.sentences[at], name.sentences[at + 1]].append(name)
+    links: dict[tuple[str, ...], Link] = {}
+    weight: Counter[tuple[str, ...]] = Counter()
+    held: Counter[str] = Counter({name.key: name.count for name in named})
+    for span, (first, *others) in sorted(by_sentence.items(), key=lambda item: item[0]):
+        for other in others[:AFTER]:
+            pair = tuple(sorted((first.key, other.key)))
+            links.setdefault(pair, (first, other, *span))
+            weight[pair] += 1
+    for pair in links:
+        held.update(pair)
+    names = sorted(named, key=lambda name: (-held[name.key], name.start))
+    return names, [links[pair] for pair in sorted(links, key=lambda pair: (-weight[pair], links[pair][2], pair))]
+
+
+def _told(begin: str, unit: UnitNames, start: int, end: int, habits: Habits) -> str:
+    """A description that says what the sentence says."""
+    said = f"{begin} {_plain(unit.text[start:end][:SAID])}"
+    return _long(said, habits.said) if habits.said else said
+
+
+def _long(text: str, length: float) -> str:
+    """As much of it as that; said again where it is shorter."""
+    return (f"{text} " * (int(length / (len(text) + 1)) + 1))[: int(length)].strip()
+
+
+TEXTS = {"extract": extraction, "claims": claimed}
+
+
+def _plain(text: str) -> str:
+    return " ".join(_SIGNS.sub(" ", text).split())
+
+
+# ---- descriptions and reports --------------------------------------------------------------------------
+
+
+def _between(prompt: str) -> str:
+    found = _TAGS.search(prompt)
+    return found[1] if found else prompt
+
+
+def described(told: str, habits: Habits) -> str:
+    """What several texts say, said once: as long as they are together, up to SUMMARY."""
+    lines = [line.partition(". ")[2] for line in told.splitlines()[1:]]
+    said = _plain(" ".join(dict.fromkeys(filter(None, lines)))) or "Nothing more is told of it."
+    return _of_tokens(said, habits.summary) if habits.summary else said[:SUMMARY]
+
+
+def _of_tokens(text: str, tokens: float) -> str:
+    return _long(text, tokens * len(text) / max(tokens_of(text), 1))
+
+
+def reported(rows: str, habits: Habits) -> str:
+    """A summary and findings, each of which says what some rows say, the first rows first."""
+    lines = [line for line in rows.splitlines() if re.match(r"\d+,", line)]
+    said = list(islice(_pieces(lines), EACH * (FINDINGS + 1)))
+    if habits.report:
+        share = habits.report / (FRAME + sum(map(tokens_of, said)))
+        said = [_of_tokens(one, share * tokens_of(one)) for one in said]
+    summary, rest = " ".join(said[:EACH]), said[EACH:] or said
+    findings = [
+        {"summary": part[0][:100], "explanation": " ".join(part) + " [Data: Entities (1, 2); Relationships (1)]"}
+        for at in range(0, len(rest), EACH) if (part := rest[at : at + EACH])
+    ]  # fmt: skip
+    return json.dumps(
+        {"title": "A community of names and what connects them", "summary": summary + " [Data: Entities (1, 2)]",
+         "rating": 5, "rating_explanation": "The names are connected in several texts.", "findings": findings},
+        ensure_ascii=False,
+    )  # fmt: skip
+
+
+def _pieces(lines: Sequence[str]) -> Iterator[str]:
+    """The sentences of rows."""
+    return (_plain(line[start:end]) for line in lines for start, end in sentences(line) if end - start >= 40)
+
+
+Work = Callable[[Run, IndexRequest, Asker], tuple[Plan, str]]
+
+
+class Rehearsal(Run):
+    """A run whose generations are imagined and whose models are imitated."""
+
+    writes: ClassVar[bool] = False
+    chat: ImitatedChat
+    imagination: Imagination
+
+    def opened(self, manifest: Manifest) -> Snapshot:
+        return self.imagination.snapshot(manifest)
+
+    def begin(self, uri: str, id: str, unit: Names) -> Reading | None:
+        reader = self.models.reader
+        self.chat.read(unit, *(one.prompt(unit.text) for one in (reader.extract, reader.claims) if one is not None))
+        return super().begin(uri, id, unit)
+
+    def originals(self, batch: Batch) -> list[Row]:
+        return []
+
+    def apply(self, base: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
+        for name in ("text_units", "passages"):
+            self.counts[name] += changes[name].rows.num_rows if name in changes else 0
+        return self.imagination.apply(base, changes)
+
+    def commit(self, manifest: Manifest) -> None:
+        self.manifest = manifest
+
+    def compacted(self) -> dict[str, int] | None:
+        return None
+
+
+def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) -> IndexResult:
+    """What a call would read and ask. `asker`: whom it would ask; `work`: what it would do."""
+    folder, before, notes, status = run.folder, run.manifest, "", "done"
+    run.chat, run.imagination = ImitatedChat(asker.model, Habits()), Imagination(folder, before)
+    embedder = ImitatedEmbedder(asker.embedding_model, text_prompt(asker))
+    door = rehearsing(asker, run.chat if asker.on else None, embedder if asker.embeds else None)
+    embedder.length = lambda: door.length
+    try:
+        chosen = models.choose(request.method, run.settings, before, folder, door)
+        if chosen.extract is not None and asker.on:
+            run.chat.habits = learnt(book_of(asker), asker.model, tokens_of(chosen.extract.prompt("")))
+        if chosen.extract is not None or chosen.embedding:
+            plan, status = work(run, request, door)
+        else:
+            in_force = edit_log.fold(edit_log.load(folder, before))
+            plan = planning.make(folder, before, request, run.settings, in_force)
+        wanted = documents.parameters(run.settings, chosen)
+        if before is not None and any(before.parameters.get(name) != value for name, value in wanted.items()):
+            notes = f"All {len(plan.live)} documents are derived again: settings, models or the release are others."
+    finally:
+        door.close()
+    counts = {"to_read": len(plan.to_read), "removed": len(plan.gone), "unchanged": plan.unchanged}
+    counts |= {name: run.counts[name] for name in ("text_units", "passages") if run.counts[name]}
+    size = sum(Path(file.path).stat().st_size for file in plan.to_read)
+    return IndexResult(
+        status="estimate" if status == "done" else status, corpus=folder.name, errors=plan.errors,
+        total=len(plan.to_read) + len(request.texts),
+        counts=counts, skipped=dict(sorted(plan.found.skipped.items())),
+        hint=" ".join(filter(None, [*plan.notes, notes])),
+        estimate={"files": len(plan.to_read), "bytes": size, **record(door.spent(), run.chat.habits)},
+    )  # fmt: skip
+
+
+def record(spent: Spent, habits: Habits) -> dict[str, Any]:
+    """Totals, cost by the prices of the settings, and the same by stage; `because`: what is assumed of the model."""
+    found: dict[str, Any] = {**spent.record(), "cost": round(spent.cost, 4)}
+    if "extract" in spent.by_stage:
+        why = f"as in {habits.answers} answers of" if habits.answers else "since no answer is known yet of"
+        found["because"] = f"up to {habits.names} names a text, {why} this model"
+    return found

@@ -1,0 +1,526 @@
+"""What lies inside a community, as a report needs it: numbers over all of it, rows of what it may name.
+
+Takes rows (`of_rows`) or whole columns of one generation (`Columns`); gives an `Inside`, the same by either way. A top
+community has thousands of members, and a report names the heaviest: so these are chosen in Arrow and numpy, and rows
+are made of them alone. Knows no sentences and no words.
+
+Evidence of a community as sentences worth quoting.
+
+Takes rows of entities and relationships, and what the children's reports say; gives candidate sentences, each once,
+with what it speaks of and where it stands. Knows how good a sentence is to read, not which ones a report takes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from heapq import nsmallest
+from itertools import chain, islice
+from operator import attrgetter
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphrag_mcp.index.communities import Community, Hierarchy
+from graphrag_mcp.store.cache import ROW_ID
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.terms import is_cjk, sentences
+from graphrag_mcp.types import content_id
+
+Evidence = tuple[str, str]  # id of the text unit, sentence
+
+
+@dataclass(slots=True)
+class EntityRow:
+    """What a report reads of a row of `entities`."""
+
+    id: str
+    title: str
+    text_unit_ids: Sequence[str] = ()
+    evidence: Sequence[Evidence] = ()
+
+
+@dataclass(slots=True)
+class EdgeRow:
+    """What a report reads of a row of `relationships`."""
+
+    id: str
+    source_id: str
+    target_id: str
+    weight: float = 1.0
+    text_unit_ids: Sequence[str] = ()
+    evidence: Sequence[Evidence] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """One sentence and what of the community it speaks of: ordered sets of ids."""
+
+    text: str
+    worth: float = 1.0
+    entities: dict[str, None] = field(default_factory=dict)
+    edges: dict[str, None] = field(default_factory=dict)
+    units: dict[str, None] = field(default_factory=dict)
+    gain: float = 0.0  # its worth times the share of what it speaks of
+    cited: str = ""  # the text with its references, once it has been written
+
+
+def add_rows(found: dict[str, Candidate], entities: Iterable[EntityRow], links: Iterable[EdgeRow], limit: int) -> None:
+    """Add the evidence sentences of relationships and entities; `limit` is the most characters of a sentence."""
+    for edge in links:
+        for unit, said in edge.evidence:
+            text, worth = readable(said, limit)
+            candidate = found.get(text)
+            if candidate is None:
+                candidate = found[text] = Candidate(text, worth)
+            candidate.edges[edge.id] = candidate.units[unit] = None
+            candidate.entities[edge.source_id] = candidate.entities[edge.target_id] = None
+    for row in entities:
+        for unit, said in row.evidence:
+            text, worth = readable(said, limit)
+            candidate = found.get(text)
+            if candidate is None:
+                candidate = found[text] = Candidate(text, worth)
+            candidate.entities[row.id] = candidate.units[unit] = None
+
+
+def add_quotes(found: dict[str, Candidate], quotes: Iterable[Candidate], limit: int) -> None:
+    """Add what reports quote, each sentence of `limit` characters."""
+    for quote in quotes:
+        text, worth = readable(quote.text, limit)
+        candidate = found.get(text)
+        if candidate is None:
+            candidate = found[text] = Candidate(text, worth)
+        candidate.entities.update(quote.entities)
+        candidate.edges.update(quote.edges)
+        candidate.units.update(quote.units)
+
+
+def in_turn(columns: Iterable[Iterable[Candidate]], most: int) -> list[Candidate]:
+    """The first of each, then the second of each; `most` at most, and nothing is read beyond."""
+    left = [iter(column) for column in columns]
+    found: list[Candidate] = []
+    while left:
+        still = []
+        for column in left:
+            quote = next(column, None)
+            if quote is not None:
+                found.append(quote)
+                still.append(column)
+            if len(found) == most:
+                return found
+        left = still
+    return found
+
+
+_REFERENCE = re.compile(r" ?\[Data: ([^\[\]\n]{1,4000})\]")
+_GROUP = re.compile(r"(Entities|Relationships|Sources) \(([^()\n]{0,4000})\)")
+_HEX = re.compile(r"\b[0-9a-f]{32}\b")
+
+
+def read_quotes(summary: str, findings: str) -> Iterator[Candidate]:
+    """The cited sentences of a report written by us or by a model; what is not cited is left out."""
+    seen: set[str] = set()
+    for text in chain((summary,), _explanations(findings)):
+        parts = _REFERENCE.split(text)
+        for sentence, reference in zip(parts[::2], parts[1::2], strict=False):
+            text = sentence.strip()
+            if text not in seen:
+                seen.add(text)
+                groups = {match[1]: _HEX.findall(match[2]) for match in _GROUP.finditer(reference)}
+                kinds = (dict.fromkeys(groups.get(name, ())) for name in ("Entities", "Relationships", "Sources"))
+                yield Candidate(text, 1.0, *kinds)
+
+
+def _explanations(findings: str) -> Iterator[str]:
+    for one in json.loads(findings or "[]"):
+        yield str(one.get("explanation", ""))
+
+
+# ---- how a sentence reads -----------------------------------------------------------------------
+
+_ENDED = re.compile(r"[.!?。！？…][\"'”’»)）」』\]]*$")
+_DANGLING = re.compile(
+    r"(?:he|she|it|they|we|this|these|those|that|his|her|its|their|however|also|but|and|then|there)\b"
+    r"|[他她它这那其该此]|但|因此|然而|同时|并且",
+    re.IGNORECASE,
+)
+_DEFINES = re.compile(r"[^.。]{0,40}?(?:\b(?:is|was|are|were)\b|是|为|,? \(|（)")
+
+
+_MARK = re.compile(r"(?:(?:#{1,6}|>|[-*•|]) )+")  # of a heading, quote or list; not the ** of bold words
+
+
+@lru_cache(maxsize=65536)
+def readable(text: str, limit: int) -> tuple[str, float]:
+    """The sentence on one line and at most `limit` characters, and its worth as something to quote.
+
+    Worth most: complete, 40-300 characters (half of that in CJK), not leaning on a sentence before it.
+    """
+    flat = " ".join(text.split())
+    flat = flat[mark.end() if (mark := _MARK.match(flat)) else 0 :]
+    flat = flat.replace("[Data:", "(Data:")  # only we write references
+    if len(flat) > limit:
+        flat = _shortened(flat, limit)
+    length = len(flat) * (2 if mostly_cjk(flat) else 1)
+    worth = 1.0 if 40 <= length <= 300 else 0.5 if length < 40 else 0.7
+    if not _ENDED.search(flat, max(0, len(flat) - 8)) or flat[:1].islower():
+        worth *= 0.6
+    if _DANGLING.match(flat):
+        worth *= 0.6
+    if flat.count("(") != flat.count(")") or flat.count("（") != flat.count("）") or flat.count('"') % 2:
+        worth *= 0.6  # cut out of something
+    return flat, worth
+
+
+def introduction(text: str, names: Iterable[str]) -> float:
+    """Does the sentence begin with one of the names, and does it say what that is?"""
+    best = 1.0
+    for name in names:
+        at = text.find(name, 0, len(name) + 5)
+        if name and at >= 0:
+            if _DEFINES.match(text, at + len(name)):
+                return 1.6
+            best = 1.2
+    return best
+
+
+def _shortened(text: str, limit: int) -> str:
+    """The first sentence of several that is long enough to say something; of a single long one its beginning."""
+    pieces = [text[start:end].strip() for start, end in sentences(text)]
+    piece = next((one for one in pieces if len(one) >= 40), text)
+    if len(piece) <= limit:
+        return piece
+    cut = piece[: limit - 1]
+    space = cut.rfind(" ")
+    return (cut[:space] if space > limit // 2 else cut).rstrip(" ,;，；、") + "…"
+
+
+def alike(one: str, other: str) -> bool:
+    """Do the two sentences say nearly the same: four fifths of the shorter one's words in the other?"""
+    a, b = _words(one), _words(other)
+    return len(a & b) >= 0.8 * max(1, min(len(a), len(b)))
+
+
+@lru_cache(maxsize=8192)
+def _words(text: str) -> frozenset[str]:
+    flat = text.casefold()
+    return frozenset(flat[i : i + 2] for i in range(len(flat))) if mostly_cjk(flat) else frozenset(flat.split())
+
+
+def mostly_cjk(text: str) -> bool:
+    """Is at least half of the text's first letters CJK?"""
+    head = text[:80]
+    if not head or max(head) < "\u1100":  # no CJK below
+        return False
+    letters = [ch for ch in head if ch.isalpha()]
+    return sum(map(is_cjk, letters)) * 2 > len(letters)
+
+
+LISTED = 100  # ids of a kind in the row of a report: with all of them an edit wrote 100 KB for each thousand members
+OWN = 50  # relationships between children whose sentences are considered, the heaviest first
+_PARTS = 1_000_000  # weights are added up as whole millionths, so that no order of rows changes a sum
+_MOST = 1e9
+
+
+@dataclass(slots=True)
+class Inside:
+    """One community. `rows` and `links` hold at least what may be named, `weight` is that of relationships inside."""
+
+    size: int
+    n_links: int
+    n_units: int
+    total: float
+    rows: Mapping[str, EntityRow]
+    links: Mapping[str, EdgeRow]
+    weight: Mapping[str, float]
+    order: list[str]  # the heaviest entities, at most LISTED
+    own_rows: list[EntityRow]  # of a community without children, heaviest first
+    own_links: list[EdgeRow]  # inside no child, where there are children the OWN heaviest, by id
+    entity_ids: list[str]  # at most LISTED of a kind
+    relationship_ids: list[str]
+    text_unit_ids: list[str]
+    n_documents: int = 0  # where that is known
+
+    def place(self, id: str) -> tuple[float, int, str, str]:
+        return _place(self.rows[id], self.weight)
+
+    def link_rank(self, id: str) -> tuple[float, float, str]:
+        edge = self.links[id]
+        return -edge.weight, -self.weight[edge.source_id] - self.weight[edge.target_id], id
+
+
+def _place(row: EntityRow, weight: Mapping[str, float]) -> tuple[float, int, str, str]:
+    return -weight[row.id], -len(row.text_unit_ids), row.title, row.id
+
+
+def _parts(weight: float) -> int:
+    return round(max(-_MOST, min(_MOST, weight)) * _PARTS)
+
+
+def of_rows(
+    community: Community, entities: Iterable[EntityRow], edges: Iterable[EdgeRow],
+    children: Sequence[Collection[str]] = (), document_of: Mapping[str, str] | None = None,
+) -> Inside:  # fmt: skip
+    """From all rows, which may be more than the community's own; `children` are the members of each child."""
+    members = set(community.members)
+    rows = {row.id: row for row in entities if row.id in members}
+    links = {edge.id: edge for edge in edges if edge.source_id in rows and edge.target_id in rows}
+    parts = dict.fromkeys(rows, 0)
+    for edge in links.values():
+        parts[edge.source_id] += _parts(edge.weight)
+        parts[edge.target_id] += _parts(edge.weight)
+    weight = {id: value / _PARTS for id, value in parts.items()}
+    home = {id: number for number, ids in enumerate(children) for id in ids}
+    own = [edge for edge in links.values()
+           if edge.source_id not in home or home[edge.source_id] != home.get(edge.target_id)]  # fmt: skip
+    ranked = sorted(rows.values(), key=lambda row: _place(row, weight))
+    order = [row.id for row in ranked[:LISTED]]
+    units = set().union(*(row.text_unit_ids for row in rows.values()))
+    strong = nsmallest(LISTED, links.values(), key=_strength)
+    return Inside(
+        size=len(rows), n_links=len(links), n_units=len(units),
+        total=sum(_parts(edge.weight) for edge in links.values()) / _PARTS,
+        rows=rows, links=links, weight=weight, order=order, own_rows=[row for row in ranked if row.id not in home],
+        own_links=sorted(nsmallest(OWN if children else len(own), own, key=_strength), key=lambda edge: edge.id),
+        entity_ids=sorted(order) if len(rows) <= LISTED else order,
+        relationship_ids=[edge.id for edge in strong] if len(links) > LISTED else sorted(links),
+        text_unit_ids=nsmallest(LISTED, units),
+        n_documents=len({document_of.get(unit, unit) for unit in units}) if document_of else 0,
+    )  # fmt: skip
+
+
+def _strength(edge: EdgeRow) -> tuple[float, str]:
+    return -edge.weight, edge.id
+
+
+class Columns:
+    """The communities `wanted`, from a few columns of the whole graph and the rows of what their reports may quote."""
+
+    def __init__(self, snapshot: Snapshot, tree: Hierarchy, wanted: Collection[str], links: pa.Table) -> None:
+        import numpy as np
+
+        self._np, self._tree = np, tree
+        every = tree.communities
+        roots = [id for id in sorted(wanted) if every[id].parent not in wanted]
+        self._ids = list(dict.fromkeys(chain.from_iterable(every[id].members for id in roots)))
+        self._number = dict(zip(self._ids, range(len(self._ids)), strict=True))
+        self._places: dict[str, Any] = {}  # of the members of each community, as they were asked for
+        ids = pa.array(self._ids, pa.string())
+        self._read_entities(snapshot, ids)
+        self._take_edges(links, ids, wanted)
+        self.leaves = self._leaves(snapshot, wanted)
+        self.own = self._own(snapshot, wanted)
+
+    def _read_entities(self, snapshot: Snapshot, ids: pa.Array) -> None:
+        names = ["id", "title", "text_unit_ids", ROW_ID]
+        table = some(snapshot, "entities", self._ids, "id", names)  # it may hold many others
+        number = pc.index_in(table["id"], ids)
+        at = self._np.full(len(ids), -1)
+        at[number.drop_null().to_numpy()] = self._np.flatnonzero(number.is_valid().to_numpy())
+        table = table.select(names[1:]).take(pa.array(at, mask=at < 0)).combine_chunks()
+        self._row_ids = table[ROW_ID].fill_null(0).to_numpy()
+        self._titles = table["title"]
+        units = table["text_unit_ids"].combine_chunks()
+        self._unit_lists = units = units.chunk(0) if isinstance(units, pa.ChunkedArray) else units
+        encoded = units.flatten().dictionary_encode()
+        order = pc.array_sort_indices(encoded.dictionary)
+        self._units = encoded.dictionary.take(order)
+        rank = self._np.empty(len(order), self._np.int64)
+        rank[order.to_numpy()] = self._np.arange(len(order))
+        self._unit_codes = rank[encoded.indices.to_numpy()]
+        self._n_units = units.value_lengths().to_numpy(zero_copy_only=False)
+        self._first_unit = self._np.concatenate([[0], self._np.cumsum(self._n_units)])
+
+    def _take_edges(self, links: pa.Table, ids: pa.Array, wanted: Collection[str]) -> None:
+        """The relationships among these entities, and of each community which are inside it, and inside no child."""
+        np, every = self._np, self._tree.communities
+        ends = [pc.index_in(links[end], ids) for end in ("source_id", "target_id")]
+        inside = pc.and_(ends[0].is_valid(), ends[1].is_valid())
+        self._edges = links.select(["id", "weight", ROW_ID]).filter(inside).combine_chunks()
+        source, target = self._ends = tuple(end.filter(inside).to_numpy() for end in ends)
+        self._weights = weights = self._edges["weight"].to_numpy()
+        self._parts = np.rint(np.clip(weights, -_MOST, _MOST) * _PARTS).astype(np.int64)
+        labels: dict[int, Any] = defaultdict(lambda: np.full(len(self._ids), -1))
+        names_of = sorted({*wanted, *(child for id in wanted for child in every[id].children)})
+        for number, id in enumerate(names_of):
+            labels[every[id].level][self._members(id)] = number
+        self._inside: dict[str, Any] = {}
+        self._between: dict[str, Any] = {}
+        # What is inside a community is inside its parent, so each level looks at what the one above has found.
+        nested = all(id in wanted for name in names_of if (id := every[name].parent))
+        places = np.arange(len(source))
+        for level in sorted(labels):
+            at, below = labels[level], labels[level + 1] if level + 1 in labels else np.full(len(self._ids), -1)
+            here = at[source[places]]
+            hit = (here == at[target[places]]) & (here >= 0)
+            found, here = places[hit], here[hit]
+            child = below[source[found]]
+            apart = (child != below[target[found]]) | (child < 0)
+            for some_, of, held in ((found, here, self._inside), (found[apart], here[apart], self._between)):
+                order = np.argsort(of, kind="stable")
+                groups, starts = np.unique(of[order], return_index=True)
+                for group, part in zip(groups.tolist(), np.split(some_[order], starts[1:]), strict=True):
+                    held[names_of[group]] = part
+            places = found if nested else places
+
+    def _members(self, community: str) -> Any:
+        if community not in self._places:
+            members = self._tree.communities[community].members
+            numbers = map(self._number.__getitem__, members)
+            self._places[community] = self._np.fromiter(numbers, self._np.int64, len(members))
+        return self._places[community]
+
+    def _leaves(self, snapshot: Snapshot, wanted: Collection[str]) -> dict[str, EntityRow]:
+        every = self._tree.communities
+        ids = sorted({one for id in wanted if not every[id].children for one in every[id].members})
+        rows = self._rows(ids)
+        row_ids = self._row_ids[[self._number[id] for id in ids]].tolist()
+        for id, said in listed(snapshot.at("entities", row_ids, ["id", "evidence"])):
+            rows[id].evidence = said
+        return rows
+
+    def _own(self, snapshot: Snapshot, wanted: Collection[str]) -> dict[str, list[EdgeRow]]:
+        """Of each community the OWN heaviest relationships between its children, with their sentences, by id."""
+        every = self._tree.communities
+        chosen = {id: self._strongest(places, OWN if every[id].children else len(places)).tolist()
+                  for id, places in self._between.items() if id in wanted}  # fmt: skip
+        places = sorted({one for found in chosen.values() for one in found})
+        rows = self._edge_rows(places)
+        row_ids = self._edges[ROW_ID].take(pa.array(places, pa.int64())).to_pylist()
+        for id, units, said in listed(snapshot.at("relationships", row_ids, ["id", "text_unit_ids", "evidence"])):
+            rows[id].text_unit_ids, rows[id].evidence = units, said
+        by_place = dict(zip(places, rows.values(), strict=True))
+        return {id: sorted(map(by_place.__getitem__, found), key=attrgetter("id")) for id, found in chosen.items()}
+
+    def _edge_rows(self, places: Sequence[int]) -> dict[str, EdgeRow]:
+        """By id, in this order; what was said of them is not in it."""
+        ends = (map(self._ids.__getitem__, end[places].tolist()) for end in self._ends)
+        ids = self._edges["id"].take(pa.array(places, pa.int64())).to_pylist()
+        weights = self._weights[places].tolist()
+        return {id: EdgeRow(id, *row) for id, *row in zip(ids, *ends, weights, strict=True)}
+
+    def _strongest(self, places: Any, most: int) -> Any:
+        """At most so many of these relationships, the heaviest; in order of strength where there are more."""
+        if len(places) <= most:
+            return places
+        weights = self._weights[places]
+        places = places[weights >= self._np.partition(weights, len(places) - most)[len(places) - most]]
+        some_ = self._edges.select(["id", "weight"]).take(pa.array(places))
+        return places[pc.select_k_unstable(some_, most, [("weight", "descending"), ("id", "ascending")]).to_numpy()]
+
+    def rest(self, id: str) -> str:
+        """A hash of the relationships between the children of a community where these are more than OWN."""
+        places = self._between.get(id, ())
+        if len(places) <= OWN or not self._tree.communities[id].children:
+            return ""
+        rows = zip(self._edges["id"].take(pa.array(places)).to_pylist(), self._parts[places].tolist(), strict=True)
+        return content_id("relationships", *(f"{edge} {parts}" for edge, parts in sorted(rows)))
+
+    def titles(self, ids: Iterable[str]) -> list[str]:
+        return self._titles.take(pa.array([self._number[id] for id in ids], pa.int64())).to_pylist()
+
+    def inside(self, community: Community, quoted: Iterable[str] = (), cited: Iterable[str] = ()) -> Inside:
+        """`quoted` and `cited` are entities and relationships that the children's reports name."""
+        np, own = self._np, self.own.get(community.id, [])
+        if not community.children:  # its rows are here, and few: most communities
+            return of_rows(community, [self.leaves[id] for id in community.members], own)
+        members = self._members(community.id)
+        places = self._inside.get(community.id, np.empty(0, np.int64))
+        source, target = (end[places] for end in self._ends)
+        parts = self._parts[places]
+        # Sums of whole numbers below 2^53 are exact in floating point, too.
+        sums = np.bincount(np.concatenate([source, target]), np.concatenate([parts, parts]), len(self._ids))
+        weights = sums / _PARTS
+        order = self._heaviest(members, weights)
+        links = self._cited(places, cited) | {edge.id: edge for edge in own}
+        inside = set(community.members)
+        named = dict.fromkeys(order) | {id: None for id in quoted if id in inside}
+        named |= {end: None for edge in links.values() for end in (edge.source_id, edge.target_id)}
+        rows = self._rows(list(named))
+        weight = {id: float(weights[self._number[id]]) for id in rows}
+        n_units, units = self._some_units(members)
+        strong = self._edges["id"].take(pa.array(self._strongest(places, LISTED))).to_pylist()
+        return Inside(
+            size=len(members), n_links=len(places), n_units=n_units, total=int(parts.sum()) / _PARTS, rows=rows,
+            links=links, weight=weight, order=order, own_rows=[], own_links=own,
+            entity_ids=sorted(order) if len(members) <= LISTED else order,
+            relationship_ids=strong if len(places) > LISTED else sorted(strong), text_unit_ids=units,
+        )  # fmt: skip
+
+    def _heaviest(self, members: Any, weights: Any) -> list[str]:
+        np = self._np
+        if len(members) > LISTED:  # what is lighter than the last of these is not ranked
+            least = np.partition(weights[members], len(members) - LISTED)[len(members) - LISTED]
+            members = members[weights[members] >= least]
+        titles = self._titles.take(pa.array(members)).to_pylist()
+        keys = zip((-weights[members]).tolist(), (-self._n_units[members]).tolist(), titles,
+                   map(self._ids.__getitem__, members.tolist()), strict=True)  # fmt: skip
+        return [id for *_, id in nsmallest(LISTED, keys)]
+
+    def _cited(self, places: Any, ids: Iterable[str]) -> dict[str, EdgeRow]:
+        """Those of the relationships that are among these."""
+        wanted = pa.array(set(ids), pa.string())
+        if not len(wanted) or not len(places):
+            return {}
+        hit = pc.is_in(self._edges["id"].take(pa.array(places)), wanted).to_numpy(zero_copy_only=False)
+        return self._edge_rows(places[hit])
+
+    def _rows(self, ids: Sequence[str]) -> dict[str, EntityRow]:
+        units = self._unit_lists.take(pa.array([self._number[id] for id in ids], pa.int64())).to_pylist()
+        return {id: EntityRow(id, *row) for id, *row in zip(ids, self.titles(ids), units, strict=True)}
+
+    def _some_units(self, members: Any) -> tuple[int, list[str]]:
+        """How many text units name the members, and the first of them."""
+        np = self._np
+        lengths = self._n_units[members]
+        ends = np.cumsum(lengths)
+        steps = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(
+            self._first_unit[members] - ends + lengths, lengths
+        )
+        named = np.zeros(len(self._units), bool)
+        named[self._unit_codes[steps]] = True
+        codes = np.flatnonzero(named)
+        return len(codes), self._units.take(pa.array(codes[:LISTED])).to_pylist()
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def some(snapshot: Snapshot, table: str, values: Sequence[str], key: str, columns: Sequence[str]) -> pa.Table:
+    """At least the rows with these keys; when many are wanted, all: choosing and ordering cost more than reading."""
+    if len(values) * 10 > snapshot.count("entities"):
+        return snapshot.rows(table, columns=columns)
+    return snapshot.by_key(table, sorted(values), key, columns)
+
+
+def listed(table: pa.Table) -> Iterator[Sequence[Any]]:
+    """The rows as Python lists, see `lists`."""
+    return (row for batch in table.to_batches() for row in zip(*lists(batch), strict=True))
+
+
+def lists(batch: pa.RecordBatch) -> list[list[Any]]:
+    """The columns as Python lists; a struct of evidence becomes (text unit, sentence), and equal strings of a column
+    one object: a sentence stands in the rows of many pairs."""
+    found: list[list[Any]] = []
+    for column in batch.columns:
+        if not pa.types.is_list(column.type):
+            found.append(column.to_pylist())
+            continue
+        values = column.flatten()
+        if pa.types.is_struct(values.type):
+            flat = zip(*(_strings(values.field(name)) for name in ("text_unit_id", "text")), strict=True)
+        else:
+            flat = iter(_strings(values))
+        found.append([list(islice(flat, length)) for length in column.value_lengths().to_pylist()])
+    return found
+
+
+def _strings(array: pa.Array) -> list[str]:
+    encoded = array.dictionary_encode()
+    return list(map(encoded.dictionary.to_pylist().__getitem__, encoded.indices.to_pylist()))

@@ -1,0 +1,379 @@
+"""Community reports without a model: sentences of the community's own evidence, chosen, ordered and cited.
+
+Takes one community with its entities, the relationships inside it and its children's reports; gives a `Report`, whose
+fields are columns of the table `reports`. Works in any script: nothing is generated but headings made of names. Knows
+no store and no corpus: nothing here depends on what lies outside the community, so an edit elsewhere changes nothing.
+
+A reference names content ids, ` [Data: Entities (<32 hex>, ...); Relationships (...); Sources (...)]`, at most 5 of
+a kind, then `+more`; readers see them as short aliases.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heappop, heapreplace
+from operator import attrgetter
+
+from graphrag_mcp.index.communities import Community
+from graphrag_mcp.index.report_content import (
+    Candidate,
+    EdgeRow,
+    EntityRow,
+    Inside,
+    add_quotes,
+    add_rows,
+    alike,
+    in_turn,
+    introduction,
+    mostly_cjk,
+    of_rows,
+    read_quotes,
+)
+from graphrag_mcp.text.terms import is_cjk
+from graphrag_mcp.types import content_id
+
+VERSION = "4"  # part of every fingerprint: raise it when reports come out differently
+_ID = attrgetter("id")
+_JSON = json.JSONEncoder(ensure_ascii=False).encode
+
+
+MINORITY = 0.4  # worth of a sentence in the script that most of the community's sentences are not in
+
+
+@dataclass(frozen=True)
+class ReportParams:
+    max_candidates: int = 200  # sentences considered for one report, so that no community costs quadratic time
+    max_quotes: int = 100  # of them from the reports of children, which say at most 34 sentences themselves
+    summary_sentences: int = 4
+    max_findings: int = 10
+    finding_sentences: int = 3
+    max_characters: int = 400  # of one sentence; a longer one is cut at a space
+    title_entities: int = 3
+    per_group: int = 5  # references of one kind after a sentence
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a report says; `findings` is a JSON list of {"summary", "explanation"}, `rank` is 0-10.
+
+    The lists of ids hold at most `inside.LISTED` each; all members are in the table `communities`.
+    """
+
+    id: str
+    level: int
+    title: str
+    summary: str
+    full_content: str
+    rank: float
+    rating_explanation: str
+    findings: str
+    entity_ids: list[str]
+    relationship_ids: list[str]
+    text_unit_ids: list[str]
+    n_text_units: int
+    method: str = "extractive"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A report as its parent needs it: what it quotes, the same whether it was just made or read from the store."""
+
+    report: Report
+    just_made: Sequence[Candidate] | None = None
+
+    @property
+    def quotes(self) -> Iterable[Candidate]:
+        if self.just_made is not None:
+            return self.just_made
+        return read_quotes(self.report.summary, self.report.findings)
+
+
+def stored(report: Report) -> Written:
+    return Written(report)
+
+
+def quoted(children: Iterable[Written], params: ReportParams | None = None) -> list[Candidate]:
+    """What a parent takes of its children's reports: of each in turn, the best report first."""
+    best = sorted(children, key=lambda one: (-one.report.rank, one.report.id))
+    return in_turn([one.quotes for one in best], (params or ReportParams()).max_quotes)
+
+
+def fingerprint(
+    community: Community, entities: Iterable[EntityRow], edges: Iterable[EdgeRow], child_fingerprints: Iterable[str],
+    rest: str = "",
+) -> str:  # fmt: skip
+    """Changes exactly when the input of the report changes: what it is stored under decides whether it is rebuilt.
+
+    A row that a child's fingerprint covers need not be given again. `rest` stands for edges of which only the weights
+    matter.
+    """
+    inside = set(community.members)
+    parts = [VERSION, community.id, rest, *sorted(child_fingerprints)]
+    for row in sorted((row for row in entities if row.id in inside), key=_ID):
+        parts += (f"e {len(row.text_unit_ids)} {len(row.evidence)}", row.id, row.title)
+        _add_evidence(parts, row)
+    for edge in sorted((edge for edge in edges if edge.source_id in inside and edge.target_id in inside), key=_ID):
+        parts += (f"r {len(edge.text_unit_ids)} {len(edge.evidence)}", edge.id, repr(float(edge.weight)))
+        _add_evidence(parts, edge)
+    return content_id("report", *parts)
+
+
+def _add_evidence(parts: list[str], row: EntityRow | EdgeRow) -> None:
+    parts += sorted(row.text_unit_ids)
+    for said in row.evidence if len(row.evidence) == 1 else sorted(row.evidence):
+        parts += said
+
+
+def extractive_report(
+    community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow], children: Sequence[Report] = (),
+    params: ReportParams | None = None, document_of: Mapping[str, str] | None = None,
+) -> Report:  # fmt: skip
+    """As `write`, from reports as they are stored."""
+    return write(community, entities, edges, list(map(stored, children)), params, document_of).report
+
+
+def write(
+    community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow], children: Sequence[Written] = (),
+    params: ReportParams | None = None, document_of: Mapping[str, str] | None = None,
+    divided: Sequence[Collection[str]] = (),
+) -> Written:  # fmt: skip
+    """The report of one community, the same whatever the order of its input.
+
+    `entities` and `edges` may hold more than the community's own, the rest is left out. Evidence of rows that lie
+    within a child is not read again: the child's sentences stand for it. `divided`: the members of each child, where
+    there are more than its report lists. `document_of` maps text unit to document for the rating's spread; without it
+    the spread is taken from the text units.
+    """
+    divided = divided or [child.report.entity_ids for child in children]
+    inside = of_rows(community, entities, edges, divided, document_of)
+    return compose(community, inside, quoted(children, params), params)
+
+
+def compose(
+    community: Community, inside: Inside, quotes: Sequence[Candidate] = (), params: ReportParams | None = None
+) -> Written:
+    """As `write`, from what is inside the community and what its children's reports quote."""
+    params = params or ReportParams()
+    rows = inside.rows
+    share = {one: math.sqrt(value) for one, value in inside.weight.items()}
+    candidates = _candidates(inside, share, quotes, params)
+    chosen = _summary(candidates, share, params)
+    cite = _Citer(inside, params)
+    cjk = mostly_cjk("".join(c.text[:20] for c in chosen) or "".join(rows[one].title for one in inside.order[:3]))
+    base = _base(community, inside, cjk, params)
+    summary = _running(map(cite, chosen)) or _fallback(inside, cite)
+    findings, new = [], []
+    for heading, group in _findings(inside, candidates, chosen, params):
+        findings.append({"summary": heading, "explanation": _running(map(cite, group))})
+        fresh = [c for c in group if c not in chosen]
+        if fresh:  # a small community's findings may say no more than its summary
+            new.append(f"## {heading}\n\n{_running(map(cite, fresh))}")
+    content = "\n\n".join([f"# {base.title}", summary, *new])
+    return Written(replace(base, summary=summary, full_content=content, findings=_JSON(findings)), cite.quotes)
+
+
+def outline(community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow]) -> Report:
+    """What a report says whoever writes it: its rows, its text units, a rating, its heaviest names. No evidence is
+    read, so it costs nothing beside `write`; a model's draft is put over it."""
+    return outlined(community, of_rows(community, entities, edges))
+
+
+def outlined(community: Community, inside: Inside) -> Report:
+    """As `outline`, from what is inside the community."""
+    params = ReportParams()
+    summary = _fallback(inside, _Citer(inside, params))
+    base = _base(community, inside, None, params)
+    return replace(base, summary=summary, full_content=f"# {base.title}\n\n{summary}")
+
+
+def _base(community: Community, inside: Inside, cjk: bool | None, params: ReportParams) -> Report:
+    """The report without its text; `cjk` None: the title decides about the language of the rating."""
+    title = _title((inside.rows[one].title for one in inside.order), params)
+    rank, explanation = _rating(inside, mostly_cjk(title) if cjk is None else cjk)
+    return Report(
+        id=community.id, level=community.level, title=title, summary="", full_content="", rank=rank,
+        rating_explanation=explanation, findings="[]", entity_ids=inside.entity_ids,
+        relationship_ids=inside.relationship_ids, text_unit_ids=inside.text_unit_ids, n_text_units=inside.n_units,
+    )  # fmt: skip
+
+
+def _running(sentences: Iterable[str]) -> str:
+    """Sentences one after the other; no blank before Chinese."""
+    text = ""
+    for one in sentences:
+        text += one if not text or is_cjk(one[:1]) else f" {one}"
+    return text
+
+
+def _candidates(
+    inside: Inside, share: Mapping[str, float], quotes: Sequence[Candidate], params: ReportParams
+) -> list[Candidate]:
+    """What the children say and what no child could say, best first."""
+    rows, links = inside.rows, inside.links
+    found: dict[str, Candidate] = {}
+    add_quotes(found, quotes, params.max_characters)
+    for one in found.values():
+        one.entities = {id: None for id in one.entities if id in rows}
+        one.edges = {id: None for id in one.edges if id in links}
+    add_rows(found, inside.own_rows, inside.own_links, params.max_characters)
+    found.pop("", None)
+    dense = [mostly_cjk(one.text) for one in found.values()]
+    strange = sum(dense) * 2 < len(dense)  # of texts in two scripts a report speaks the commoner one where it can
+    for one, is_dense in zip(found.values(), dense, strict=True):
+        if is_dense == strange and sum(dense) * 2 != len(dense):
+            one.worth *= MINORITY
+        one.worth *= introduction(one.text, [rows[id].title for id in one.entities])
+        one.gain = one.worth * sum(map(share.__getitem__, one.entities))
+    return sorted(found.values(), key=lambda one: (-one.gain, one.text))[: params.max_candidates]
+
+
+# ---- choosing -----------------------------------------------------------------------------------
+
+
+def _summary(candidates: Sequence[Candidate], share: Mapping[str, float], params: ReportParams) -> list[Candidate]:
+    """Sentences that together cover most of the members' weight; an entity said once counts a tenth after that."""
+    left = dict(share)
+    chosen: list[Candidate] = []
+    heap = [(-one.gain, place) for place, one in enumerate(candidates)]  # sorted, so a heap
+    while heap and len(chosen) < params.summary_sentences:
+        known, place = heap[0]
+        candidate = candidates[place]
+        gain = candidate.worth * sum(map(left.__getitem__, candidate.entities))
+        if gain < -known:  # what it speaks of has been said since; gains only fall, so the others' may wait
+            heapreplace(heap, (-gain, place))
+            continue
+        if len(chosen) >= 2 and gain < 0.25 * chosen[0].gain:
+            break
+        heappop(heap)
+        if any(alike(candidate.text, other.text) for other in chosen):
+            continue
+        chosen.append(candidate)
+        for one in candidate.entities:
+            left[one] = 0.1 * share[one]
+    return chosen
+
+
+def _findings(
+    inside: Inside, candidates: Sequence[Candidate], said: Sequence[Candidate], params: ReportParams
+) -> list[tuple[str, list[Candidate]]]:
+    """Headings of the strongest relationships, then entities, each with sentences that no other finding has.
+
+    Sentences that the summary has `said` come last.
+    """
+    rows, weight = inside.rows, inside.weight
+    of_edge: dict[str, list[Candidate]] = {}
+    of_entity: dict[str, list[Candidate]] = {}
+    for candidate in [*(one for one in candidates if one not in said), *said]:
+        for id in candidate.edges:
+            of_edge.setdefault(id, []).append(candidate)
+        for id in candidate.entities:
+            of_entity.setdefault(id, []).append(candidate)
+    used: set[Candidate] = set()
+    named: dict[str, int] = {}
+    found: list[tuple[str, list[Candidate]]] = []
+
+    def take(about: Sequence[Candidate], ends: Sequence[str], letters: int) -> None:
+        group: list[Candidate] = []
+        for one in about:
+            if one not in used and not any(alike(one.text, other.text) for other in group):
+                group.append(one)
+                if len(group) == params.finding_sentences:
+                    break
+        if group:
+            used.update(group)
+            found.append((" – ".join(_short(rows[end].title, letters) for end in ends), group))
+            for end in ends:
+                named[end] = named.get(end, 0) + 1
+
+    for id in sorted(of_edge, key=inside.link_rank):
+        if len(found) >= params.max_findings:
+            break
+        edge = inside.links[id]
+        if named.get(edge.source_id, 0) < 3 and named.get(edge.target_id, 0) < 3:
+            ends = (edge.source_id, edge.target_id)
+            take(of_edge[id], sorted(ends, key=lambda one: (-weight[one], rows[one].title, one)), 60)
+    for one in sorted(of_entity, key=inside.place):
+        if len(found) >= params.max_findings:
+            break
+        if one not in named:
+            take(of_entity[one], [one], 120)
+    return found
+
+
+# ---- wording ------------------------------------------------------------------------------------
+
+
+class _Citer:
+    """Writes a sentence with its reference, ids in the order of the community's own worth; keeps what it wrote."""
+
+    def __init__(self, inside: Inside, params: ReportParams) -> None:
+        self._inside, self._limit = inside, params.per_group
+        self.quotes: list[Candidate] = []
+
+    def __call__(self, candidate: Candidate) -> str:
+        if not candidate.cited:
+            candidate.cited = self._write(candidate)
+        return candidate.cited
+
+    def _write(self, candidate: Candidate) -> str:
+        limit = self._limit
+        ranked = {
+            "Entities": sorted(candidate.entities, key=self._inside.place),
+            "Relationships": sorted(candidate.edges, key=self._inside.link_rank),
+            "Sources": sorted(candidate.units),
+        }
+        self.quotes.append(Candidate(candidate.text, 1.0, *(dict.fromkeys(ids[:limit]) for ids in ranked.values())))
+        more = {name: ", +more" if len(ids) > limit else "" for name, ids in ranked.items()}
+        groups = [f"{name} ({', '.join(ids[:limit])}{more[name]})" for name, ids in ranked.items() if ids]
+        return f"{candidate.text} [Data: {'; '.join(groups)}]"
+
+
+def _fallback(inside: Inside, cite: _Citer) -> str:
+    """Without any evidence sentence: the names themselves, cited."""
+    top = inside.order[:10]
+    names = " · ".join(_short(inside.rows[one].title, 60) for one in top)
+    units = dict.fromkeys(unit for one in top for unit in inside.rows[one].text_unit_ids)
+    return cite(Candidate(names, 1.0, dict.fromkeys(top), {}, units))
+
+
+def _title(titles: Iterable[str], params: ReportParams) -> str:
+    """The heaviest names, leaving out one that is part of another."""
+    chosen: list[str] = []
+    for title in titles:
+        name = _short(title, 60)
+        folded = name.casefold()
+        if not any(folded in other.casefold() or other.casefold() in folded for other in chosen):
+            chosen.append(name)
+        if len(chosen) == params.title_entities:
+            break
+    return " · ".join(chosen)
+
+
+def _short(text: str, limit: int) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+
+
+def _rating(inside: Inside, cjk: bool) -> tuple[float, str]:
+    """0-10 from how much there is, each part on a logarithmic scale that is full at the figure given.
+
+    A pair from one sentence gets about 1.5, a leaf of ten names from eight text units about 4, a whole field 9-10.
+    """
+    size, links, units, weight, documents = (
+        inside.size, inside.n_links, inside.n_units, inside.total, inside.n_documents,
+    )  # fmt: skip
+    parts = ((0.25, size, 200), (0.15, weight, 1000), (0.35, units, 200), (0.25, documents or units, 100))
+    rank = round(10 * sum(part * min(1.0, math.log1p(value) / math.log1p(full)) for part, value, full in parts), 1)
+    if cjk:
+        spread = f"{units} 个文本单元" + (f"、{documents} 篇文档" if documents else "")
+        return rank, f"评分 {rank}（满分 10）依据：{size} 个实体、{links} 条关系（总权重 {weight:g}）、{spread}。"
+    facts = f"{_count(size, 'entity', 'entities')}, {_count(links, 'relationship')} of total weight {weight:g}"
+    spread = _count(units, "text unit") + (f" of {_count(documents, 'document')}" if documents else "")
+    return rank, f"Rated {rank} of 10 for {facts}, and {spread}."
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

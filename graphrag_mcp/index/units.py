@@ -1,0 +1,236 @@
+"""Text units read by a model: its records as rows of names and statements, its claims as rows.
+
+Takes text units, and the way to the names that the keyless extractor finds in them; starts the questions at once and
+gives the rows when they are wanted. A unit that nobody could read keeps the keyless names, and `pending` says so and
+why, so that a later run asks again for exactly those. Knows the asker and the records, no table and no commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphrag_mcp.index.claims import Claim, ClaimParams, claims_of_unit
+from graphrag_mcp.index.extraction import ExtractParams, best_sentence, extract_unit, locate, spelled
+from graphrag_mcp.index.graph import Named, Said, UnitNames, entity_id
+from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord
+from graphrag_mcp.llm.asker import NO_MODEL, Asker, aside
+from graphrag_mcp.text.terms import normalise_name, sentences
+from graphrag_mcp.types import content_id
+
+Row = dict[str, Any]
+Spans = list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads the units of a run, and how. `extract` None: nobody does."""
+
+    asker: Asker
+    extract: ExtractParams | None = None
+    claims: ClaimParams | None = None
+
+
+@dataclass(slots=True)
+class Reading:
+    """One unit that is being read."""
+
+    uri: str
+    future: Future[Read]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a model made of a unit: its names (None: nobody answered), its claims, and what was not answered and why."""
+
+    names: UnitNames | None
+    claims: list[Claim]
+    reason: str = ""
+    claims_reason: str = ""
+
+
+@dataclass
+class Settled:
+    """What came of it: rows of claims and of what is still to be asked."""
+
+    claims: list[Row] = field(default_factory=list)
+    pending: list[Row] = field(default_factory=list)
+
+
+def begin(reader: Reader, uri: str, unit: str, text: str, names: Callable[[], UnitNames]) -> Reading | None:
+    """Have the unit read; None when nobody could. `names`: what the keyless extractor finds in it, asked for when the
+    reply is there and from any thread."""
+    if reader.extract is None or not reader.asker.may_answer("extract"):
+        return None
+    return Reading(uri, reader.asker.start(_read(reader, unit, text, names)))
+
+
+async def _read(reader: Reader, unit: str, text: str, names: Callable[[], UnitNames]) -> Read:
+    """Rows are made as replies arrive, while others are on their way."""
+    assert reader.extract is not None
+
+    def known() -> list[str]:
+        return [named.form for named in names().named if named.strong]
+
+    def made(records: Records, by: str) -> UnitNames:
+        aliases = {named.key: named.alias_of for named in names().named if named.alias_of}
+        return from_records(unit, text, records, by, aliases)
+
+    work = extract_unit(reader.asker, text, known, reader.extract)
+    if reader.claims is None:
+        extraction, (claims, why) = await work, ([], "")
+    else:
+        extraction, (claims, why) = await asyncio.gather(work, claims_of_unit(reader.asker, text, reader.claims))
+    read = None
+    if extraction.records is not None:
+        read = await aside(made, extraction.records, extraction.by)
+    return Read(read, claims, extraction.reason, why)
+
+
+def settle(
+    reader: Reader, readings: Mapping[str, Reading], fresh: dict[str, UnitNames], unread: Mapping[str, str],
+    known_claims: Mapping[str, int], number: dict[str, int], take: Callable[[Future[Any]], Any],
+) -> Settled:  # fmt: skip
+    """Wait for the readings and replace the names of the units in `fresh` by what was read.
+
+    `unread`: uri by unit that should have been read and that nobody could. `known_claims`: numbers of claims that
+    were there before, by id.
+    """
+    settled = Settled()
+    for unit, uri in unread.items():
+        settled.pending.append(pending("extract", unit, uri, reader.asker.why_off or NO_MODEL))
+    for unit, reading in readings.items():
+        read = take(reading.future)
+        if read.reason:  # also of a second pass that was due: what the first found stays
+            settled.pending.append(pending("extract", unit, reading.uri, read.reason))
+        if read.names is not None:
+            fresh[unit] = read.names
+        if read.claims_reason:
+            settled.pending.append(pending("claims", unit, reading.uri, read.claims_reason))
+        settled.claims += _claim_rows(unit, read.claims, known_claims, number)
+    return settled
+
+
+def in_vain(read: Read, unit: str, before: Mapping[str, str]) -> bool:
+    """Did asking about the unit once more bring nothing, not even another reason? `before`: reasons by id of a row of
+    what is pending."""
+    reasons = (("extract", read.reason), ("claims", read.claims_reason))
+    now = [pending(kind, unit, "", why) for kind, why in reasons if why]
+    was = {id: before[id] for id in (f"{kind}:{unit}" for kind, _ in reasons) if id in before}
+    return read.names is None and not read.claims and {row["id"]: row["reason"] for row in now} == was
+
+
+def pending(kind: str, subject: str, uri: str, reason: str) -> Row:
+    return {"id": f"{kind}:{subject}", "kind": kind, "subject": subject, "uri": uri, "reason": reason[:300]}
+
+
+# ---- records as rows -----------------------------------------------------------------------------
+
+
+def from_records(
+    unit: str, text: str, records: Records, by: str, aliases: Mapping[str, str] | None = None
+) -> UnitNames:
+    """Names with the places where they stand in the text, statements with the sentences they rest on.
+
+    `aliases`: short forms that the text itself explains, as the keyless extractor found them -> what they stand for.
+
+    A name that stands nowhere literally is placed in the sentence that has most words of its description. An end of
+    a relationship that is no entity of its own becomes one of type "unknown", so that nothing dangles.
+    """
+    spans = sentences(text)
+    places: dict[str, Spans] = {}
+    named: dict[tuple[str, str], Named] = {}
+
+    def place(name: str) -> tuple[str, Spans]:
+        form = spelled(text, name)
+        key = normalise_name(form)
+        if key and key not in places:
+            places[key] = locate(text, name)
+        return key, places.get(key, [])
+
+    for entity in records.entities:
+        key, found = place(entity.name)
+        if key:
+            _add(named, _named(unit, key, entity, text, found, spans, by))
+    known = {key for key, _ in named}
+    said: dict[tuple[str, str, str], Said] = {}
+    for relation in records.relations:
+        (source, first), (target, second) = place(relation.source), place(relation.target)
+        if not source or not target:
+            continue
+        for key, name, found in ((source, relation.source, first), (target, relation.target, second)):
+            if key not in known:
+                known.add(key)
+                _add(named, _named(unit, key, EntityRecord(name, "unknown", ""), text, found, spans, by))
+        start, end = _sentence_of(text, spans, first, second, relation)
+        statement = Said(
+            source, target, relation.description, ", ".join(relation.keywords), relation.strength, start, end
+        )
+        said.setdefault((source, target, relation.description), statement)
+    for row in named.values():
+        row.alias_of = (aliases or {}).get(row.key, "")
+    return UnitNames(unit, text, list(named.values()), list(said.values()))
+
+
+def _named(
+    unit: str, key: str, record: EntityRecord, text: str, found: Spans, spans: Spans, by: str
+) -> Named:
+    form = spelled(text, record.name)
+    if found:
+        held = dict.fromkeys(span for start, _ in found for span in spans if span[0] <= start < span[1])
+        flat = [edge for span in held for edge in span] or [*found[0]]
+        start, end = found[0]
+    else:
+        start, end = best_sentence(text, spans, f"{record.name} {record.description}")
+        flat = [start, end]
+    return Named(key, unit, form, record.type, True, max(len(found), 1), flat, start, end, "", record.description, by)
+
+
+def _add(named: dict[tuple[str, str], Named], row: Named) -> None:
+    """One row a name and type: the same name with two types keeps both; said twice, both descriptions count."""
+    before = named.get((row.key, row.type))
+    if before is None:
+        named[row.key, row.type] = row
+    elif row.description and row.description not in before.description:
+        before.description = f"{before.description} {row.description}".strip()
+
+
+def _sentence_of(text: str, spans: Spans, first: Spans, second: Spans, relation: RelationRecord) -> tuple[int, int]:
+    """The shortest sentence with both names, else the one with most words of the statement."""
+    def holding(found: Spans) -> set[tuple[int, int]]:
+        return {span for start, _ in found for span in spans if span[0] <= start < span[1]}
+
+    both = holding(first) & holding(second)
+    if both:
+        return min(both, key=lambda span: (span[1] - span[0], span))
+    return best_sentence(text, spans, f"{relation.source} {relation.target} {relation.description}")
+
+
+def claims_as_rows(
+    claims: Mapping[str, Sequence[Claim]], known: Mapping[str, int], number: dict[str, int]
+) -> list[Row]:
+    """Rows of claims that nobody has to be asked for; `known`: numbers of those that were there before, by id."""
+    return [row for unit in claims for row in _claim_rows(unit, claims[unit], known, number)]
+
+
+def _claim_rows(unit: str, claims: Iterable[Claim], known: Mapping[str, int], number: dict[str, int]) -> list[Row]:
+    rows: dict[str, Row] = {}
+    for claim in claims:
+        subject, target = normalise_name(claim.subject), normalise_name(claim.object)
+        id = content_id("claim", unit, subject, target, claim.type, claim.description)
+        if id in rows:
+            continue
+        n = known.get(id, 0)
+        if not n:
+            n, number["k"] = number["k"], number["k"] + 1
+        rows[id] = {
+            "id": id, "n": n, "text_unit_id": unit, "subject": claim.subject, "object": claim.object,
+            "subject_id": entity_id(subject) if subject else "", "object_id": entity_id(target) if target else "",
+            "type": claim.type, "status": claim.status, "start_date": claim.start_date, "end_date": claim.end_date,
+            "description": claim.description, "quotes": list(claim.quotes),
+            "spans": [edge for span in claim.spans for edge in span],
+        }  # fmt: skip
+    return list(rows.values())

@@ -1,0 +1,409 @@
+"""Install: this server put into the configuration of a host, and taken out again.
+
+Takes a host's file and what the server shall be started with; gives what would change, writes it, and undoes it.
+Everything else in the file stays byte for byte. A file that cannot be read is refused with its line and left alone; a
+key is never written, only the name of the variable that holds it. Knows no corpus and starts nothing.
+
+The arguments of our entry in a host's configuration, when it is written again: what a user added by hand stays.
+
+Takes the entry that stands there and the one to be written; gives the arguments of the new one, and sentences on what
+was kept or replaced. Knows no file and no host.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphrag_mcp.errors import BadInput, Busy
+from graphrag_mcp.install import config_files
+from graphrag_mcp.install.config_files import Unreadable
+from graphrag_mcp.install.hosts import HOSTS, Host, user_file
+from graphrag_mcp.settings import ENVIRONMENT
+
+FOLDERS = frozenset(("--root", "--home"))  # what may be read, and where indexes are: as the command says each time
+
+
+def arguments(known: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[list[str], tuple[str, ...]]:
+    """The new arguments with those of the old ones that the new do not speak of, and what is to be said of them.
+
+    An option that is named now counts as named now, and folders only so: fewer folders are fewer folders. Whatever else
+    is not named stays, since a `--read-only` written by hand must not be gone after the next run.
+    """
+    new = list(made["args"])
+    args = known.get("args")
+    old = [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
+    if "serve" not in old or "serve" not in new:
+        return new, ((f"the entry had other arguments, which are replaced: {plain(' '.join(old))}",) if old else ())
+    was, is_now = old.index("serve"), new.index("serve")
+    start, notes = new[:is_now], []
+    if old[:was] != start and known.get("command") == made["command"]:
+        words = iter(old[:was])
+        if all(word in words for word in start):  # all of ours, in their order, and something of theirs
+            start = old[:was]
+            notes.append(f"kept how it is started: {plain(' '.join(start))}")
+        else:
+            notes.append(f"no longer started with: {plain(' '.join(old[:was]))}")
+    before, after = options_of(old[was + 1 :]), options_of(new[is_now + 1 :])
+    named = {one[0] for one in after} | FOLDERS
+    kept = [one for one in before if one[0] not in named]
+    gone = [one for one in before if one[0] in named and one not in after]
+    if kept:
+        said = plain(" ".join(word for one in kept for word in one))
+        notes.append(f"kept what the entry had: {said}; to be rid of it run --undo first")
+    if gone:
+        notes.append(f"no longer in the entry: {plain(' '.join(word for one in gone for word in one))}")
+    return [*start, "serve", *(word for one in (*after, *kept) for word in one)], tuple(notes)
+
+
+def options_of(words: Sequence[str]) -> list[tuple[str, ...]]:
+    """Each option with its values; `--a=b` as two words."""
+    found: list[tuple[str, ...]] = []
+    for word in words:
+        if word.startswith("--") or not found:
+            name, equals, value = word.partition("=")
+            found.append((name, value) if equals and word.startswith("--") else (word,))
+        else:
+            found[-1] = (*found[-1], word)
+    return found
+
+
+def plain(name: str) -> str:
+    """A word of somebody's file as a terminal may show it."""
+    return "".join(ch if ch.isprintable() else "?" for ch in name)[:200]
+
+
+BACKUP = ".before-graphrag-mcp"
+BOM = "\ufeff"
+# Of these the value may stand in a file; of any other variable only the name.
+HARMLESS = frozenset(ENVIRONMENT) - {"GRAPHRAG_MCP_TOKENS"}
+OURS = frozenset(ENVIRONMENT) | {"PYTHONPATH"}
+START_SECONDS = {False: 30, True: 180}  # Codex waits 10 by itself; uvx may have to fetch everything first
+TRIES = 3
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one run does to one file. `after` is None where the file goes; `text` is our entry as it stands there."""
+
+    file: Path
+    before: bytes | None
+    after: bytes | None
+    change: str  # added, updated, unchanged, removed, restored, absent
+    line: int = 0  # of the first thing that plain JSON does not have
+    entry: Mapping[str, Any] | None = None  # ours as it stands there now
+    notes: tuple[str, ...] = ()  # what became of words that the entry had before
+
+
+def entry(host: Host, words: Sequence[str], env: Mapping[str, str], handed: Sequence[str]) -> dict[str, Any]:
+    """Our server as this host writes one down; `handed` are names of variables, passed on by reference."""
+    made: dict[str, Any] = {"type": "stdio"} if host.typed and not host.toml else {}
+    made |= {"command": words[0], "args": list(words[1:])}
+    values = dict(env)
+    if handed and host.reference == "env_vars":
+        made["env_vars"] = list(handed)
+    else:
+        values |= {name: host.reference % name for name in handed}
+    if values:
+        made["env"] = values
+    if host.toml:
+        made["startup_timeout_sec"] = START_SECONDS[is_uvx(words[0])]
+    return made
+
+
+def variables(
+    host: Host, project: bool, said: Sequence[str], environ: Mapping[str, str]
+) -> tuple[dict[str, str], list[str], list[str]]:
+    """What `--env` asks for: values that may be written, names passed by reference, and what to tell the user."""
+    values: dict[str, str] = {}
+    handed: list[str] = []
+    notes: list[str] = []
+    for one in said:
+        name, given, value = one.partition("=")
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise BadInput(f"--env {one[:40]!r} names no variable", "Give a name such as OPENAI_API_KEY")
+        if given and (name not in HARMLESS or "@" in value or "?" in value):
+            raise BadInput(
+                f"the value of {name} would stand in a file that others read, and may be a secret",
+                f"Set it where {host.title} is started and give --env {name}, without a value",
+            )
+        if given:
+            values[name] = value
+        elif host.follows and not project and not host.toml:
+            notes.append(f"{host.title} hands {name} on by itself; set it in the shell in which you start it")
+        elif host.reference:
+            handed.append(name)
+        elif name in HARMLESS and "@" not in environ.get(name, "@"):
+            values[name] = environ[name]
+        else:
+            raise BadInput(
+                f"{host.title} hands no variable such as {name} on, and its value is not written into a file",
+                "Install the .mcpb bundle, which keeps it in the system's keychain, or use a model that needs no key",
+            )
+    return values, handed, notes
+
+
+def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Change:
+    """What putting the entry in changes. Raises BadInput where the file, or a server of that name, is in the way."""
+    before = _read(file)
+    text = _decoded(before, file)
+    there = _servers(host, text, file)
+    known = there.get(name)
+    _named_once(host, text, file, name)
+    if name in there and not (isinstance(known, dict) and ours(known)):
+        raise BadInput(
+            f"{file} has another server under the name {name!r}",
+            "Give ours another name with --name, or remove that one",
+        )
+    merged, notes = _merged(known or {}, made)
+    after = _edited(host, text, file, lambda: _put(host, text, name, merged))
+    change = "added" if known is None else "unchanged" if after == text else "updated"
+    line = 0 if host.toml or host.comments else config_files.lenient_line(text)
+    return Change(file, before, _encoded(after, before), change, line, merged, notes)
+
+
+def _merged(known: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A new entry with what somebody has added to the old one by hand: a switch, a time-out, a variable, a word."""
+    mine = {"type", "command", "args", "env", "env_vars"}
+    merged = {**made, **{key: value for key, value in known.items() if key not in mine}}
+    env = known.get("env")
+    if isinstance(env, dict):
+        by_hand = {name: value for name, value in env.items() if name not in OURS and "${" not in str(value)}
+        if values := {**made.get("env", {}), **by_hand}:
+            merged["env"] = values
+    merged["args"], notes = arguments(known, made)
+    return merged, notes
+
+
+def undoing(host: Host, file: Path, name: str) -> Change:
+    """What taking the entry out changes: the file from before where nothing else has changed since, else without it."""
+    before = _read(file)
+    text = _decoded(before, file)
+    known = _servers(host, text, file).get(name)
+    _named_once(host, text, file, name)
+    if known is None:
+        return Change(file, before, before, "absent")
+    if not ours(known):
+        raise BadInput(f"the server {name!r} in {file} is not graphrag-mcp", "Give the name of ours with --name")
+    kept = _read(backup_of(file))
+    # An entry that stood there before ours was ours too, of an earlier day: undo takes both away.
+    if kept is not None and name not in _servers_or_none(host, kept):
+        with_ours = _unless_unreadable(lambda: _put(host, _decoded(kept, file), name, known))
+        if with_ours is not None and _encoded(with_ours, kept) == before:
+            return Change(file, before, kept, "restored")
+    if kept is None and _put(host, "", name, known) == text:
+        return Change(file, before, None, "removed")
+    after = _edited(host, text, file, lambda: _taken(host, text, name))
+    return Change(file, before, _encoded(after, before), "removed")
+
+
+def apply(change: Change) -> Path | None:
+    """Write a change; the backup's path, where one is kept. Raises Busy when the file has just been changed."""
+    file, backup = change.file, backup_of(change.file)
+    if change.before == change.after:
+        return backup if backup.exists() and change.change != "absent" else None
+    if _read(file) != change.before:
+        raise Busy(f"{file} has changed meanwhile", "Quit the host and run this again")
+    try:
+        if change.after is None:
+            file.resolve().unlink()  # what a link leads to, as it was made
+        else:
+            if change.before is not None and change.change == "added":
+                _write(backup, change.before, like=file)
+            elif change.before is not None and change.change == "updated" and not backup.exists():
+                _write(backup, change.before, like=file)
+            elif change.before is None:
+                backup.unlink(missing_ok=True)  # of a file that has gone since
+            _write(file, change.after)
+        if change.change in ("restored", "removed"):
+            backup.unlink(missing_ok=True)
+    except OSError as error:
+        what = f"{error.filename or file} cannot be written ({error.strerror})"
+        raise BadInput(what, "Name another file with --config, or paste what --print shows") from error
+    return backup if backup.exists() else None
+
+
+def retrying(plan: Callable[[], Change]) -> tuple[Change, Path | None]:
+    """Plan and write; again when the host wrote its file in between, as some do every few seconds."""
+    for left in reversed(range(TRIES)):
+        change = plan()
+        try:
+            return change, apply(change)
+        except Busy:
+            if not left:
+                raise
+    raise AssertionError
+
+
+def block(host: Host, name: str, made: Mapping[str, Any]) -> str:
+    """Our entry as it would stand in a file of its own, to be pasted."""
+    return _put(host, "", name, made)
+
+
+def installed(environ: Mapping[str, str], home: Path, project: Path) -> list[dict[str, str]]:
+    """Where this server is in the hosts' files: of the user, and of the folder at hand. Never raises."""
+    found = []
+    for host in HOSTS:
+        places = [user_file(host, environ, home)] + ([project / host.project] if host.project else [])
+        for file in dict.fromkeys(places):
+            try:
+                servers = _servers(host, _decoded(_read(file), file), file)
+            except BadInput as error:
+                found.append({"host": host.name, "file": str(file), "name": "", "problem": error.what})
+                continue
+            for name, one in servers.items():
+                if ours(one):
+                    found.append({"host": host.name, "file": str(file), "name": plain(name), "problem": _problem(one)})
+    return found
+
+
+def ours(one: Any) -> bool:
+    """Whether an entry starts this server, however it was written."""
+    if not isinstance(one, dict) or not isinstance(one.get("command"), str):
+        return False
+    args = one.get("args")
+    words = [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
+    program = re.split(r"[/\\]", one["command"])[-1].removesuffix(".exe")
+    named = any(re.fullmatch(r"graphrag[-_]mcp(\[[\w,]*\])?([@=<>~!].*)?", word) for word in words)
+    return program == "graphrag-mcp" or named
+
+
+def backup_of(file: Path) -> Path:
+    return file.with_name(file.name + BACKUP)
+
+
+# ---- texts ---------------------------------------------------------------------------------------
+
+
+def _put(host: Host, text: str, name: str, made: Mapping[str, Any]) -> str:
+    edit = config_files.set_table if host.toml else config_files.set_member
+    return edit(text, host.key, name, dict(made))
+
+
+def _taken(host: Host, text: str, name: str) -> str:
+    return (config_files.remove_table if host.toml else config_files.remove_member)(text, host.key, name)
+
+
+def _edited(host: Host, text: str, file: Path, edit: Callable[[], str]) -> str:
+    try:
+        after = edit()
+        if not host.toml:  # what was there is there, in its order, whatever the edit did to the text
+            old, new = (_others(host, config_files.parse_json(one).value) for one in (text, after))
+            assert json.dumps(old) == json.dumps(new), file
+        return after
+    except Unreadable as error:
+        raise _refused(file, error) from error
+
+
+def _others(host: Host, document: dict[str, Any]) -> Any:
+    """A document without our entry, and without a table of servers that has nothing else."""
+    servers = {name: one for name, one in document.get(host.key, {}).items() if not ours(one)}
+    return [
+        [name, servers if name == host.key else one] for name, one in document.items() if name != host.key or servers
+    ]
+
+
+def _servers(host: Host, text: str, file: Path) -> dict[str, Any]:
+    try:
+        document = config_files.parse_toml(text) if host.toml else config_files.parse_json(text).value
+    except Unreadable as error:
+        raise _refused(file, error) from error
+    servers = document.get(host.key, {}) if isinstance(document, dict) else {}
+    return servers if isinstance(servers, dict) else {}
+
+
+def _named_once(host: Host, text: str, file: Path, name: str) -> None:
+    """Of two servers with one name a host reads one, and it is not ours to say which goes. TOML allows no two."""
+    lines = [] if host.toml else config_files.places(text, host.key, name)
+    if len(lines) > 1:
+        raise BadInput(
+            f"{file} names {host.key!r} or the server {name!r} more than once, in lines {', '.join(map(str, lines))}",
+            "Nothing was written; remove all but one, then run this again",
+        )
+
+
+def _servers_or_none(host: Host, raw: bytes) -> dict[str, Any]:
+    return _unless_unreadable(lambda: _servers(host, _decoded(raw, Path()), Path())) or {}
+
+
+def _unless_unreadable(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except (Unreadable, BadInput):
+        return None
+
+
+def _refused(file: Path, error: Unreadable) -> BadInput:
+    return BadInput(
+        f"{file}, line {error.line}: {error.what}", "Nothing was written; correct that line, then run this again"
+    )
+
+
+def _problem(one: Mapping[str, Any]) -> str:
+    command = Path(str(one["command"]))
+    gone = command.is_absolute() and not os.path.exists(command)
+    return f"{plain(str(command))} is not there any more" if gone else ""
+
+
+def is_uvx(command: str) -> bool:
+    return Path(command).name in ("uvx", "uvx.exe")
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def _read(file: Path) -> bytes | None:
+    try:
+        if not stat.S_ISREG(os.stat(file).st_mode):  # a pipe would be waited for, and a device has no end
+            kind = "a folder" if file.is_dir() else "no ordinary file"
+            raise BadInput(f"{file} cannot be read: it is {kind}", "Name another file with --config")
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadInput(f"{file} cannot be read ({error.strerror})", "Name another file with --config") from error
+
+
+def _decoded(raw: bytes | None, file: Path) -> str:
+    try:
+        return (raw or b"").decode("utf-8").removeprefix(BOM)
+    except UnicodeDecodeError as error:
+        line = (raw or b"")[: error.start].count(b"\n") + 1
+        raise _refused(file, Unreadable("it is not UTF-8", line)) from error
+
+
+def _encoded(text: str, before: bytes | None) -> bytes:
+    marked = (before or b"").startswith(BOM.encode())
+    try:
+        return ((BOM if marked else "") + text).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise BadInput("a path holds bytes that are no text", "Give --home and --root paths of plain text") from error
+
+
+def _write(file: Path, content: bytes, like: Path | None = None) -> None:
+    """All of it or nothing, through a link to where it leads, with the mode and the owner that the file has."""
+    target = file.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    model = like.resolve() if like else target
+    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    known = model.stat() if model.exists() else None
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        if known is not None:
+            os.chmod(beside, stat.S_IMODE(known.st_mode))
+            if hasattr(os, "chown") and os.geteuid() == 0:
+                os.chown(beside, known.st_uid, known.st_gid)
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

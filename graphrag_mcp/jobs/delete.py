@@ -1,0 +1,104 @@
+"""Deleting a corpus: its folder and nothing else, and only while nobody works on it.
+
+Takes a home and the name of a corpus; gives what lies there, or takes it away. A job that is open, a process that
+leads or writes the corpus: Busy. Whoever reads finds nothing from the next call on. Killed in the middle, what is
+left is the corpus without its older generations, or none any more, and the next deletion takes it along. Records of
+jobs and walks stay; so do the documents indexed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from graphrag_mcp.errors import BadInput, Busy, GraphRAGError, NotFound
+from graphrag_mcp.jobs import queue as records
+from graphrag_mcp.store.manifest import read, writer_lock, writing
+
+LOCK_SECONDS = 1.0
+LEFT = ".deleted-"  # begins the name of what is on its way out
+
+
+@dataclass(frozen=True)
+class Stored:
+    corpus: str
+    path: str
+    documents: int
+    files: int
+    bytes: int
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def stored(home: Path, corpus: str) -> Stored:
+    """What a corpus is on disk. NotFound where there is none, BadInput where its place is a link or a file."""
+    folder = _folder(home, corpus)
+    inside = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
+    try:
+        manifest = read(folder)
+    except GraphRAGError:  # damaged, or of a later release: it can be deleted all the same
+        manifest = None
+    documents = manifest.counters.get("documents", 0) if manifest else 0
+    return Stored(corpus, str(folder), documents, len(inside), sum(os.lstat(path).st_size for path in inside))
+
+
+def delete(home: Path, corpus: str) -> Stored:
+    """Take it away. Raises as `stored`, and Busy while somebody works on it."""
+    found = stored(home, corpus)
+    with _alone(home, corpus), writing(Path(found.path)):
+        folder = _folder(home, corpus)
+        with writer_lock(folder, LOCK_SECONDS):
+            for path in (folder / "generations").glob("*.json"):  # before the manifest: one of them would stand in
+                path.unlink()
+            (folder / "manifest.json").unlink(missing_ok=True)
+            if os.name != "nt":  # who waits for the lock finds an empty place; there, an open file keeps its folder
+                os.rename(folder, folder.with_name(f"{LEFT}{secrets.token_hex(4)}-{corpus}"))
+        for path in [*_left(folder.parent, corpus), folder]:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)  # a link inside is removed and never followed
+    return found
+
+
+def _folder(home: Path, corpus: str) -> Path:
+    folder = home / "corpora" / corpus
+    if corpus.startswith(".") or folder.parent != home / "corpora" or folder.name != corpus:
+        raise BadInput(f"{corpus[:40]!r} is no name of a corpus", "graphrag-mcp status lists them")
+    try:
+        kind = os.lstat(folder).st_mode
+    except OSError as error:
+        raise NotFound(f"there is no corpus {corpus!r}", "graphrag-mcp status lists them") from error
+    if not stat.S_ISDIR(kind):
+        raise BadInput(f"{folder} is a link or a file, and not a corpus of this home", "Remove it yourself")
+    return folder
+
+
+def _left(corpora: Path, corpus: str) -> list[Path]:
+    """What killed deletions of this corpus have left."""
+    named = {path: path.name.removeprefix(LEFT).partition("-") for path in corpora.glob(f"{LEFT}*")}
+    return [path for path, (mark, _, name) in named.items() if len(mark) == 8 and name == corpus]
+
+
+@contextlib.contextmanager
+def _alone(home: Path, corpus: str) -> Iterator[None]:
+    """No job is open, none can be begun, and no process leads the corpus while this lasts."""
+    busy = Busy(
+        f"corpus {corpus} is at work: a job is open, or another process leads it",
+        "Wait for it, stop it with cancel_job, or end the server that does it",
+    )
+    with contextlib.ExitStack() as stack:
+        try:
+            for name in (f"{corpus}.start", corpus):
+                stack.enter_context(writer_lock(home / "jobs" / "lead" / name, LOCK_SECONDS))
+        except Busy as error:
+            raise busy from error
+        if records.waiting(home, corpus):
+            raise busy
+        yield

@@ -1,0 +1,346 @@
+"""One durable record per job: what was asked, by whom, who does it, how far it is, how it ended.
+
+Takes a home folder; gives `Job`s. `<home>/jobs/<job_id>.json` is the truth, and only the holder of the corpus's lead
+(jobs.py) writes it once it exists; `<home>/jobs/open/<corpus>/<job_id>` is there as long as the job is not over, so
+that whoever looks for work reads no record of what is done. Knows neither MCP nor indexing, and starts nothing.
+
+Processes of jobs: one started beside the server, and which of two with one number is meant.
+
+Takes a home folder and a job's id; gives a process that does that job (`graphrag-mcp index --job`), and for any number
+a mark that no later process of that number has. Knows no record.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.manifest import write_durably
+from graphrag_mcp.trust.principal import may_open
+from graphrag_mcp.types import IndexRequest, InlineText
+
+
+def started(home: Path, job_id: str) -> subprocess.Popen[bytes]:
+    """`graphrag_mcp index --job` in a session of its own: the end of the server does not reach it."""
+    command = [sys.executable, "-P", "-m", "graphrag_mcp", "index", "--job", job_id, "--home", str(home)]
+    environment = dict(os.environ)
+    package = Path(__file__).resolve().parents[1]
+    if package.name not in ("site-packages", "dist-packages"):  # run from a checkout
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(package), environment.get("PYTHONPATH")]))
+    with open(home / "jobs" / f"{job_id}.log", "ab") as output:
+        options: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": output,
+            "stderr": output,
+            "env": environment,
+        }
+        if os.name == "nt":
+            detached = 0x00000008 | 0x00000200  # DETACHED_PROCESS, CREATE_NEW_PROCESS_GROUP
+            try:  # out of the host's job object too, where that is permitted
+                return subprocess.Popen(command, creationflags=detached | 0x01000000, **options)
+            except OSError:
+                return subprocess.Popen(command, creationflags=detached, **options)
+        return subprocess.Popen(command, start_new_session=True, **options)
+
+
+def process_mark(pid: int) -> str:
+    """What tells this process from a later one with the same number; "" when there is no such process."""
+    if pid <= 0:
+        return ""
+    if sys.platform.startswith("linux"):
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+        except OSError:
+            return ""
+        return "" if stat[0] in "ZX" else stat[19]  # state; start time in clock ticks since boot
+    if os.name == "nt":
+        return _windows_mark(pid)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return ""
+    except PermissionError:
+        pass
+    return "alive"
+
+
+def _windows_mark(pid: int) -> str:
+    """The creation time of a running process; os.kill would end it there."""
+    import ctypes
+
+    kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]
+    handle = kernel.OpenProcess(0x1000, False, pid)  # PROCESS_QUERY_LIMITED_INFORMATION
+    if not handle:
+        return ""
+    try:
+        code, times = ctypes.c_ulong(), [ctypes.c_ulonglong() for _ in range(4)]
+        kernel.GetExitCodeProcess(handle, ctypes.byref(code))
+        kernel.GetProcessTimes(handle, *(ctypes.byref(one) for one in times))
+        return str(times[0].value) if code.value == 259 else ""  # STILL_ACTIVE
+    finally:
+        kernel.CloseHandle(handle)
+
+
+FINAL = ("done", "failed", "cancelled")
+KEEP_DAYS, KEEP_JOBS = 30, 400  # records older than that, or beyond so many and over an hour old, are forgotten
+STARTING = timedelta(seconds=20)  # that the process of a job may take until it writes its own pid
+RESUME = "Call index_documents again with the same arguments; it goes on where it stopped."
+TAKEN_OVER_SOON = "its process is gone; a running server, or the next call of index_documents, goes on with it"
+
+
+@dataclass(slots=True)
+class Job:
+    """The record on disk. `key` is what makes two requests the same job; `process` tells a reused pid apart."""
+
+    job_id: str
+    corpus: str
+    key: str = ""
+    request: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    status: str = "queued"
+    phase: str = ""
+    done: int = 0
+    total: int = 0
+    result: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+    subject: str = ""  # whose token started it; others do not see it
+    pid: int = 0  # who does it; while it is queued, who asked for it
+    process: str = ""
+    started: str = ""
+    updated: str = "2000-01-01T00:00:00+00:00"
+    own: bool = False  # too large for a thread of a server: done by a process of its own
+    attempt: int = 0  # processes that began it since the index last moved on
+    generation: int = -1  # of the index when the last of them began
+    phases: dict[str, float] = field(default_factory=dict)  # wall seconds in each so far
+    repaired: list[str] = field(default_factory=list)  # what had to be put right before it could go on
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def load(home: Path, job_id: str) -> Job:
+    """The job as it is now. NotFound lists recent jobs."""
+    if not job_id.replace("-", "").isalnum() or len(job_id) > 60:
+        raise BadInput(f"job_id {job_id[:40]!r} is not one of ours", "Take it from index_documents or graph_status")
+    job = read(home, job_id)
+    if job is None or not may_open(job.subject):
+        recent = ", ".join(job.job_id for job in listing(home)[:5])
+        raise NotFound(f"there is no job {job_id!r}", f"Recent jobs: {recent}" if recent else "No job has been started")
+    return as_it_is(home, job)
+
+
+def listing(home: Path, corpus: str = "") -> list[Job]:
+    """The caller's jobs, or those of one corpus, newest first."""
+    jobs = [_parsed(path) for path in (home / "jobs").glob("job-*.json")]
+    mine = [as_it_is(home, job) for job in jobs if job and corpus in ("", job.corpus) and may_open(job.subject)]
+    return sorted(mine, key=lambda job: (job.started, job.job_id), reverse=True)
+
+
+def read(home: Path, job_id: str) -> Job | None:
+    """The record as it stands; None where there is none, or half of one."""
+    return _parsed(record_path(home, job_id))
+
+
+def as_it_is(home: Path, job: Job) -> Job:
+    """A job of a dead process waits for another one; one of an earlier release, that nobody takes over, has failed."""
+    if job.status in FINAL:
+        return job
+    if job.status == "queued":
+        if flag(home, job.job_id).exists():
+            return replace(job, status="cancelled")  # whoever leads will find the flag and write it down
+        job = read(home, job.job_id) or job  # unless that was just done: the record first, then the flag goes
+    if job.status in FINAL or alive(job):
+        return job
+    if marker(home, job.corpus, job.job_id).exists():
+        return replace(job, status="queued", phase=TAKEN_OVER_SOON)
+    if job.status == "queued" and abs(datetime.now(UTC) - datetime.fromisoformat(job.updated)) < STARTING:
+        return job  # its own process has not written itself down yet, and the server that started it has gone
+    # Its last lines may have been written meanwhile: the record first, then the marker goes.
+    later = read(home, job.job_id)
+    if later is not None and later.status in FINAL:
+        return later
+    return replace(job, status="failed", error=f"interrupted: the process that did it is gone. {RESUME}")
+
+
+def alive(job: Job) -> bool:
+    """Does the process that the record names still run?"""
+    return bool(job.process) and process_mark(job.pid) == job.process
+
+
+def request_of(job: Job) -> IndexRequest:
+    """The request as the pipeline takes it."""
+    texts = tuple(InlineText(**text) for text in job.request.get("texts", ()))
+    plain = {name: tuple(value) if isinstance(value, list) else value for name, value in job.request.items()}
+    return IndexRequest(**{**plain, "texts": texts})
+
+
+def settings_record(settings: Settings) -> dict[str, Any]:
+    plain = {item.name: getattr(settings, item.name) for item in fields(settings) if item.name != "home"}
+    # A login in an address is a key: it stays in the environment of the process that has it.
+    plain = {name: value for name, value in plain.items() if not (name.endswith("base_url") and "@" in value)}
+    record = {name: [str(part) for part in value] if name == "roots" else value for name, value in plain.items()}
+    return json.loads(json.dumps(record, default=dict))
+
+
+def settings_from(settings: Settings, record: dict[str, Any]) -> Settings:
+    """The settings that the job was started with, whatever this process was started with."""
+    known = {item.name for item in fields(Settings)}
+    values = {name: value for name, value in record.items() if name in known}
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    if "roots" in values:
+        values["roots"] = tuple(Path(part) for part in values["roots"])
+    return replace(settings, **values)
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+def save(home: Path, job: Job, durably: bool = True) -> None:
+    """Write the record. What only says how far a job is need not outlive a power cut."""
+    job.updated = now()
+    path = record_path(home, job.job_id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    raw = json.dumps(asdict(job), ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
+    mark = f".{os.getpid()}-{threading.get_ident()}"  # who waits for a job and who does it may write it at once
+    if durably:
+        write_durably(path, raw, mark)
+        return
+    temporary = path.with_name(f".{path.name}{mark}.tmp")
+    try:
+        temporary.write_bytes(raw)
+        os.replace(temporary, path)
+    except PermissionError:  # Windows, while somebody reads; the next write is due soon
+        temporary.unlink(missing_ok=True)
+    except OSError:
+        temporary.unlink(missing_ok=True)  # half of it, on a disk that is full
+        raise
+
+
+def open_up(home: Path, job: Job) -> None:
+    """Make a job known: its marker first, so that no record is ever without one while it is not over."""
+    path = marker(home, job.corpus, job.job_id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(job.key, "ascii")
+    save(home, job)
+
+
+def close(home: Path, job: Job, status: str = "", error: str = "") -> None:
+    """The job is over: the record says so, and nobody looks for it any more."""
+    job.status, job.error = status or job.status, error
+    job.request = {**job.request, "texts": []}  # texts are in the index or will be sent again: not kept twice
+    save(home, job)
+    marker(home, job.corpus, job.job_id).unlink(missing_ok=True)
+    flag(home, job.job_id).unlink(missing_ok=True)
+
+
+def waiting(home: Path, corpus: str) -> list[str]:
+    """Names of what is open: ids of jobs, and marks that jobs.py leaves for whoever leads next."""
+    try:
+        return sorted(os.listdir(home / "jobs" / "open" / corpus))
+    except OSError:
+        return []
+
+
+def corpora_at_work(home: Path) -> list[str]:
+    """Corpora in which something is open."""
+    try:
+        names = sorted(os.listdir(home / "jobs" / "open"))
+    except OSError:
+        return []
+    return [name for name in names if waiting(home, name)]
+
+
+def joined(home: Path, corpus: str, key: str) -> Job | None:
+    """The open job of the same request, unless it is being cancelled."""
+    for name in waiting(home, corpus):
+        if not name.startswith("job-") or flag(home, name).exists():
+            continue
+        try:
+            same = marker(home, corpus, name).read_text("ascii") == key
+        except (OSError, ValueError):
+            continue
+        job = read(home, name) if same else None
+        if job is not None and job.status not in FINAL:
+            return job
+    return None
+
+
+def behind(home: Path, corpus: str) -> str:
+    """The start of a job that comes now: later than that of all that are open, also where the clock was put back."""
+    last = max((job.started for name in waiting(home, corpus) if (job := read(home, name))), default="")
+    at = now()
+    if at > last:
+        return at
+    return (datetime.fromisoformat(last) + timedelta(milliseconds=1)).isoformat(timespec="milliseconds")
+
+
+def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
+    """The records of what is open, oldest first; markers without work are cleared away. For whoever leads."""
+    found = []
+    for name in waiting(home, corpus):
+        if not name.startswith("job-"):
+            continue
+        job, path = read(home, name), marker(home, corpus, name)
+        if job is None or job.status in FINAL:
+            try:
+                young = abs(time.time() - path.stat().st_mtime) < STARTING.total_seconds()  # or the clock was put back
+            except OSError:
+                continue
+            if job is not None or not young:  # a young one's record is still being written
+                path.unlink(missing_ok=True)
+            continue
+        found.append(job)
+    yield from sorted(found, key=lambda job: (job.started, job.job_id))
+
+
+def forget_old(home: Path) -> None:
+    """Records of long ago go, with what lies beside them."""
+    at, ages = time.time(), []
+    for path in (home / "jobs").glob("job-*.json"):
+        try:
+            ages.append((at - path.stat().st_mtime, path))
+        except OSError:
+            continue
+    for place, (age, path) in enumerate(sorted(ages)):
+        if age > KEEP_DAYS * 86_400 or (place >= KEEP_JOBS and age > 3600):
+            for beside in path.parent.glob(f"{path.stem}.*"):
+                beside.unlink(missing_ok=True)
+
+
+# ---- where things are -----------------------------------------------------------------------------
+
+
+def record_path(home: Path, job_id: str) -> Path:
+    return home / "jobs" / f"{job_id}.json"
+
+
+def flag(home: Path, job_id: str) -> Path:
+    return home / "jobs" / f"{job_id}.cancel"
+
+
+def marker(home: Path, corpus: str, name: str) -> Path:
+    return home / "jobs" / "open" / corpus / name
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _parsed(path: Path) -> Job | None:
+    try:
+        body = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    known = {item.name for item in fields(Job)}
+    return Job(**{name: value for name, value in body.items() if name in known}) if "job_id" in body else None

@@ -1,0 +1,393 @@
+"""Work that outlives a call: started or joined by any process, done by whoever leads the corpus, taken over when that
+process dies.
+
+Takes `Settings` and an `IndexRequest`; gives `Job` records (jobs_record.py), which lie on disk before the first reply.
+What is open stands in a queue on disk. One process at a time leads a corpus: it holds a lock that ends with it, takes
+what is open in the order it came, and makes one run of everything that can go together (jobs_run.py). All others look
+a few times a second whether the lead is free, so no dead process is waited for. Large jobs have a process of their
+own, which neither the end of the server nor a cancelled call stops. Knows no MCP and nothing about how indexing works.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from graphrag_mcp.errors import Busy
+from graphrag_mcp.jobs import queue as records
+from graphrag_mcp.jobs import run
+from graphrag_mcp.jobs.queue import (
+    FINAL,
+    RESUME,
+    STARTING,
+    UTC,
+    Job,
+    close,
+    datetime,
+    flag,
+    listing,
+    load,
+    marker,
+    process_mark,
+    read,
+    request_of,
+    save,
+    started,
+)
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.manifest import writer_lock, writing
+from graphrag_mcp.trust.principal import SUBJECT
+from graphrag_mcp.types import IndexRequest
+
+SMALL_BYTES, SMALL_FILES = 2_000_000, 100  # up to this a job is over before a process of its own has started
+LOOKED_AT = 20_000  # files whose size and time tell two requests for one folder apart
+LOOK_EVERY = 0.5  # seconds in which a server sees that somewhere work is open
+LEAD_EVERY = 0.15  # seconds in which who waits for the lead tries it again
+GATHER_SECONDS = 0.2
+FORGET_EVERY = 60.0
+MERGE = "merge"  # the mark in the queue that agents have handed in answers
+QUIET_SECONDS, MERGED_AT = 2.0, 200  # after the last of them, or when so many wait, they are merged
+IN_PROCESS = threading.BoundedSemaphore(2)  # engine threads at a time; the rest wait as "queued"
+
+log = logging.getLogger(__name__)
+_starting, _leading = threading.Lock(), threading.Lock()
+_keepers: dict[Path, tuple[int, threading.Event]] = {}
+_leaders: dict[tuple[Path, str], threading.Thread] = {}
+_troubles: dict[tuple[Path, str], str] = {}  # why this process cannot do what is open, where no record can say so
+_woken = threading.Event()
+_forgot = 0.0
+
+
+# ---- starting and stopping ----------------------------------------------------------------------
+
+
+def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
+    """Write the record, see to it, return at once. The same request while it is open is the same job."""
+    home, small, state = settings.home, *_survey(request)
+    body = json.loads(json.dumps(asdict(request)))
+    key = hashlib.sha256(json.dumps([corpus, SUBJECT.get(), body, state], sort_keys=True).encode()).hexdigest()[:32]
+    with _starting, _lock(home, f"{corpus}.start", 30.0):
+        _forget(home)
+        job = records.joined(home, corpus, key)
+        new = job is None
+        if job is None:
+            job = Job(
+                job_id=f"job-{secrets.token_hex(6)}", corpus=corpus, key=key, request=body,
+                started=records.behind(home, corpus), settings=records.settings_record(settings),
+                subject=SUBJECT.get(), own=not small, pid=os.getpid(), process=process_mark(os.getpid()),
+            )  # fmt: skip
+            with writing(home / "corpora" / corpus):
+                _can_be_led(home, corpus)
+                records.open_up(home, job)
+    if new and job.own and run.begun(home, job):
+        _spawn(home, job)
+    _lead(settings, corpus)
+    return job
+
+
+def cancel(home: Path, job_id: str) -> Job:
+    """Ask a job to stop; it does at its next look. A job that is over stays as it is."""
+    job = load(home, job_id)
+    if job.status not in FINAL:
+        flag(home, job_id).touch()
+        if not marker(home, job.corpus, job_id).exists():
+            flag(home, job_id).unlink(missing_ok=True)  # it came to its end meanwhile
+        _woken.set()
+        return load(home, job_id)
+    if job.status == "failed" and (stored := read(home, job_id)) and stored.status not in FINAL:
+        close(home, job, "cancelled")  # its process is gone, so nobody else writes this record
+    return job
+
+
+def run_job(settings: Settings, job_id: str) -> Job:
+    """Do a job in this process as soon as the lead is free, then what else is open. Returns the final record."""
+    job = load(settings.home, job_id)
+    while (stored := read(settings.home, job_id)) is not None and stored.status not in FINAL:
+        with _lead_of(settings.home, job.corpus) as led:
+            if led and (mine := read(settings.home, job_id)) is not None and mine.status not in FINAL:
+                run.run(settings, [mine], lambda: False)
+        time.sleep(0 if led else LEAD_EVERY)
+    _lead(settings, job.corpus)
+    return load(settings.home, job_id)
+
+
+def finish_open(settings: Settings, corpus: str) -> None:
+    """Do now, in this thread, what dead processes have left open in a corpus; nothing while another one leads."""
+    if records.waiting(settings.home, corpus):
+        with _lead_of(settings.home, corpus) as led:
+            if led:
+                _turn(settings, corpus)
+
+
+def is_small(request: IndexRequest) -> bool:
+    """Whether the request fits a thread of this process."""
+    return _survey(request)[0]
+
+
+def merge_later(settings: Settings, corpus: str, accepted: int, of: int = MERGED_AT) -> None:
+    """Have what agents handed in merged once it is quiet; at once where it is much, or all `of` what was open.
+
+    A mark on disk, as long as the items handed in since the last merge and as old as the last of them: whoever leads
+    the corpus then merges, whatever becomes of this process.
+    """
+    path = marker(settings.home, corpus, MERGE)
+    with writing(settings.home / "corpora" / corpus):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError), open(path, "xb") as file:
+            file.write(json.dumps(records.settings_record(settings)).replace(".", "\\u002e").encode() + b"\n")
+        with open(path, "ab") as file:
+            file.write(b"." * accepted)
+            if accepted and _handed_in(path) + accepted >= of:
+                file.write(b"." * MERGED_AT)
+        os.utime(path)
+    _lead(settings, corpus)
+
+
+@contextlib.contextmanager
+def keeping(settings: Settings) -> Iterator[None]:
+    """While this lasts, a thread of this process looks for work that nobody does: after a start, and when another
+    process has died. One for all who want it."""
+    home = settings.home
+    with _leading:
+        count, over = _keepers.get(home, (0, threading.Event()))
+        _keepers[home] = (count + 1, over)
+    if not count:
+        threading.Thread(target=_keep, args=(settings, over), name="keeper", daemon=True).start()
+    try:
+        yield
+    finally:
+        with _leading:
+            count = _keepers[home][0] - 1
+            _keepers[home] = (count, over)
+            if not count:
+                del _keepers[home]
+                over.set()
+
+
+def trouble(home: Path, corpus: str) -> str:
+    """What keeps this process from doing the open jobs of a corpus, tried again every second; "" when nothing does. On
+    a disk that is quite full a record cannot say that it failed."""
+    return _troubles.get((home, corpus), "")
+
+
+def hand_over(settings: Settings) -> None:
+    """This process ends. What is still open, it leaves to a process that does that and nothing else."""
+    for corpus in records.corpora_at_work(settings.home):
+        mine = [job for job in records.open_jobs(settings.home, corpus) if job.pid == os.getpid()]
+        if mine:
+            with contextlib.suppress(OSError):
+                started(settings.home, mine[0].job_id)
+
+
+def _keep(settings: Settings, over: threading.Event) -> None:
+    while not over.is_set():
+        try:
+            for corpus in records.corpora_at_work(settings.home):
+                _lead(settings, corpus)
+        except Exception as error:  # the next look may do better
+            log.warning("open jobs were not looked at: %s", error)
+        over.wait(LOOK_EVERY)
+
+
+# ---- leading ------------------------------------------------------------------------------------
+
+
+def _lead(settings: Settings, corpus: str) -> None:
+    """See that a thread of this process waits for the lead of the corpus as long as something is open there."""
+    place = (settings.home, corpus)
+    with _leading:
+        if place not in _leaders:
+            # Not a daemon: an orderly exit lets a small job finish.
+            _leaders[place] = threading.Thread(target=_wait_and_lead, args=(settings, corpus), name=f"waits-{corpus}")
+            _leaders[place].start()
+    _woken.set()
+
+
+def _wait_and_lead(settings: Settings, corpus: str) -> None:
+    place, me = (settings.home, corpus), threading.current_thread()
+    while True:
+        worked = False
+        try:
+            with IN_PROCESS, _lead_of(settings.home, corpus) as led:
+                me.name = f"job-{corpus}" if led else me.name  # whom the end of the server waits for a moment
+                worked = led and _turn(settings, corpus)
+            _troubles.pop(place, None)
+        except Exception as error:
+            said = getattr(error, "strerror", None) or getattr(error, "what", None) or type(error).__name__
+            if _troubles.get(place) != said:  # once, not every second of a night with a full disk
+                log.exception("the open jobs of %s were not done; tried again until they are", corpus)
+            _troubles[place] = said
+            time.sleep(1.0)
+        me.name = f"waits-{corpus}"
+        with _leading:
+            if not records.waiting(settings.home, corpus) or not threading.main_thread().is_alive():
+                del _leaders[place]
+                return
+        if not worked:
+            _woken.wait(LEAD_EVERY)
+            _woken.clear()
+
+
+@contextlib.contextmanager
+def _lead_of(home: Path, corpus: str) -> Iterator[bool]:
+    """Hold the lead of a corpus, if nobody else does. The system takes it from a process that dies."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(_lock(home, corpus, 0.0))
+            led = True
+        except Busy:
+            led = False
+        yield led
+
+
+def _can_be_led(home: Path, corpus: str) -> None:
+    """May this user take the lead? Else a job would wait for ever. Looks without taking it: it may be another's."""
+    path = home / "jobs" / "lead" / corpus / "lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    open(path, "ab").close()
+
+
+@contextlib.contextmanager
+def _lock(home: Path, name: str, seconds: float) -> Iterator[None]:
+    with writer_lock(home / "jobs" / "lead" / name, seconds):
+        yield
+
+
+def _turn(settings: Settings, corpus: str) -> bool:
+    """What is open, until nothing is or it is another process's turn; whether anything was done."""
+    home, did = settings.home, False
+    while True:
+        queue = []
+        for job in records.open_jobs(home, corpus):
+            if flag(home, job.job_id).exists():
+                close(home, job, "cancelled")
+            else:
+                queue.append(job)
+        if queue and (queue[0].own or not _ours(queue[0])):
+            if records.alive(queue[0]):
+                return did  # it waits for the lead
+            if queue[0].own:
+                _again(home, queue[0])
+                return did
+        if queue:
+            crowd = len(queue)
+            run.group(settings, queue, lambda: _others(home, corpus))
+            _gather(home, corpus, crowd)
+        elif _merge_is_due(home, corpus):
+            _merge(settings, corpus)
+        elif not run.communities(settings, corpus):
+            return did
+        did = True
+
+
+def _ours(job: Job) -> bool:
+    """May another process do this while the one that it was given to lives? Not where a model answers: its key is in
+    the environment of that one."""
+    asks = job.settings.get("chat_model") or job.settings.get("embedding_model")
+    return job.pid == os.getpid() or not asks
+
+
+def _gather(home: Path, corpus: str, crowd: int) -> None:
+    """Let those who have just been answered call again: one commit for eight costs little more than for four."""
+    end = time.monotonic() + GATHER_SECONDS
+    while 1 < crowd and _others(home, corpus) < crowd and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def _others(home: Path, corpus: str) -> int:
+    return sum(name.startswith("job-") for name in records.waiting(home, corpus))
+
+
+def _merge_is_due(home: Path, corpus: str) -> bool:
+    path = marker(home, corpus, MERGE)
+    try:
+        quiet = time.time() - path.stat().st_mtime
+        return quiet >= QUIET_SECONDS or quiet < -60.0 or _handed_in(path) >= MERGED_AT
+    except OSError:
+        return False
+
+
+def _handed_in(path: Path) -> int:
+    return path.read_bytes().count(b".")
+
+
+def _merge(settings: Settings, corpus: str) -> None:
+    """The job first: killed between the two, the merge is done twice and not never. It runs when this process, which
+    leads, has removed the mark, so what is handed in meanwhile is in it."""
+    path = marker(settings.home, corpus, MERGE)
+    with contextlib.suppress(ValueError, TypeError):
+        settings = records.settings_from(settings, json.loads(path.read_bytes().partition(b"\n")[0]))
+    start(settings, corpus, IndexRequest(method="agent"))
+    path.unlink(missing_ok=True)
+
+
+# ---- processes of their own ---------------------------------------------------------------------
+
+
+def _again(home: Path, job: Job) -> None:
+    """Another process for a job whose own has died; no more when it has taken so many with it."""
+    if not run.begun(home, job):
+        died = f"{run.DEATHS} processes ended while they did it"
+        close(home, job, "failed", f"{died} ({job.job_id}.log says more). {RESUME}")
+        return
+    log.warning("%s: its process is gone; another one goes on with it", job.job_id)
+    _spawn(home, job)
+
+
+def _spawn(home: Path, job: Job) -> None:
+    """A process of its own for this job, written down as who does it."""
+    try:
+        process = started(home, job.job_id)
+    except OSError as error:
+        close(home, job, "failed", f"no process could be started ({error.strerror}). {RESUME}")
+        return
+    job.pid, job.process = process.pid, process_mark(process.pid)
+    save(home, job)
+    threading.Thread(target=process.wait, daemon=True).start()  # or it would stay as a zombie
+
+
+# ---- small parts --------------------------------------------------------------------------------
+
+
+def _survey(request: IndexRequest) -> tuple[bool, str]:
+    """Whether the request fits a thread of this process, and what its files are like: another call for files that have
+    changed since is another job."""
+    size, files = sum(len(text.text.encode("utf-8", "replace")) for text in request.texts), 0
+    seen = hashlib.sha256()
+    for start in request.paths:
+        for path in _files_under(start):
+            files += 1
+            if files > LOOKED_AT:
+                break
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue
+            size += status.st_size
+            seen.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    return size <= SMALL_BYTES and files <= SMALL_FILES, seen.hexdigest()
+
+
+def _files_under(start: str) -> Iterator[str]:
+    if os.path.isfile(start):
+        yield start
+        return
+    for folder, folders, names in os.walk(start):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
+        yield from (os.path.join(folder, name) for name in sorted(names))
+
+
+def _forget(home: Path) -> None:
+    global _forgot
+    if time.monotonic() - _forgot > FORGET_EVERY:
+        _forgot = time.monotonic()
+        records.forget_old(home)

@@ -1,0 +1,607 @@
+"""The one door to models: a question is looked up in the answer book, else asked, else answered without.
+
+Takes `Ask`s (a rendered prompt, how to read a reply, what to do when nobody answers); gives `Answer`s. Three kinds of
+answerer exist (a model, the calling agent, nobody), and no algorithm above knows which one it had: each is
+straight-line code around `await asker.ask(...)`. Only replies that could be read are written into the book, before
+anybody builds on them; what `without` gives never is. Knows no prompt, no table and no protocol.
+
+Coroutines run on one event loop in a thread of its own, so that the engine's functions stay ordinary functions:
+they `start` work, go on, and take its result when they need it.
+
+What holds an asker back: how many calls at once, and where a run stops.
+
+Takes numbers from the settings; gives turns and an account of what was spent. Knows no model and no question.
+
+Threads of the asker: the one its loop lives in, and those that compute beside it.
+
+Takes a loop, and work of milliseconds; gives the loop a life with an orderly end, and the work's result. Knows no
+question, no model and no book.
+
+Answers on their way into the book: durable when a write returns, and those that arrive together in one flush.
+
+Takes answers and vectors on the asker's loop; gives nothing. Whoever waits for a write hears of any failure of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import heapq
+import json
+import logging
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from graphrag_mcp.errors import ModelError
+from graphrag_mcp.llm.protocols import ChatModel, EmbeddingModel, Message, Reply, Reranker, Usage
+
+if TYPE_CHECKING:
+    from graphrag_mcp.store.reply_cache import AnswerBook, Stored
+
+
+@dataclass
+class Spent:
+    """What was asked of models in the life of one asker. `by_stage`: the same by kind of question."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    by_stage: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def record(self) -> dict[str, Any]:
+        total: dict[str, Any] = {
+            "calls": self.calls, "prompt_tokens": self.prompt_tokens, "output_tokens": self.output_tokens,
+        }  # fmt: skip
+        if self.cost:
+            total["cost"] = round(self.cost, 6)
+        return total | {"by_stage": {kind: dict(counts) for kind, counts in sorted(self.by_stage.items())}}
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Where a run stops, 0 for nowhere; prices are per million tokens."""
+
+    max_calls: int = 0
+    max_tokens: int = 0
+    max_cost: float = 0.0
+    price_prompt: float = 0.0
+    price_output: float = 0.0
+    price_embedding: float = 0.0
+
+    def spent(self, spent: Spent) -> bool:
+        tokens = spent.prompt_tokens + spent.output_tokens
+        return bool(
+            (self.max_calls and spent.calls >= self.max_calls)
+            or (self.max_tokens and tokens >= self.max_tokens)
+            or (self.max_cost and spent.cost >= self.max_cost)
+        )
+
+
+def batches(texts: Mapping[str, str], most: int, characters: int) -> list[dict[str, str]]:
+    """Texts by key in calls of at most so many texts and characters; one that is longer goes alone."""
+    found: list[dict[str, str]] = []
+    size = 0
+    for key, text in texts.items():
+        if not found or len(found[-1]) >= most or size + len(text) > characters:
+            found.append({})
+            size = 0
+        found[-1][key] = text
+        size += len(text)
+    return found
+
+
+class Gate:
+    """So many at once; of those who wait, the lowest number first, then the first come. Only for one event loop."""
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._queue: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._tickets = 0
+
+    def slot(self, priority: int) -> _Slot:
+        return _Slot(self, priority)
+
+    async def enter(self, priority: int) -> None:
+        if self._free > 0:
+            self._free -= 1
+            return
+        self._tickets += 1
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._queue, (priority, self._tickets, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.leave()  # the place had been given to us already
+            raise
+
+    def leave(self) -> None:
+        while self._queue:
+            *_, turn = heapq.heappop(self._queue)
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    gate: Gate
+    priority: int
+
+    async def __aenter__(self) -> None:
+        await self.gate.enter(self.priority)
+
+    async def __aexit__(self, *_: object) -> None:
+        self.gate.leave()
+
+
+class Streak:
+    """Calls in a row that gave up. Nobody may be there any more: then each of thousands would wait through all its
+    tries. What MANY gave up, and twice as many as are under way at once (`places`), is given up for all; with 0 places,
+    as in a server that lives on, never."""
+
+    MANY = 50
+
+    def __init__(self, places: int) -> None:
+        self._most, self._count = max(self.MANY, 2 * places) if places else 0, 0
+
+    def failed(self, error: ModelError) -> bool:
+        """One more; is it time to ask nothing more? Who refuses one text is there for the others."""
+        self._count = 0 if error.divisible else self._count + 1
+        return bool(self._most) and self._count >= self._most
+
+    def ended(self) -> None:
+        self._count = 0
+
+
+def other_length(model: str, now: int, before: int) -> str:
+    what = f"the embedding model {model!r} gave vectors of {now} numbers, and those of this index have {before}. "
+    return f"{what}Use the model that made them, or set embedding_dimensions to {now} to make all of them anew."
+
+
+R = TypeVar("R")
+# Replies have a thread of their own: one that waits behind the prompts of two hundred reports is not in the book yet.
+READS, _ASIDE = ThreadPoolExecutor(1, "asker-reads"), ThreadPoolExecutor(1, "asker-writes")
+
+
+async def aside(work: Callable[..., R], *given: Any, where: ThreadPoolExecutor = _ASIDE) -> R:
+    """The result of a computation of milliseconds, made beside the loop: in it, every call under way would wait for it
+    before its reply is taken and the next question goes out (a quarter of the wall time on a busy machine)."""
+    return await asyncio.get_running_loop().run_in_executor(where, work, *given)
+
+
+def run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    """With an orderly end: a loop that is only stopped keeps its sockets and threads."""
+    loop.run_forever()
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The vectors of one call, by key, and what they cost together."""
+
+    model: str
+    vectors: Mapping[str, bytes]
+    tokens: int
+
+
+class Writer:
+    """The way into one book; only for one event loop. `task` is at work while something is being written."""
+
+    def __init__(self, book: AnswerBook | None) -> None:
+        self._book = book
+        self._waiting: list[tuple[Stored | Vectors, asyncio.Future[None]]] = []
+        self.task: asyncio.Task[None] | None = None
+
+    async def write(self, entry: Stored | Vectors) -> None:
+        """Durable when this returns."""
+        if self._book is None:
+            return
+        loop = asyncio.get_running_loop()
+        written: asyncio.Future[None] = loop.create_future()
+        self._waiting.append((entry, written))
+        if self.task is None:
+            self.task = loop.create_task(self._flush())
+        await asyncio.shield(written)
+
+    async def _flush(self) -> None:
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting, []
+                try:
+                    await asyncio.to_thread(self._put, [entry for entry, _ in batch])
+                except Exception as error:  # whatever it is, whoever waits for it must hear of it
+                    for _, written in batch:
+                        written.set_exception(error)
+                    continue
+                for _, written in batch:
+                    written.set_result(None)
+        finally:
+            self.task = None
+
+    def _put(self, entries: Sequence[Stored | Vectors]) -> None:
+        assert self._book is not None
+        answers = [entry for entry in entries if not isinstance(entry, Vectors)]
+        if answers:
+            self._book.put(answers)
+        for entry in entries:
+            if isinstance(entry, Vectors):
+                self._book.put_vectors(entry.model, entry.vectors, entry.tokens)
+
+
+def storable(text: str) -> str:
+    """Halves of characters replaced, as a reply cut inside one has them: nothing can store them."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+T = TypeVar("T")
+EMBED_CHARACTERS = 24_000  # of the texts of one embedding call together: some 6,000 tokens, which every server takes
+LATER = 10  # the priority of embeddings: they fill the pauses of the chat
+NO_MODEL, BUDGET, STOPPED, FOR_AGENTS = "no model", "budget", "stopped", "waits for an agent (claim_work)"
+CUT_OFF = "the reply was cut off"
+
+log = logging.getLogger(__name__)
+
+
+class BadReply(Exception):
+    """A reply that cannot be used; its text is the reason in a few words, without anything of the reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Generic[T]):
+    """One question. `parse` is pure and raises BadReply; `without` is the result when nobody answers. `if_cut`: a reply
+    that the server says it cut off is "kept", as what asks for the rest can, "refused", or "shown" and not kept."""
+
+    kind: str
+    messages: tuple[Message, ...]
+    parse: Callable[[str], T]
+    without: Callable[[], T]
+    schema: Mapping[str, Any] | None = None
+    max_output: int = 0
+    if_cut: str = "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """`by` is "llm:<model>" or "agent:<name>", "" when `without` was used; then `reason` says why."""
+
+    value: T
+    by: str = ""
+    reason: str = ""
+    fresh: bool = False  # a call was made for it now
+    raw: str = ""  # the reply as it stands in the book
+    cut: bool = False
+
+
+def key_of(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> str:
+    """What a question is known by in the book: its words and the form wanted; neither model nor generation."""
+    body = [[[message.role, message.content] for message in messages], schema]
+    return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
+
+
+class Asker:
+    """One per corpus and run. Every method may be called from any thread; coroutines run on the asker's own loop."""
+
+    def __init__(
+        self, book: AnswerBook | None, chat: ChatModel | None, embedder: EmbeddingModel | None, *,
+        budget: Budget | None = None, concurrency: int = 25, batch: int = 64, refresh: bool = False, space: str = "",
+        reranker: Reranker | None = None, gives_up: bool = False,
+    ) -> None:  # fmt: skip
+        self._reranker = reranker
+        self._space = space or (embedder.name if embedder else "")
+        self._book, self._chat, self._embedder = book, chat, embedder
+        self._budget, self._batch, self._refresh = budget or Budget(), batch, refresh
+        self._gate = Gate(concurrency)
+        self._streak, self._embed_streak = Streak(concurrency * gives_up), Streak(concurrency * gives_up)
+        self._spent = Spent()
+        self._off = "" if chat else NO_MODEL
+        self._embed_off = "" if embedder else NO_MODEL
+        self._flying: dict[str, asyncio.Future[None]] = {}
+        self._writer = Writer(book)
+        self._reading: set[asyncio.Task[Any]] = set()  # replies that have come and are not yet in the book
+        self._asked: set[str] = set()  # keys asked anew in this run, when refreshing
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._starting = threading.Lock()
+        self._has: dict[str, bool] = {}
+        self._has_embedded = False  # some vector came in this run
+        self.length = 0  # bytes of a vector of this index, as soon as there is one
+        self.broken: list[str] = []  # reasons for which calls gave no answer
+        self.note = ""  # what a caller should be told of the book
+
+    # ---- what there is --------------------------------------------------------------------------
+
+    @property
+    def on(self) -> bool:
+        """A chat model is configured and has not failed for good."""
+        return not self._off
+
+    @property
+    def embeds(self) -> bool:
+        return not self._embed_off
+
+    @property
+    def reranks(self) -> bool:
+        return self._reranker is not None
+
+    @property
+    def model(self) -> str:
+        return self._chat.name if self._chat else ""
+
+    @property
+    def embedding_model(self) -> str:
+        """Vectors made under the same words may be compared: the model's name, and their length where it is set."""
+        return self._space
+
+    @property
+    def why_off(self) -> str:
+        """Why no chat model answers: "no model", or what it said when it refused for good."""
+        return self._off
+
+    @property
+    def why_no_vectors(self) -> str:
+        """Why the last texts that were to be embedded have no vector."""
+        return self._embed_off or (BUDGET if self.exhausted else next(iter(self.broken[-1:]), ""))
+
+    @property
+    def exhausted(self) -> bool:
+        """The budget of this run is spent."""
+        return self._budget.spent(self._spent)
+
+    def may_answer(self, kind: str) -> bool:
+        """Could a question of this kind be answered at all: by a model, or from the book?"""
+        if self._chat is not None:
+            return True
+        if kind not in self._has:
+            self._has[kind] = self._book is not None and self._book.has(kind)
+        return self._has[kind]
+
+    def leave_to_agents(self) -> None:
+        """Say of what nobody answers that it waits for an agent."""
+        self._off = FOR_AGENTS if self._off == NO_MODEL else self._off
+
+    def answered(self, key: str) -> bool:
+        """Does the book hold an answer to this question?"""
+        return self._book is not None and bool(self._book.get(key))
+
+    @property
+    def budget(self) -> Budget:
+        return self._budget
+
+    def spent(self) -> Spent:
+        return self._spent
+
+    # ---- running --------------------------------------------------------------------------------
+
+    def start(self, work: Coroutine[Any, Any, R]) -> Future[R]:
+        """Run straight-line async code on the asker's loop; the result is a future of the calling thread's kind."""
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                # The loop gets its turn beside a thread that computes: at Python's 5 ms a call lost its place for 20.
+                # Every thread that waits looks as often, so half of this costs a twentieth of a run's CPU.
+                sys.setswitchinterval(min(sys.getswitchinterval(), 0.001))
+                threading.Thread(target=run_loop, args=(self._loop,), name="asker", daemon=True).start()
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def wait(self, work: Coroutine[Any, Any, R]) -> R:
+        """`start`, and its result."""
+        return self.start(work).result()
+
+    def stop(self) -> None:
+        """Ask nothing more; what is in flight is given up, what has been answered is in the book."""
+        self._off = self._off or STOPPED
+        self._embed_off = self._embed_off or STOPPED
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._cancel_all)
+
+    def _cancel_all(self) -> None:
+        """Every task but those that read and write down what has been answered."""
+        for task in asyncio.all_tasks() - self._reading - {self._writer.task}:
+            task.cancel()
+
+    def close(self) -> None:
+        """End the loop and close what it holds. The book stays usable for others."""
+        if self._loop is not None:
+            self.stop()
+            try:
+                asyncio.run_coroutine_threadsafe(self._closing(), self._loop).result(10)
+            except Exception as error:  # a connection that does not close cleanly is no reason to fail
+                log.debug("closing a model: %r", error)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop = None
+        if self._book is not None:
+            self._book.close()
+
+    async def _closing(self) -> None:
+        while self._reading:
+            await asyncio.wait(self._reading)
+        if self._writer.task is not None:
+            await self._writer.task
+        for model in (self._chat, self._embedder, self._reranker):
+            if model is not None:
+                await model.close()
+
+    # ---- asking ---------------------------------------------------------------------------------
+
+    async def ask(self, ask: Ask[T], *, on_text: Callable[[str], None] | None = None) -> Answer[T]:
+        """The book, else the model (once more when its reply cannot be used), else `without`; never raises for a model.
+
+        Two questions with the same words at the same time are one call.
+        """
+        key = key_of(ask.messages, ask.schema)
+        while key in self._flying:
+            await asyncio.shield(self._flying[key])
+        if (known := self._known(ask, key)) is not None:
+            return known
+        if self._off:
+            return Answer(ask.without(), reason=self._off)
+        landed = self._flying[key] = asyncio.get_running_loop().create_future()
+        try:
+            answer = await self._call(ask, key, on_text)
+        finally:
+            del self._flying[key]
+            landed.set_result(None)
+        if self._refresh and not answer.by and (known := self._known(ask, key, anew=False)):
+            self.note = self.note or f"Not every answer could be had anew ({answer.reason}); that of before stays."
+            return known
+        return answer
+
+    def _known(self, ask: Ask[T], key: str, anew: bool = True) -> Answer[T] | None:
+        if self._book is None or (anew and self._refresh and self.on and key not in self._asked):
+            return None
+        for stored in self._book.get(key, f"llm:{self.model}"):
+            try:
+                return Answer(ask.parse(stored.text), stored.answerer, raw=stored.text)
+            except BadReply as error:  # written by a release that read replies differently
+                log.debug("an answer in the book cannot be read (%s)", error)
+        return None
+
+    async def _call(self, ask: Ask[T], key: str, on_text: Callable[[str], None] | None) -> Answer[T]:
+        assert self._chat is not None
+        reason = ""
+        for _ in range(2):
+            try:
+                async with self._gate.slot(0):  # not while a reply is read and written down: the next call may go out
+                    if self._off or self.exhausted:
+                        return Answer(ask.without(), reason=reason or self._off or BUDGET)
+                    reply = await self._complete(ask, reason, on_text)
+            except ModelError as error:
+                reason = str(error) if error.final else error.what
+                self.broken.append(reason)
+                if self._streak.failed(error) or error.final:
+                    self._off = reason
+                return Answer(ask.without(), reason=reason)
+            reading = asyncio.get_running_loop().create_task(self._take(ask, key, reply))
+            self._reading.add(reading)
+            reading.add_done_callback(self._reading.discard)
+            taken = await asyncio.shield(reading)
+            if not isinstance(taken, BadReply):
+                return taken
+            reason = CUT_OFF if reply.finish == "length" else str(taken) or "unusable reply"
+        self.broken.append(reason)
+        return Answer(ask.without(), reason=reason)
+
+    async def _take(self, ask: Ask[T], key: str, reply: Reply) -> Answer[T] | BadReply:
+        """Read a reply and write it down. A task of its own: no stop keeps what is paid for from the book."""
+        from graphrag_mcp.store.reply_cache import Stored
+
+        if (cut := reply.finish in ("length", "content_filter")) and ask.if_cut == "refused":
+            return BadReply(CUT_OFF)
+        usage, text, by = reply.usage, storable(reply.text), f"llm:{self.model}"
+        try:
+            value = await aside(ask.parse, text, where=READS)
+        except BadReply as error:
+            return error
+        if not (cut and ask.if_cut == "shown"):
+            await self._writer.write(Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens))
+        self._asked.add(key)
+        return Answer(value, by, fresh=True, raw=text, cut=cut)
+
+    async def _complete(self, ask: Ask[T], reason: str, on_text: Callable[[str], None] | None) -> Any:
+        messages = list(ask.messages)
+        if reason:  # the same words again would often get the same reply
+            note = f"\n\nA first reply could not be used ({reason}). Keep exactly to the format asked for."
+            messages[-1] = Message(messages[-1].role, messages[-1].content + note)
+        self._spent.calls += 1
+        counts = self._spent.by_stage.setdefault(ask.kind, Counter())
+        counts["calls"] += 1
+        assert self._chat is not None
+        reply = await self._chat.complete(messages, schema=ask.schema, max_output=ask.max_output, on_text=on_text)
+        self._streak.ended()
+        self._count(counts, reply.usage, self._budget.price_prompt)
+        return reply
+
+    def _count(self, counts: Counter[str], usage: Usage, price: float) -> None:
+        spent = self._spent
+        counts["prompt_tokens"] += usage.prompt_tokens
+        counts["output_tokens"] += usage.output_tokens
+        spent.prompt_tokens += usage.prompt_tokens
+        spent.output_tokens += usage.output_tokens
+        spent.cost += (usage.prompt_tokens * price + usage.output_tokens * self._budget.price_output) / 1_000_000
+
+    # ---- vectors --------------------------------------------------------------------------------
+
+    async def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes | None]:
+        """float32 vectors of texts, from the book or in batches from the model; None where there is none.
+
+        `query`: the texts are questions, before which some models want other words than before what is searched.
+        """
+        prompt = getattr(self._embedder, "query_prompt" if query else "text_prompt", "")
+        texts = [prompt + text for text in texts] if prompt else texts
+        keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in texts]
+        if self._embedder is None:
+            return [None] * len(texts)
+        found: dict[str, bytes] = {}
+        if self._book:
+            self.length = self.length or self._book.length(self._space)
+            known = self._book.vectors(list(dict.fromkeys(keys)), self._space)
+            found = {key: vector for key, vector in known.items() if len(vector) == self.length}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        for made in await asyncio.gather(*map(self._embed, batches(missing, self._batch, EMBED_CHARACTERS))):
+            found.update(made)
+        return [found.get(key) for key in keys]
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | None:
+        """Scores of texts for a question, for worker threads; None without a reranker, or when it fails."""
+        if self._reranker is None:
+            return None
+        try:
+            return self.wait(self._reranker.rerank(query, texts))
+        except ModelError as error:
+            self.broken.append(error.what)
+            self._reranker = None if error.final else self._reranker
+            return None
+
+    async def _embed(self, batch: Mapping[str, str]) -> dict[str, bytes]:
+        """Vectors of one call, or of the parts of a batch that is refused: one text that is too long must not cost the
+        others theirs. Where no vector ever came two texts go ahead, since a server may refuse everything."""
+        made = await self._vectors_of(batch)
+        if made is not None:
+            return made
+        rest, made = dict(batch), {}
+        lengths = sorted(rest, key=lambda key: len(rest[key]))  # a text of a few signs may be the one that is refused
+        for key in () if self._has_embedded else (lengths[0], lengths[len(lengths) // 2]):
+            made = made or await self._vectors_of({key: rest.pop(key)}) or {}
+        if not (made or self._has_embedded):
+            return {}
+        halves = batches(rest, (len(rest) + 1) // 2, 10**9)
+        for found in await asyncio.gather(*map(self._embed, halves)):
+            made.update(found)
+        return made
+
+    async def _vectors_of(self, batch: Mapping[str, str]) -> dict[str, bytes] | None:
+        """Vectors of one call; None when in smaller parts these texts might be welcome."""
+        assert self._embedder is not None
+        async with self._gate.slot(LATER):
+            if self._embed_off or self.exhausted:
+                return {}
+            self._spent.calls += 1
+            counts = self._spent.by_stage.setdefault("embedding", Counter())
+            counts["calls"] += 1
+            try:
+                made = await self._embedder.embed(list(batch.values()))
+            except ModelError as error:
+                if error.divisible and len(batch) > 1:
+                    return None
+                self.broken.append(error.what)
+                if self._embed_streak.failed(error) or error.final:
+                    self._embed_off = str(error)
+                return {}
+        self._embed_streak.ended()
+        self._count(counts, made.usage, self._budget.price_embedding)
+        self._has_embedded, self.length = True, self.length or 4 * made.dimension
+        if 4 * made.dimension != self.length:
+            self._embed_off = other_length(self._space, made.dimension, self.length // 4)
+            self.broken.append(self._embed_off)
+            return {}
+        vectors = dict(zip(batch, made.vectors, strict=True))
+        await self._writer.write(Vectors(self._space, vectors, made.usage.prompt_tokens))
+        return vectors

@@ -1,0 +1,231 @@
+"""A reranker that runs in this process: a cross-encoder reads the question and a text together and scores the pair.
+
+Takes the setting `local:<folder or name>`; gives one score per text, higher for what answers better; only their order
+and distances mean anything. The library is the one of models/local.py, imported with the first question. Knows no
+ranking that went before.
+
+An embedding model that runs in this process, by sentence-transformers: no server, no key, no network.
+
+Takes the setting `local:<folder or name>`; gives vectors of unit length. A folder is read as it is; only a name that
+the user has configured is ever looked up in the library's cache, and fetched when it is not there. Nothing heavy is
+imported before the first text is embedded, or `warm` is called. Knows which words a model wants before questions and
+before texts, but not which texts are questions: whoever asks puts the prompt in front.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from graphrag_mcp.errors import ModelError
+from graphrag_mcp.llm.protocols import Embedded, Usage
+
+T = TypeVar("T")
+PREFIX = "local:"
+EXTRA = "Install the extra with pip install 'graphrag-mcp[local]', or choose a model behind an API"
+BATCH = 32  # texts that go through the model together; more is no faster on a CPU
+QUESTION, TEXT = ("query",), ("document", "passage", "corpus")  # what models call their two prompts
+
+# Families whose published way of use puts words in front, where the model's own files do not say so: a pattern of the
+# name, what goes before a question, what goes before a text.
+_FAMILIES = (
+    (r"(?:^|-)e5-.*instruct", "Instruct: Find passages that answer the question\nQuery: ", ""),
+    (r"(?:^|-)e5(?:-|$)", "query: ", "passage: "),
+    (r"nomic-embed", "search_query: ", "search_document: "),
+    (r"bge-.*-en(?:-|$)", "Represent this sentence for searching relevant passages: ", ""),
+    (r"bge-.*-zh(?:-|$)", "为这个句子生成表示以用于检索相关文章：", ""),
+)
+
+
+class LocalEmbedder:
+    """`name` is the setting; `query_prompt` and `text_prompt` are what the model wants before the two kinds of text.
+
+    One call at a time: the library uses every core for each.
+    """
+
+    def __init__(self, setting: str, dimensions: int = 0) -> None:
+        self.name = setting
+        self._dimensions = dimensions
+        self._model: Any = None
+        self._worker = ThreadPoolExecutor(1, "local-model")
+        self.query_prompt, self.text_prompt = prompts(setting.removeprefix(PREFIX).strip())
+
+    def __repr__(self) -> str:
+        return f"LocalEmbedder({self.name!r})"
+
+    async def close(self) -> None:
+        self._worker.shutdown(wait=False, cancel_futures=True)
+        self._model = None
+
+    def warm(self) -> None:
+        """Begin to load the model, which takes seconds, while the caller does something else."""
+        self._worker.submit(self._loaded)
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """No tokens are counted: nobody is paid for them, and no budget of calls to a provider is used up."""
+        vectors, dimension = await asyncio.get_running_loop().run_in_executor(self._worker, self._embed, list(texts))
+        return Embedded(vectors, dimension, Usage())
+
+    def _embed(self, texts: list[str]) -> tuple[tuple[bytes, ...], int]:
+        model = self._loaded()
+        rows = attempted(self.name, lambda: model.encode(
+            texts, batch_size=BATCH, prompt="", normalize_embeddings=True, convert_to_numpy=True,
+            show_progress_bar=False))  # fmt: skip
+        rows = rows.astype("<f4")
+        return tuple(row.tobytes() for row in rows), int(rows.shape[1]) if len(rows) else 0
+
+    def _loaded(self) -> Any:
+        if self._model is None:
+            self._model = loaded(place(self.name), lambda library, where, options: library.SentenceTransformer(
+                where, device="cpu", truncate_dim=self._dimensions or None, **options))  # fmt: skip
+        return self._model
+
+
+def place(setting: str) -> str:
+    """The folder or name behind `local:`. ModelError when it is empty or a folder that is not there."""
+    where = setting.removeprefix(PREFIX).strip()
+    folder = Path(where).expanduser()
+    if where and folder.is_dir():
+        return str(folder)
+    if not where or where.startswith(("/", "~", ".")) or "\\" in where or where.count("/") > 1:
+        what = f"{setting!r} names no folder that is there"
+        raise ModelError(what, "Give local:/path/of/a/model, or local:owner/name as on the model hub", final=True)
+    return where
+
+
+def prompts(where: str) -> tuple[str, str]:
+    """What goes before a question and before a text: from the model's own files, else by the name of its family."""
+    named = _own_prompts(where)
+    question, text = (next((named[key] for key in kind if named.get(key)), "") for kind in (QUESTION, TEXT))
+    if question or text:
+        return question, text
+    name = Path(where).name.casefold()
+    return next(((ask, tell) for pattern, ask, tell in _FAMILIES if re.search(pattern, name)), ("", ""))
+
+
+def _own_prompts(where: str) -> dict[str, str]:
+    folder = Path(where).expanduser()
+    file: str | None = str(folder / "config_sentence_transformers.json")
+    if not folder.is_dir():
+        if where.count("/") != 1:
+            return {}
+        try:
+            from huggingface_hub import try_to_load_from_cache
+        except ImportError:
+            return {}
+        cached = try_to_load_from_cache(where, "config_sentence_transformers.json")
+        file = cached if isinstance(cached, str) else None
+    try:
+        found = json.loads(Path(file).read_text("utf-8")).get("prompts") if file else None
+    except (OSError, ValueError, AttributeError):
+        return {}
+    return {str(name): one for name, one in found.items() if isinstance(one, str)} if isinstance(found, dict) else {}
+
+
+# ---- the library, for the reranker as well -------------------------------------------------------
+
+_loading = threading.Lock()
+
+
+def loaded(where: str, load: Callable[[Any, str, dict[str, Any]], T]) -> T:
+    """What `load` makes of the library; a folder and what is in the cache already are read without the network."""
+    with _loading, _quiet():
+        try:
+            import sentence_transformers as library
+        except ImportError as error:
+            raise ModelError(f"a local model needs sentence-transformers ({error})", EXTRA, final=True) from error
+        try:
+            return load(library, where, {"local_files_only": True})
+        except Exception as error:
+            if Path(where).is_dir():
+                what = f"the folder {where} cannot be read as a model ({_brief(error)})"
+                raise ModelError(what, "Give a folder in the form of sentence-transformers", final=True) from error
+        try:
+            return load(library, where, {})
+        except Exception as error:
+            what = f"the model {where!r} is not on this machine and cannot be fetched ({_brief(error)})"
+            move = f"Run: hf download {where} --local-dir FOLDER where there is a network, then use local:FOLDER"
+            raise ModelError(what, move, final=True) from error
+
+
+def attempted(name: str, work: Callable[[], T]) -> T:
+    try:
+        return work()
+    except Exception as error:  # whatever the library raises: out of memory, a broken file
+        what = f"the model {name!r} failed ({_brief(error)})"
+        raise ModelError(what, "Try another model", final=True) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without bars of progress: standard error belongs to our own log."""
+    kept = {name: os.environ.get(name) for name in ("HF_HUB_DISABLE_PROGRESS_BARS", "TOKENIZERS_PARALLELISM")}
+    os.environ.update({"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"})
+    try:
+        try:
+            from transformers.utils import logging
+
+            logging.disable_progress_bar()
+            logging.set_verbosity_error()
+        except ImportError:
+            pass
+        yield
+    finally:
+        for name, value in kept.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _brief(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+
+
+RERANK_BATCH = 16  # pairs that go through the model together
+LONGEST = 4_000  # characters of a text that are read; models cut at 512 tokens or a little more
+
+
+class LocalReranker:
+    """`name` is the setting. One question at a time: the library uses every core for each."""
+
+    def __init__(self, setting: str) -> None:
+        self.name = setting
+        self._model: Any = None
+        self._worker = ThreadPoolExecutor(1, "local-reranker")
+
+    def __repr__(self) -> str:
+        return f"LocalReranker({self.name!r})"
+
+    async def close(self) -> None:
+        self._worker.shutdown(wait=False, cancel_futures=True)
+        self._model = None
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        if not texts:
+            return ()
+        return await asyncio.get_running_loop().run_in_executor(self._worker, self._rerank, query, list(texts))
+
+    def _rerank(self, query: str, texts: list[str]) -> tuple[float, ...]:
+        if self._model is None:
+            self._model = loaded(place(self.name), lambda library, where, options: library.CrossEncoder(
+                where, device="cpu", **options))  # fmt: skip
+        pairs = [(query, text[:LONGEST]) for text in texts]
+        scores = attempted(self.name, lambda: self._scores(pairs))
+        return tuple(round(float(score), 5) for score in scores)
+
+    def _scores(self, pairs: list[tuple[str, str]]) -> Any:
+        from torch.nn import Identity
+
+        # The bare scores: squeezed between 0 and 1, the best ones would all be 0.9999.
+        scores = self._model.predict(pairs, batch_size=RERANK_BATCH, show_progress_bar=False, activation_fn=Identity())
+        return scores[:, -1] if scores.ndim > 1 else scores  # of two labels the second is "relevant"

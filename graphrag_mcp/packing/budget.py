@@ -1,0 +1,545 @@
+"""Rows into a token budget: whole items in order of worth, citations, cursors, short aliases.
+
+Takes plain data (items, dicts, result models) and gives text and results that never pass their budget.
+A result's tokens are the larger of its text and its JSON, so what an item costs is its text as it stands in
+JSON plus its citation. Knows no table and no search: whoever calls has ranked the items already.
+
+Short forms of what is packed: lines, joined passages, cursors, aliases, references with aliases for content ids.
+
+Takes offsets, rows and texts; gives strings for an agent to read and to hand back. Part of packing, by which these are
+used; knows no budget and no table.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from graphrag_mcp.packing.wire import dressed, footer, outgoing, sent, size, weight, wire
+from graphrag_mcp.text.terms import sentences
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.trust.fencing import quoted
+from graphrag_mcp.types import Citation, Result, content_id
+
+CHARACTERS = 48_000  # some hosts cut at 25,000 tokens: this many characters stay below in any script
+PER_GROUP = 5  # references of one kind in one bracket, then "+more"
+
+_REFERENCES = re.compile(r"\[Data: ([^\[\]\n]{1,4000})\]")
+_GROUP = re.compile(r"(Reports|Entities|Relationships|Sources) \(([^()\n]{0,4000})\)")
+_HEX = re.compile(r"\b[0-9a-f]{32}\b")
+_HEAD = re.compile(r"(\[[^\[\]]+\]) (.*:)(\d+)-(\d+)\)\Z")
+NEAR = 3  # characters between two passages that are read as one: the white space where a text was cut
+
+
+# ---- lines ------------------------------------------------------------------------------------
+
+
+def one_line(text: str, characters: int) -> str:
+    """The text without line breaks, at most so many characters."""
+    flat = re.sub(r"\s+", " ", text).strip()
+    return flat if len(flat) <= characters else flat[: characters - 1].rstrip() + "…"
+
+
+def columns(*values: object) -> str:
+    """One row of a block with columns: `|` between values, escaped inside them, no line breaks."""
+    flat = (re.sub(r"\s+", " ", str(value)).strip() for value in values)
+    return "|".join(value.replace("\\", "\\\\").replace("|", "\\|") for value in flat)
+
+
+def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:
+    """The longest run of whole sentences from the start within the budget; at least a few words of the first.
+
+    Tokens are counted on the JSON form, because that is where the text will have to fit.
+    """
+    text = text[: min(characters, budget * 12 + 200)]
+    ends = [end for _, end in sentences(text)] or [len(text)]
+    if _json_tokens(text) <= budget and len(text) < characters:
+        return text.rstrip()
+    low, high = 0, len(ends)  # the largest count of sentences that fits, by bisection
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _json_tokens(text[: ends[middle - 1]]) <= budget:
+            low = middle
+        else:
+            high = middle - 1
+    if low:
+        return text[: ends[low - 1]].rstrip()
+    end = min(ends[0], budget * 4)
+    while end > 8 and _json_tokens(text[:end]) > budget:
+        end = end * 3 // 4
+    space = text.rfind(" ", end // 2, end)
+    return text[: space if space > 0 else end].rstrip()
+
+
+def _json_tokens(text: str) -> int:
+    return count_tokens(json.dumps(text, ensure_ascii=False))
+
+
+def joined(items: Sequence[Item]) -> list[str]:
+    """Passages as blocks: those that follow each other in one document are one, in its order, where the best stood.
+
+    Text units overlap, and what they share is shown once. Every id stands at the head of its block.
+    """
+    blocks: list[list[Item]] = []
+    for item in items:
+        met = [block for block in blocks if any(adjoin(item, other) for other in block)] if item.span[1] else []
+        if not met:
+            blocks.append([item])
+            continue
+        met[0].append(item)
+        for other in met[1:]:  # it joins two that stood apart
+            met[0].extend(other)
+            blocks.remove(other)
+    return [_block(sorted(block, key=lambda item: item.span)) for block in blocks]
+
+
+def adjoin(one: Item, other: Item) -> bool:
+    """Are these two passages of one document that follow each other, or overlap?"""
+    if not other.span[1] or one.citation is None or other.citation is None:
+        return False
+    near = one.span[0] <= other.span[1] + NEAR and other.span[0] <= one.span[1] + NEAR
+    return near and one.citation.document_id == other.citation.document_id
+
+
+def _block(items: Sequence[Item]) -> str:
+    head, _, text = items[0].text.partition("\n")
+    found = [_HEAD.match(item.text.partition("\n")[0]) for item in items]
+    if len(items) == 1 or None in found:
+        return "\n\n".join(item.text for item in items)
+    end = items[0].span[1]
+    for item in items[1:]:
+        body = item.text.partition("\n")[2]
+        if item.span[0] > end:
+            text += "\n" + body
+        elif item.span[1] > end:
+            text += body[end - item.span[0] :]
+        end = max(end, item.span[1])
+    heads = [match for match in found if match is not None]
+    ids = " ".join(match[1] for match in heads)
+    last = max(int(match[4]) for match in heads)
+    return f"{ids} {heads[0][2]}{heads[0][3]}-{last})\n{text}"
+
+
+# ---- cursors ------------------------------------------------------------------------------------
+
+
+def write_cursor(generation: int, query: str, offsets: Iterable[int]) -> str:
+    """Where the next page starts, tied to one generation and one question; short, because it is sent three times."""
+    listed = list(offsets)
+    while len(listed) > 1 and not listed[-1]:
+        listed.pop()
+    return f"{generation}.{_mark(query)}." + "-".join(map(str, listed))
+
+
+def read_cursor(cursor: str, generation: int, query: str, count: int) -> tuple[int, ...] | None:
+    """The offsets of a cursor; zeros for none; None when it belongs to another generation or question."""
+    if not cursor.strip():
+        return (0,) * count
+    match = re.fullmatch(r"(\d{1,12})\.(\d{6})\.(\d{1,6}(?:-\d{1,6})*)", cursor.strip())
+    if match is None or int(match[1]) != generation or match[2] != _mark(query):
+        return None
+    offsets = tuple(int(part) for part in match[3].split("-"))
+    return (*offsets, *(0,) * (count - len(offsets))) if len(offsets) <= count else None
+
+
+def _mark(query: str) -> str:
+    """Six digits (two tokens) that tell one question from another."""
+    return f"{int(content_id(query), 16) % 1_000_000:06d}"
+
+
+# ---- aliases ------------------------------------------------------------------------------------
+
+
+def passage_alias(row: Mapping[str, Any]) -> str:
+    """`t33`, or `t33.2` where the text unit has several passages."""
+    return f"t{row['n']}" if row["parts"] <= 1 else f"t{row['n']}.{row['part']}"
+
+
+def referenced_ids(text: str) -> dict[str, list[str]]:
+    """Content ids inside `[Data: Entities (hex, hex); Sources (hex)]`, by group name, each once, in order."""
+    found: dict[str, dict[str, None]] = {}
+    for bracket in _REFERENCES.finditer(text):
+        for group in _GROUP.finditer(bracket[1]):
+            found.setdefault(group[1], {}).update(dict.fromkeys(_HEX.findall(group[2])))
+    return {name: list(ids) for name, ids in found.items()}
+
+
+def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> str:
+    """References with aliases instead of content ids: at most 5 per group, then `+more`; unknown ids are removed.
+
+    `aliases` maps group name -> content id -> alias. A bracket that loses all its ids goes altogether.
+    """
+
+    def bracket(match: re.Match[str]) -> str:
+        groups = []
+        for group in _GROUP.finditer(match[1]):
+            known = aliases.get(group[1], {})
+            names = list(dict.fromkeys(known[one] for one in _HEX.findall(group[2]) if one in known))
+            if names:
+                more = ["+more"] if len(names) > PER_GROUP or "+more" in group[2] else []
+                groups.append(f"{group[1]} ({', '.join(names[:PER_GROUP] + more)})")
+        return f"[Data: {'; '.join(groups)}]" if groups else ""
+
+    return re.sub(r"(?<! ) +([.,;。]|$)", r"\1", _REFERENCES.sub(bracket, text), flags=re.MULTILINE)
+
+
+LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
+TITLES = (0, 40, 12, 5, 1, None)  # characters of a cut item's title in its head, where all (0) leave no room for text
+LEAST_TEXT = 8  # tokens of text below which a citation is not worth its place
+ROOM_FOR_CALL = 190  # tokens for items from which a cut one comes with the call that gives it whole
+COMMA = 16  # sixteenths of a token between two of a list
+# Sixteenths of a token between two items: one end of line or two, as JSON writes them. Measured on English and Chinese
+# results, where the dearest cost 37 and 27: what is priced too high makes a second filling, which costs a third more.
+BETWEEN, BETWEEN_LINES = 40, 24
+FENCE = 20  # tokens of the marks around what documents say
+SPARE = 40  # tokens left over from which another filling is tried
+SMALL = 400  # tokens of a result below which accounts (coverage) go before words
+
+
+ResultType = TypeVar("ResultType", bound=Result)
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One row of context. `text` is what the reader sees; `tokens` is its count where it is known already.
+
+    `also` are further places that the text speaks of; `data` goes into a list field of the result.
+    """
+
+    id: str
+    text: str
+    citation: Citation | None = None
+    section: str = "Sources"
+    score: float = 0.0
+    tokens: int = 0
+    also: tuple[Citation, ...] = ()
+    span: tuple[int, int] = (0, 0)  # of the text below its first line, in the document; for passages that are whole
+    part: bool = False  # some sentences of a passage for which there was no room
+    data: Mapping[str, Any] | None = None
+
+    def citations(self) -> tuple[Citation, ...]:
+        return self.also if self.citation is None else (self.citation, *self.also)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Items in order of worth from `offset` on, and the share of the budget they are sure of.
+
+    `places` are the items' places in the whole ranking where rows are missing from it; `more` says that the ranking
+    goes on behind the last item. `header` is the line of column names under the heading. `cut` makes a part of an item
+    that fits into so many tokens, for what would be left over.
+    """
+
+    name: str
+    items: Sequence[Item]
+    share: float
+    offset: int = 0
+    header: str = ""
+    places: Sequence[int] = ()
+    more: bool = False
+    greedy: bool = True  # takes part when what others did not use is given away
+    cut: Callable[[Item, int], Item | None] | None = None
+
+    def offset_after(self, taken: int) -> int:
+        if not taken:
+            return self.offset
+        return self.places[taken - 1] + 1 if self.places else self.offset + taken
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What fits: per section the items of this page; `cut` when a single item had to be shortened; `left` in tokens."""
+
+    taken: Mapping[str, list[Item]]
+    offsets: tuple[int, ...]
+    more: bool
+    cut: bool = False
+    left: int = 0
+
+
+def clamp_budget(max_tokens: int, default: int) -> tuple[int, str]:
+    """A usable budget and, when the one asked for is not, a sentence that says so."""
+    if max_tokens <= 0:
+        return default, f"max_tokens {max_tokens} cannot be used, so {default} was."
+    used = min(max(max_tokens, LOWEST), HIGHEST)
+    return used, "" if used == max_tokens else f"max_tokens {max_tokens} was changed to {used} ({LOWEST} to {HIGHEST})."
+
+
+def cost(item: Item) -> int:
+    """Tokens the item adds to a result: its text as a JSON string, its citation, a little for what is between."""
+    sixteenths = weight(json.dumps(item.text, ensure_ascii=False)[1:-1]) + sum(map(_account, item.citations()))
+    if item.data is not None:
+        sixteenths += weight(json.dumps(dict(item.data), ensure_ascii=False)) + COMMA
+    return -(-(sixteenths + (BETWEEN if "\n" in item.text else BETWEEN_LINES)) // 16)
+
+
+def _account(citation: Citation) -> int:
+    """Sixteenths of tokens of a citation in its list."""
+    return weight(json.dumps(citation.model_dump(exclude_defaults=True), ensure_ascii=False)) + COMMA
+
+
+def saved(item: Item, taken: Sequence[Item]) -> int:
+    """Tokens that the item costs less beside others: what is cited already; and, where it is joined to one that stands
+    there, its head and what both hold."""
+    places = item.citations()
+    cited = {place.id for other in taken for place in other.citations()} if item.also else set()
+    less = sum(_account(place) for place in places if place.id in cited) // 16
+    beside = [other for other in taken if adjoin(item, other)] if item.span[1] else []
+    if not beside:
+        return less
+    shared = max(min(item.span[1], other.span[1]) - max(item.span[0], other.span[0]) for other in beside)
+    share = max(shared, 0) / max(item.span[1] - item.span[0], 1)
+    return less + count_tokens(item.text.partition("\n")[0]) - 6 + int(0.9 * share * item.tokens)
+
+
+def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Page:
+    """Whole items in order; each section up to its share, then what is left over, the section `first` before others.
+
+    Nothing is skipped for being long, so the next page starts where this one ended and every item is on exactly
+    one page. Only when nothing fits is one item cut at a sentence end, of the section `first` if it has any.
+    """
+    taken: dict[str, list[Item]] = {section.name: [] for section in sections}
+    order = sorted(sections, key=lambda section: section.name != first)  # stable
+    left, characters, cut = budget, CHARACTERS - 6_000, False
+    for shares in (True, False):
+        for section in order:
+            room = min(left, int(section.share * budget)) if shares else left * section.greedy
+            letters = min(characters, int(section.share * (CHARACTERS - 6_000))) if shares else characters
+            for item in section.items[len(taken[section.name]) :]:
+                price, size = cost(item) - saved(item, taken[section.name]), int(len(item.text) * 1.05) + 400
+                if price > room or size > letters:
+                    part = section.cut(item, int(room)) if section.cut and not shares and taken[section.name] else None
+                    if part is not None and size <= letters and (price := cost(part)) <= room:
+                        taken[section.name].append(part)
+                        left -= price
+                    break
+                taken[section.name].append(item)
+                room, left = room - price, left - price
+                letters, characters = letters - size, characters - size
+            if not shares and section.items and not any(taken.values()):
+                taken[section.name].append(shorten_item(section.items[0], left, characters))
+                left, cut = 0, True
+    more = any(section.more or len(taken[section.name]) < len(section.items) for section in sections)
+    return Page(taken, tuple(section.offset_after(len(taken[section.name])) for section in sections), more, cut, left)
+
+
+def compose(
+    result: ResultType, sections: Sequence[Section], budget: int, cursor: Callable[[tuple[int, ...]], str], *,
+    intro: str = "", first: str = "Sources", into: Mapping[str, str] | None = None,
+) -> ResultType:  # fmt: skip
+    """Fill a result with what fits of the sections (in reading order), and say where the next page starts.
+
+    `intro` stands before the sections. Citations are those of the items shown, in order, each once. `into` maps a
+    section's name to the list field of the result that takes the `data` of its items.
+    """
+    result.text, result.tokens, call = intro, budget, result.next_call
+    if budget < SMALL:
+        lighten(result)
+    result.next_cursor = cursor(tuple(section.offset for section in sections))  # as long as the real one will be
+    room = budget - outgoing(result) - 4  # for one heading; the loop sees to the rest
+    room -= FENCE if budget >= SMALL and not intro.strip() else 0  # around an empty text there is none
+
+    def show(page: Page) -> int:
+        """Put the page into the result; how many tokens it is over the budget then, less than 0 for what is left."""
+        shown = [item for section in sections for item in page.taken[section.name]]
+        bare = page.cut and budget < SMALL and len(shown) == 1 and shown[0].text.startswith(f"[{shown[0].id}]")
+        block = _with_one_head(shown[0].text, shown) if bare else markdown(sections, page)
+        result.text = "\n\n".join(part for part in (intro, block) if part)
+        if "citations" in type(result).model_fields:
+            result.citations = list({cited.id: cited for item in shown for cited in item.citations()}.values())
+        for name, target in (into or {}).items():
+            setattr(result, target, [dict(item.data) for item in page.taken.get(name, []) if item.data is not None])
+        result.next_cursor = cursor(page.offsets) if page.more else ""
+        result.truncated, result.next_call, result.tokens = page.more or page.cut, call, budget
+        if page.cut and shown[0].id.rpartition("/")[2].startswith("t") and (room > ROOM_FOR_CALL):
+            result.next_call = f'get_source(ids=["{shown[0].id}"])'  # the next page begins after what was cut
+        tokens, characters = sent(result)
+        return max(tokens - budget, 1) if characters > CHARACTERS else tokens - budget
+
+    fitting: Page | None = None
+    for attempt in range(10):
+        page = fill(sections, room, first)
+        if page.cut and room > ROOM_FOR_CALL:
+            page = fill(sections, room - 50, first)
+        if fitting is not None and page.taken == fitting.taken:
+            return _counted(result, page, budget)  # it stands there
+        before, over = result.text, show(page)
+        if over <= 0:
+            fitting, dear = page, -over - page.left  # prices are estimates on the safe side: one more may fit
+            if page.cut or not page.more or dear < max(SPARE, budget // 100):
+                return _counted(result, page, budget)
+            room += _saving(dear, room - page.left)
+        elif fitting is not None or (result.text == before and room <= 0):
+            break  # less of it cannot be shown
+        else:
+            faster = attempt > 4 or result.text == before  # what cannot be seen costs more than its price
+            room -= max(over, 3) + 2 * attempt + (room // 6 if faster else 0)
+    if fitting is not None:
+        page = fitting
+        show(page)
+        return _counted(result, page, budget)
+    below = outgoing(result, budget >= SMALL) - size(result)[0]  # with less, the footer gives way in the tool
+    return finish(result, budget - below)
+
+
+def _counted(result: ResultType, page: Page, budget: int) -> ResultType:
+    """With its size; and, where a passage is shown in part and there is room, with the call that gives it whole, for
+    the next page begins after it."""
+    parts = [item.id for items in page.taken.values() for item in items if item.part]
+    if parts and not result.next_call:
+        result.next_call = f'get_source(ids=["{parts[0]}"])'
+        if sent(result)[0] > budget:
+            result.next_call = ""
+    result.tokens = min(size(result)[0], budget)
+    return result
+
+
+def _saving(dear: int, priced: int) -> int:
+    """How many more tokens of prices there is room for, when these were so much too dear: those to come are as well."""
+    return int(0.95 * dear * priced / max(priced - dear, 1))
+
+
+def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
+    """The item cut at a sentence end to fit; a citation keeps the span of what is left of the text.
+
+    Where the citation alone would fill the budget it goes: the first line of the item names the source as well.
+    """
+    head, _, body = item.text.partition("\n")
+    if not body:
+        head, body = "", item.text
+    item = replace(item, tokens=0, span=(0, 0))
+    for title in TITLES:  # first the whole head and title, then less of them, then no citation
+        if title is None:
+            item, head = replace(item, citation=None, also=()), one_line(head, 60)
+        elif title:
+            short = one_line(item.citation.title, max(title, 5)) if item.citation else ""
+            cited = item.citation and item.citation.model_copy(update={"title": short})
+            bare = title == 1 and head.startswith(f"[{item.id}]") and len(head) > len(item.id) + 6
+            item = replace(item, citation=cited)
+            head = f"[{item.id}]" if bare else one_line(head, len(item.id) + 3 + title)
+        fixed = cost(replace(item, text=head or " "))
+        if budget - fixed >= LEAST_TEXT:
+            break
+    kept = shorten(body, max(budget - fixed, 4), max(characters - 1_000, 400))
+    citation = item.citation
+    if citation is not None:
+        lost_lines = body[len(kept) :].count("\n")
+        citation = citation.model_copy(
+            update={
+                "char_end": citation.char_start + len(kept),
+                "line_end": max(citation.line_start, citation.line_end - lost_lines),
+            }
+        )
+    data = dict(item.data) if item.data is not None else None
+    if data and "char_end" in data:
+        data["char_end"] = data["char_start"] + len(kept)
+    return replace(item, text=f"{head}\n{kept} …" if head else f"{kept} …", citation=citation, data=data)
+
+
+def markdown(sections: Sequence[Section], page: Page) -> str:
+    """The page as blocks under headings; empty blocks are left out."""
+    blocks = []
+    for section in sections:
+        items = page.taken.get(section.name, [])
+        if not items:
+            continue
+        texts = joined(items) if any(item.span[1] for item in items) else [item.text for item in items]
+        texts = [_with_one_head(text, items) for text in texts]
+        gap = "\n\n" if any("\n" in text for text in texts) else "\n"
+        lines = f"## {section.name}\n" + (f"{section.header}\n" if section.header else "")
+        blocks.append(lines + gap.join(texts))
+    return "\n\n".join(blocks)
+
+
+def _with_one_head(text: str, items: Sequence[Item]) -> str:
+    """The block with a backslash before each line that looks like a head and is not its own."""
+    head, newline, body = text.partition("\n")
+    own = any(head.startswith((f"[{item.id}]", f"- [{item.id}]", f"  - [{item.id}]", f"{item.id}|")) for item in items)
+    return (head if own else quoted(head)) + newline + quoted(body)
+
+
+# ---- the wall ----------------------------------------------------------------------------------
+
+
+def lighten(result: Result) -> None:
+    """Let accounts go before words."""
+    for name in ("coverage", "communities"):
+        if getattr(result, name, None):
+            setattr(result, name, type(getattr(result, name))())
+
+
+def finish(result: ResultType, max_tokens: int) -> ResultType:
+    """Set `tokens`; a result over its budget is shortened until it fits: long side fields, then lists, then the text.
+
+    What the text no longer shows is cited no longer. The caller has packed with `fill` before, so this is the wall
+    behind it and normally changes nothing.
+    """
+    result.tokens = max_tokens
+    tokens, characters = size(result)
+    for attempt in range(28):
+        if tokens <= max_tokens and characters <= CHARACTERS:
+            break
+        over = max(tokens / max_tokens, characters / CHARACTERS)
+        _shrink(result, max(0.0, 0.97 / over - 0.02 * attempt), attempt)
+        tokens, characters = size(result)
+    result.tokens = tokens
+    return result
+
+
+def _shrink(result: Result, keep: float, attempt: int) -> None:
+    """Keep about this share: at first of side fields, from the second attempt of lists, from the third of the text."""
+    result.truncated = True
+    longest = max(240 - 60 * attempt, 0)
+    for name, value in result:
+        if name == "next_call":  # half a call helps nobody: whole until the last, then gone
+            result.next_call = value if attempt < 12 else ""
+        elif isinstance(value, str) and name in ("hint", "description", "title") and len(value) > longest:
+            setattr(result, name, value[:longest].rstrip() + " …" if longest else "")
+        elif isinstance(value, list) and name != "citations" and attempt >= 1:
+            setattr(result, name, value[: math.floor(len(value) * keep)])
+    if attempt >= 2:
+        text = result.text[: math.floor(len(result.text) * keep)]
+        if len(text) < len(result.text):
+            ends = [end for _, end in sentences(text)][:-1]
+            result.text = (text[: ends[-1]] if ends else text).rstrip() + " …" if text else ""
+    cited = getattr(result, "citations", [])
+    if cited and attempt >= 1:
+        shown = [citation for citation in cited if f"[{citation.id}]" in result.text]
+        if len(shown) == len(cited) and attempt > 8:
+            shown = cited[: math.floor(len(cited) * keep)]
+        result.citations = shown  # type: ignore[attr-defined]
+
+
+# ---- aliases and citations -----------------------------------------------------------------------
+
+
+def citation(row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = True) -> Citation:
+    """The citation of a row of the table `passages`; `document`: the alias of its document, which is shorter."""
+    return Citation(
+        id=passage_alias(row),
+        title=row["title"],
+        uri=row["uri"],
+        document_id=document or row["document_id"],
+        char_start=row["char_start"],
+        char_end=row["char_end"],
+        line_start=row["line_start"] if lines else 0,
+        line_end=row["line_end"] if lines else 0,
+        score=round(score, 3),
+    )
+
+
+def source_item(row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = False) -> Item:
+    """A passage as the reader sees it: `[t33.2] Title (uri:12-40)` and its exact text; no title that only repeats the
+    file's name. The lines stand in the text, so the citation has them only with `lines`."""
+    cited = citation(row, score, document, lines)
+    uri = one_line(cited.uri, 1_000)  # a file's name may hold a line break
+    title = one_line(cited.title, 120)
+    named = "" if title.casefold() == uri.rpartition("/")[2].rpartition(".")[0].casefold() else f"{title} "
+    head = f"[{cited.id}] {named}({uri}:{row['line_start']}-{row['line_end']})"
+    tokens = row["n_tokens"] + count_tokens(head) + 2
+    body, text = row["text"].strip(), row["text"]
+    start = row["char_start"] + len(text) - len(text.lstrip())
+    return Item(cited.id, f"{head}\n{body}", cited, "Sources", score, tokens, (), (start, start + len(body)))

@@ -1,0 +1,238 @@
+"""A result as it goes out: what stands inside of the fence and what around it, what is flagged, and how large that is.
+
+Takes a result as the engine made it; gives its text with words of documents fenced (fences.py) and our own words
+(how to go on) outside, the JSON of its fields, and the tokens of both. Part of packing, which counts what goes out and
+not what it has; knows no table.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from graphrag_mcp.llm import prompts
+from graphrag_mcp.text.tokens import COSTS, PIECE, SLACK, count_tokens
+from graphrag_mcp.trust import fencing
+from graphrag_mcp.trust.credentials import credentials
+from graphrag_mcp.trust.injection import suspicions
+from graphrag_mcp.types import DriftResult, IndexResult, Result, SearchResult, StatusResult, WorkResult
+
+# Fields of a search that are left out while they are empty: half of what an empty result would cost.
+QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "candidates"}
+# Values that are handed back or looked up as they are; all others are shown as text is, without what cannot be seen.
+EXACT = {"text", "id", "uri", "url", "document_id", "entity_id", "parent", "source", "target", "corpus", "corpora",
+         "next_cursor", "job_id", "session_id", "work_id", "open_node"}  # fmt: skip
+FLAGS = 8  # ids that are named as suspicious
+WORDS, LONGEST = 20_000, 64  # words whose tokens are remembered (2 to 4 MB), and characters of one
+SENTENCES, LONGEST_SENTENCE = 4_000, 1_000  # the same of sentences between 。
+_counted: dict[str, int] = {}
+
+_HEAD = re.compile(
+    r"^ {0,8}(?:- )?\[((?:[^\s\[\]/|]{1,60}/)?[tderck]\d{1,12}(?:\.\d{1,6})?)\]|^([tderck]\d{1,12})\|", re.MULTILINE
+)
+_TAIL = re.compile(r"\[(t\d{1,12}(?:\.\d{1,6})?)\]\Z")  # where a sentence of evidence stands
+_OUR_CALL = re.compile(r'[a-z_]+\([^"]*(?:"[\w./~-]{0,80}"[^"]*)*\)', re.ASCII)  # nothing but ids in its quotes
+_NAMES = re.compile(r"\([tderck]\d+\)|/[tderck]\d+ ")  # a name with its id stands before or behind it
+
+
+def wire(result: Result) -> dict[str, Any]:
+    """The result as it goes out: without the fields of a search, and the lines of a citation, that say nothing."""
+    data = result.model_dump()
+    for name in QUIET & data.keys() if isinstance(result, SearchResult) else ():
+        if not data[name]:
+            del data[name]
+    if not data.get("suspicious"):
+        data.pop("suspicious", None)
+    for place in data.get("citations", ()):
+        for name in [name for name in ("line_start", "line_end", "why") if not place.get(name)]:
+            place.pop(name, None)
+    return {name: one if name in EXACT else _shown(one) for name, one in data.items()}
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, str):
+        return fencing.shown(value)
+    if isinstance(value, list):
+        return [_shown(one) for one in value]
+    if isinstance(value, dict):
+        return {name: one if name in EXACT and name != "text" else _shown(one) for name, one in value.items()}
+    return value
+
+
+def size(result: Result) -> tuple[int, int]:
+    """(tokens, characters) of a result. Its JSON holds its text, so the larger of the two is the JSON."""
+    data = json.dumps(wire(result), ensure_ascii=False)
+    return tokens_of(data), len(data)
+
+
+def tokens_of(text: str) -> int:
+    """`count_tokens(text)`, to the token, with every word priced once: packing counts the same text often."""
+    if len(text) > 1 << 20:
+        return count_tokens(text)
+    total = weight(text)
+    return -(-(total + min(total, SLACK)) // 16)
+
+
+def weight(text: str) -> int:
+    """Sixteenths of tokens, word by word: no piece of the counter goes across a blank behind another character, so
+    words with the blanks before them add up."""
+    first, *words = text.split(" ")
+    if "\t" in text:
+        return _plainly(text)
+    return _by_sentences(first) + sum(map(_words.__getitem__, _led(words) if "" in words else words))
+
+
+def _led(words: Sequence[str]) -> Iterator[str]:
+    """The words between blanks, each with those before it but the last one; of several blanks, all are one piece."""
+    blanks = ""
+    for word in words:
+        if word:
+            yield blanks + word
+        blanks = "" if word else blanks + " "
+    if blanks:
+        yield blanks[1:]
+
+
+class _Words(dict[str, int]):
+    """What a word costs behind a blank, worked out once: to look here takes a fifth of cutting it into pieces."""
+
+    def __missing__(self, word: str) -> int:
+        if len(word) > LONGEST:
+            return _by_sentences(f" {word}")
+        if len(self) >= WORDS:
+            self.clear()
+        return self.setdefault(word, _plainly(f" {word}"))
+
+
+_words = _Words()
+
+
+def _by_sentences(text: str) -> int:
+    """Scripts without blanks: no piece goes across a 。 either, and packing counts the same sentences often."""
+    *whole, last = text.split("。")
+    return sum(_counted.get(f"{one}。") or _count(f"{one}。") for one in whole) + _plainly(last)
+
+
+def _count(sentence: str) -> int:
+    cost = _plainly(sentence)
+    if len(sentence) <= LONGEST_SENTENCE:  # what is longer will hardly be seen again
+        if len(_counted) >= SENTENCES:
+            _counted.clear()
+        _counted[sentence] = cost
+    return cost
+
+
+def _plainly(text: str) -> int:
+    return sum(map(COSTS.__getitem__, PIECE.findall(text)))
+
+
+def footer(result: Result) -> list[str]:
+    """Lines that repeat the fields which a host that shows only text would not show, the most needed first."""
+    lines = []
+    if result.next_cursor and result.next_cursor not in result.text:
+        lines.append(f'More: cursor="{result.next_cursor}"')
+    if result.next_call and result.next_call not in result.text:
+        lines.append(f"Next: {result.next_call}")
+    if result.hint and result.hint not in result.text:
+        lines.append(f"Hint: {result.hint}")
+    return lines
+
+
+def sent(result: Result, below: bool = True) -> tuple[int, int]:
+    """(tokens, characters) with fence, flags and footer, as a tool sends it; without the footer if not `below`."""
+    text, flags = result.text, result.suspicious
+    result.text, result.suspicious = dressed(result, text, footer(result) if below else ())
+    found = size(result)
+    result.text, result.suspicious = text, flags
+    return found
+
+
+def outgoing(result: Result, below: bool = True) -> int:
+    """The tokens of it alone."""
+    return sent(result, below)[0]
+
+
+def dressed(result: Result, text: str, lines: Sequence[str] = ()) -> tuple[str, dict[str, str]]:
+    """The text as a tool sends it, with these lines under it, and what is suspicious in it by id."""
+    lines = [_cleaned(line, fencing.SHOW_SECRETS.get())[0] for line in lines]
+    if not text.strip():
+        return "\n\n".join(filter(None, (text, *lines))), {}
+    body, found = _cleaned(text, fencing.SHOW_SECRETS.get())
+    if not _quotes(result, body):
+        return "\n\n".join((body, *lines)), dict(found)
+    own, body = _own(result, body)
+    within = [line for line in lines if _holds_names(line)]
+    said = [f"Flagged: {', '.join(f'{id} ({what})' for id, what in found.items())}."] if found else []
+    whole = fencing.fenced("\n\n".join((body, *within)))
+    return "\n\n".join((*own, *said, whole, *(line for line in lines if line not in within))), dict(found)
+
+
+@lru_cache(maxsize=64)
+def _cleaned(text: str, _: bool) -> tuple[str, dict[str, str]]:
+    """The text as it may stand in a fence, and its flags; packing looks at the same text several times."""
+    return fencing.clean(text), flagged(text)
+
+
+def _quotes(result: Result, text: str) -> bool:
+    """May it hold words of documents? Work items have fences of their own; JSON and charts quote by themselves."""
+    if isinstance(result, WorkResult):
+        return False
+    if isinstance(result, IndexResult):
+        return bool(result.errors)
+    if isinstance(result, StatusResult) and not result.corpora and not result.jobs:
+        return False  # nothing is indexed yet
+    if isinstance(result, DriftResult) and text.startswith(("{", "flowchart ")):
+        return False
+    return getattr(result, "state", "") != "stale"
+
+
+def _holds_names(line: str) -> bool:
+    """Does a line of the footer hold more than ids and our own words?"""
+    kind, _, said = line.partition(": ")
+    return not _OUR_CALL.fullmatch(said) if kind == "Next" else kind == "Hint" and _NAMES.search(said) is not None
+
+
+def _own(result: Result, text: str) -> tuple[list[str], str]:
+    """What we ask of the agent, as our prompts say it, and the rest: that must not stand among what is only data."""
+    if not isinstance(result, DriftResult) or not result.open_node:
+        return [], text
+    for name in ("drift_primer", "drift_step"):
+        ours = [line for line in prompts.load(name).template.splitlines() if line.strip() and "$" not in line]
+        if ours and all(line in text for line in ours):
+            for line in ours:
+                text = text.replace(f"{line}\n", "", 1) if f"{line}\n" in text else text.replace(line, "", 1)
+            return ours, text.strip("\n")
+    return [], text
+
+
+# ---- what is flagged ------------------------------------------------------------------------------------
+
+
+def flagged(text: str) -> dict[str, str]:
+    """What is suspicious in a text, by the id of the item that it stands in: nothing is removed for it."""
+    plain, places = fencing.uncovered(text)
+    found = [(places[at] if places else at, kind) for at, kind in suspicions(plain)]
+    found += [(at, "hidden characters") for at in fencing.hiding(text)]
+    if fencing.imitates(text):
+        found.append((text.lower().find("documents"), "looks like a fence"))
+    said = "credential shown" if fencing.SHOW_SECRETS.get() else "credential masked"
+    found += [(at, said) for at in credentials(text)]
+    if not found:
+        return {}
+    heads = [(match.start(), match[1] or match[2]) for match in _HEAD.finditer(text)]
+    starts = [start for start, _ in heads]
+    named: dict[str, list[str]] = {}
+    for at, kind in sorted(found):
+        end = text.find("\n", at)
+        tail = _TAIL.search(text[: end if end >= 0 else len(text)].rstrip()[-24:])
+        place = bisect_right(starts, at) - 1
+        id = tail[1] if tail else heads[place][1] if place >= 0 else "text"
+        kinds = named.setdefault(id, [])
+        if kind not in kinds:
+            kinds.append(kind)
+    flags = {id: ", ".join(kinds) for id, kinds in list(named.items())[:FLAGS]}
+    return flags | ({"more": str(len(named) - FLAGS)} if len(named) > FLAGS else {})

@@ -1,0 +1,393 @@
+"""DRIFT walked by a model: primer, rounds of local questions, one answer; in the same journal that an agent walks.
+
+Takes a session (query/drift.py), an asker and limits; gives its `DriftResult`. Every reply is journalled when it is
+there and kept in the answer book, so a walk that was killed or ran out of time goes on where it was when it is started
+again, and an agent may take over with drift_step at any node.
+
+Fewer calls than one per fold and follow-up: reports go into as few folds as a model reads well, questions that ask
+nearly the same are one node, each round takes a share of what is left of 8 calls per level of depth, and the walk ends
+when its scores are saturated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as NotYet
+from dataclasses import dataclass
+
+from graphrag_mcp.llm import prompts
+from graphrag_mcp.llm.asker import Answer as Given
+from graphrag_mcp.llm.asker import Ask, Asker
+from graphrag_mcp.llm.protocols import Message
+from graphrag_mcp.packing.budget import Section, clamp_budget, fill, finish, one_line
+from graphrag_mcp.packing.citations import data, numbered_brackets, restored
+from graphrag_mcp.query import context, drift, global_, retrieval
+from graphrag_mcp.query.answer import (
+    PLAIN,
+    PRIMER_SCHEMA,
+    STEP_SCHEMA,
+    Meter,
+    Node,
+    Wish,
+    answer,
+    answered,
+    asked,
+    deadline,
+    distinct,
+    failed,
+    lighten,
+    note,
+    page_text,
+    read_answer,
+    read_node,
+    waited,
+    word_limit,
+)
+from graphrag_mcp.query.drift import DEFAULT_TOKENS, PRIMER_FOLLOW_UPS, STEP_SHARES, Drift
+from graphrag_mcp.query.drift_state import Walk
+from graphrag_mcp.query.global_ import Row
+from graphrag_mcp.query.local import sections_of
+from graphrag_mcp.store import sessions
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.types import DriftResult, content_id
+
+CALLS_PER_LEVEL = 8  # 24 calls at the usual depth of 3, primer and reduction among them
+PRIMER_REPORTS, FOLDS, FOLD_TOKENS = 20, 5, 8_000
+REPORT_CHARACTERS = 4_000  # of one report in a fold
+STEP_TOKENS = 5_000  # of context for one node
+REDUCE_TOKENS = 12_000  # of answers for the last prompt
+LOW = 10  # a round without a score from here on has found nothing
+FROM_THIS_LEVEL = 0.75  # of a round at least for questions of its own depth, so that the walk gets deep
+NO_MODEL = "mode auto needs a model (set GRAPHRAG_MCP_CHAT_MODEL), so this is mode step: you answer each node."
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A node that a model is answering: its question and how the reply's ids are to be read."""
+
+    id: str
+    names: dict[str, str]
+    future: Future[Given[Node | None]]
+
+
+def session_name(snapshot: Snapshot, query: str, depth: int, breadth: int, max_nodes: int) -> str:
+    """The same question over the same index is the same session, so asking again goes on with it."""
+    manifest = snapshot.manifest
+    parts = (manifest.corpus, str(manifest.generation), query.strip(), str(depth), str(breadth), str(max_nodes))
+    return f"drift-{content_id('auto', *parts)[:12]}"
+
+
+def run(
+    session: Drift, query: str, asker: Asker, *, depth: int = 3, breadth: int = 20, max_nodes: int = 40,
+    max_tokens: int = DEFAULT_TOKENS, wish: Wish = PLAIN, hyde: bool = False,
+) -> DriftResult:  # fmt: skip
+    """The whole walk, or as much of it as `wish.seconds` allow: then state `partial`, and the same call goes on."""
+    walk = session.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
+    left = deadline(wish.seconds)
+    if walk.graph.nodes[walk.root]["status"] != "answered":
+        meter = Meter(asker)
+        reason = _primer(session, walk, asker, left, hyde)
+        walk = _account(session, meter)
+        if reason is not None:
+            return _stopped(session, max_tokens, reason)
+    for number in range(walk.header["depth"]):
+        if number >= len(walk.rounds):
+            chosen = [] if saturated(walk) else _choose(session, walk, number)
+            if not chosen:
+                break
+            sessions.append(session.path, {"op": "round", "nodes": chosen})
+            walk = session.walk()
+        waiting = [id for id in walk.rounds[number] if walk.graph.nodes[id]["status"] in ("frontier", "open")]
+        meter = Meter(asker)
+        reason = _round(session, walk, asker, waiting, left) if waiting else None
+        walk = _account(session, meter)
+        if reason is not None:
+            return _stopped(session, max_tokens, reason)
+    result = reduce(session, asker, max_tokens=max_tokens, wish=wish, seconds=left())
+    result.done = result.state == "answered"  # an agent may go on all the same
+    unanswered = session.walk().with_status("open")
+    if unanswered and result.done:
+        note(result, f"{len(unanswered)} questions got no answer from the model: {', '.join(unanswered[:5])}.")
+    return finish(result, clamp_budget(max_tokens, DEFAULT_TOKENS)[0])
+
+
+def saturated(walk: Walk) -> bool:
+    """Do further rounds promise nothing: none of the last one's answers scores 10, or two rounds brought no better
+    score than there was before them."""
+    best = [walk.graph.nodes[walk.root]["score"] or 0.0]
+    for nodes in walk.rounds:
+        best.append(max((walk.graph.nodes[id]["score"] or 0.0 for id in nodes), default=0.0))
+    if len(best) > 1 and best[-1] < LOW:
+        return True
+    return len(best) > 2 and max(best[-2:]) <= max(best[:-2])
+
+
+def _choose(session: Drift, walk: Walk, number: int) -> list[str]:
+    """The nodes of a round by their worth, most of them at the depth of the round, within the calls that are left."""
+    depth = walk.header["depth"]
+    spent = max(walk.usage.get("calls", 0), len(walk.with_status("answered")))
+    left = CALLS_PER_LEVEL * depth - 1 - spent
+    places = min(-(-left // (depth - number)), walk.header["breadth"], walk.budget_left())
+    if places <= 0 or session.over(walk):
+        return []
+    frontier = walk.frontier()
+    own = [id for id in frontier if walk.graph.nodes[id]["depth"] == number + 1]
+    first = own[: max(1, int(FROM_THIS_LEVEL * places))]
+    return [*first, *(id for id in frontier if id not in first)][:places]
+
+
+# ---- the primer ----------------------------------------------------------------------------------
+
+
+def _primer(session: Drift, walk: Walk, asker: Asker, left: Callable[[], float], hyde: bool) -> str | None:
+    """Answer the root from the best-rated reports; None when it is done, else why not ("" for want of time)."""
+    snapshot, query = session.snapshot, walk.header["query"]
+    rows = _reports(snapshot, query, asker, left) if hyde else _best_reports(snapshot, query)
+    if not rows:
+        return "there are no community reports to begin with"
+    prompt = prompts.load("drift_auto_primer", snapshot.folder)
+    pending: list[Asked] = []
+    for fold in _folds(rows):
+        titles = [one_line(row["title"], 200).replace("|", "/") for row in fold]
+        lines = [f"{n}|{title}|{_content(row)}" for n, (title, row) in enumerate(zip(titles, fold, strict=True), 1)]
+        text = prompt.substitute(reports=data("\n".join(lines)), question=data(query))
+        names = {f"c{n}": f"c{row['n']}" for n, row in enumerate(fold, 1)}
+        pending.append(Asked(walk.root, names, asker.start(asked(asker, _asking("drift_primer", text, PRIMER_SCHEMA)))))
+    given, late, reason = _collected(pending, left)
+    if late or not given:
+        return "" if late else reason
+    nodes = [node for node, *_ in given]
+    texts = [restored(node.answer, names).text for node, names, _ in given]
+    scores = [node.score for node in nodes if node.score is not None]
+    most = max(len(node.follow_ups) for node in nodes)
+    mixed = [node.follow_ups[at] for at in range(most) for node in nodes if at < len(node.follow_ups)]
+    queries = distinct(mixed)[:PRIMER_FOLLOW_UPS]
+    said = "\n\n".join(texts)
+    shown = [f"c{row['n']}" for row in rows]
+    walk = session.opened(walk.root, shown, sum(count_tokens(_content(row)) for row in rows))
+    queries = queries or tuple(drift.propose(snapshot, walk, walk.root, said))
+    score = round(sum(scores) / len(scores), 2) if scores else None
+    session.record(walk.root, said, score, queries, by=given[0][2])
+    return None
+
+
+def _best_reports(snapshot: Snapshot, query: str) -> list[Row]:
+    """The reports nearest to the question; where no word of it is in any, the weightiest."""
+    kept, coverage = global_.select(snapshot, query)
+    if not kept and coverage["reports"]:
+        kept, _ = global_.select(snapshot, "")
+    return context.rows(snapshot, "reports", [one.id for one in kept[:PRIMER_REPORTS]])
+
+
+def _reports(snapshot: Snapshot, query: str, asker: Asker, left: Callable[[], float]) -> list[Row]:
+    """The same, ranked by the question together with what an answer might look like."""
+    rows = _best_reports(snapshot, query)
+    if not rows:
+        return rows
+    prompt = prompts.load("hyde", snapshot.folder)
+    text = prompt.substitute(report=data(_content(rows[0])), question=data(query))
+    ask = Ask("hyde", (Message("user", text),), read_answer, lambda: "")
+    given = waited(asker, asked(asker, ask), left())
+    return _best_reports(snapshot, f"{query} {given.value}") if given is not None and given.by else rows
+
+
+def _folds(rows: Sequence[Row]) -> list[list[Row]]:
+    """As few folds as a model reads well, the best reports spread over them."""
+    tokens = sum(count_tokens(_content(row)) for row in rows)
+    count = min(FOLDS, max(1, -(-tokens // FOLD_TOKENS)))
+    return [list(rows[at::count]) for at in range(count)]
+
+
+def _content(row: Row) -> str:
+    """Summary and findings of a report on one line, without references: answers refer to the report."""
+    parts = [row["summary"]]
+    parts += [f"{one.get('summary', '')}: {one.get('explanation', '')}" for one in context.findings(row)]
+    return one_line(re.sub(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]", "", " ".join(parts)), REPORT_CHARACTERS).replace("|", "/")
+
+
+# ---- rounds --------------------------------------------------------------------------------------
+
+
+def _round(session: Drift, walk: Walk, asker: Asker, ids: Sequence[str], left: Callable[[], float]) -> str | None:
+    """Answer the nodes at once; None when the walk can go on, else why not ("" for want of time)."""
+    pending = [one for id in ids if (one := _start(session, walk, asker, id)) is not None]
+    reason, late, done = "", False, 0
+    for one in pending:
+        given, slow, why = _collected([one], left)
+        late, reason = late or slow, reason or why
+        if given:
+            node, names, by = given[0]
+            session.record(one.id, restored(node.answer, names).text, node.score, node.follow_ups[:5], by=by)
+            done += 1
+    if late:
+        return ""
+    return reason or "no reply" if pending and not done else None
+
+
+def _start(session: Drift, walk: Walk, asker: Asker, id: str) -> Asked | None:
+    """Find the context of a node and begin to ask; a question for which nothing is found is pruned, which costs
+    nothing."""
+    query = walk.graph.nodes[id]["query"]
+    found = retrieval.retrieve(session.snapshot, query)
+    sections = sections_of(session.snapshot, found, STEP_TOKENS, shares=STEP_SHARES) if found.passages else []
+    page = fill(sections, STEP_TOKENS)
+    if not any(page.taken.values()):
+        session.record(id, "", None, (), [id])
+        return None
+    names: dict[str, str] = {}
+    rows = page_text(sections, page.taken, names)
+    text = prompts.load("drift_auto_step", session.snapshot.folder).substitute(
+        context=data(rows), question=data(walk.header["query"]), node_query=data(query)
+    )
+    if walk.graph.nodes[id]["status"] == "frontier":
+        ids = [item.citation.id for item in page.taken.get("Sources", ()) if item.citation is not None]
+        session.opened(id, ids, count_tokens(rows))
+    back = {local: alias for alias, local in names.items()}
+    return Asked(id, back, asker.start(asked(asker, _asking("drift_step", text, STEP_SCHEMA))))
+
+
+def _asking(kind: str, text: str, schema: dict[str, object]) -> Ask[Node | None]:
+    return Ask(kind, (Message("user", text),), read_node, lambda: None, schema, if_cut="shown")
+
+
+def _collected(
+    pending: Sequence[Asked], left: Callable[[], float]
+) -> tuple[list[tuple[Node, dict[str, str], str]], bool, str]:
+    """The replies that came and who gave them, whether some were too late, and why one failed."""
+    given: list[tuple[Node, dict[str, str], str]] = []
+    late, reason = False, ""
+    for one in pending:
+        try:
+            reply = one.future.result(left() or None)
+        except (NotYet, CancelledError):
+            late = True
+            continue
+        if reply.by and reply.value is not None:
+            given.append((reply.value, one.names, reply.by))
+        else:
+            reason = reason or reply.reason or "no reply"
+    return given, late, reason
+
+
+# ---- one node, one answer ------------------------------------------------------------------------
+
+
+def answer_node(
+    session: Drift, node_id: str, asker: Asker | None, *, open_next: object = "", max_tokens: int = DEFAULT_TOKENS,
+    seconds: float = 0.0,
+) -> DriftResult:  # fmt: skip
+    """Let the model answer one node of an agent's walk, and open the next. Without a model the node is shown."""
+    budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
+    walk = session.walk()
+    id = session.known(walk, node_id)
+    if asker is None or not asker.may_answer("drift_step"):
+        result = session.step(id, max_tokens=budget)
+        note(result, "No model is configured, so answer it yourself, or set GRAPHRAG_MCP_CHAT_MODEL.")
+        return finish(result, budget)
+    if walk.graph.nodes[id]["status"] == "pruned":
+        return session.step(id)  # an error that says what else is open
+    meter, left = Meter(asker), deadline(seconds)
+    reason: str | None = None
+    if not walk.graph.nodes[id]["by"]:  # the same call again only shows what comes next
+        reason = _primer(session, walk, asker, left, False) if id == walk.root else _round(
+            session, walk, asker, [id], left
+        )
+    walk = _account(session, meter)
+    node = walk.graph.nodes[id]
+    if not node["by"]:
+        if node["status"] == "pruned":
+            result = session.go_on(id, open_next, max_tokens=budget)
+            note(result, "Nothing was found for this question; it was pruned.")
+            return finish(result, budget)
+        result = session.step(id, max_tokens=budget)
+        late = "The model has not finished; the same call again will have its answer."
+        note(result, failed(reason) if reason else late)
+        return finish(result, budget)
+    score = "no score" if node["score"] is None else f"score {node['score']:g}"
+    head = f"{node['by']} answered `{id}` ({score}):\n{node['answer']}"
+    room = max(budget - 2 * count_tokens(head) - 40, 200)
+    result = session.go_on(id, open_next, max_tokens=room)
+    result.answer, result.method, result.usage = node["answer"], node["by"], meter.usage()
+    result.text = f"{head}\n\n{result.text}"
+    return finish(result, budget)
+
+
+def reduce(
+    session: Drift, asker: Asker | None, *, max_tokens: int = DEFAULT_TOKENS, wish: Wish = PLAIN, seconds: float = 0.0
+) -> DriftResult:
+    """The answers of the walk joined to one by the model; they follow it. Without one, the answers alone."""
+    budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
+    walk = session.walk()
+    best = drift.ranked(walk)
+    if asker is None or not asker.may_answer("reduce") or not best:
+        result = session.finish(max_tokens=budget)
+        if best:
+            note(result, "No model is configured to join them: do it yourself, or set GRAPHRAG_MCP_CHAT_MODEL.")
+        return finish(result, budget)
+    names: dict[str, str] = {}
+    lines: list[str] = []
+    room = REDUCE_TOKENS
+    for node, _ in best:
+        block = f"### {one_line(node['query'], 300)}\n{numbered_brackets(node['answer'], names)}"
+        room -= count_tokens(block)
+        if room < 0 and lines:
+            break
+        lines.append(block)
+    meter = Meter(asker)
+    work = answer(
+        asker, walk.header["query"], "\n\n".join(lines), {local: alias for alias, local in names.items()}, wish,
+        words=word_limit(budget), prompt="drift_reduce", kind="reduce", folder=session.snapshot.folder,
+    )  # fmt: skip
+    given = waited(asker, work, seconds)
+    walk = _account(session, meter)
+    if given is None or not given.by:
+        return _stopped(session, max_tokens, "" if given is None else given.reason)
+    result = session.state(walk, DriftResult(session_id=session.id, usage=walk.usage), shown=0)
+    result.done, result.hint = session.over(walk), _calls(walk)
+    items, gone = drift.ranked_items(session.snapshot, walk)
+    if gone:
+        note(result, f"Not in the index: {', '.join(sorted(gone)[:10])}.")
+    section = Section("Answers", items, 1.0)
+    return answered(
+        result, given, [section], budget, lambda _: "", snapshot=session.snapshot, shown=items, first="Answers"
+    )
+
+
+def _account(session: Drift, meter: Meter) -> Walk:
+    """Write what was spent since, when it was anything; gives the state as it is now."""
+    usage = meter.usage()
+    if usage["calls"]:
+        sessions.append(session.path, {"op": "asked", "usage": usage})
+    return session.walk()
+
+
+def _calls(walk: Walk) -> str:
+    stages = walk.usage.get("by_stage", {})
+    listed = ", ".join(f"{kind} {counts.get('calls', 0)}" for kind, counts in sorted(stages.items()))
+    return f"{walk.usage.get('calls', 0)} model calls ({listed})." if listed else ""
+
+
+def _stopped(session: Drift, max_tokens: int, reason: str) -> DriftResult:
+    """The walk as far as it is: out of time (reason ""), or the model does not answer."""
+    budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
+    walk = session.walk()
+    if reason and not walk.with_status("answered"):  # nothing to show yet but where an agent may begin
+        result = session.step(walk.root, max_tokens=budget)
+    else:
+        result = session.finish(max_tokens=budget)
+    result.done, result.usage = False, walk.usage
+    if reason:
+        note(result, failed(reason).replace("answer from it, or try again", "go on with drift_step, or try again"))
+    else:
+        result.state = "partial"
+        header = walk.header
+        limits = f', corpus="{header["corpus"]}"'
+        limits += "".join(f", {name}={header[name]}" for name in ("depth", "breadth", "max_nodes"))
+        query = header["query"].replace("\\", "\\\\").replace('"', '\\"')
+        result.next_call = f'drift_search(query="{query}", mode="auto"{limits})'
+        note(result, "Time is up; the walk goes on with the same call, and nothing answered is asked again.")
+    lighten(result, budget)
+    return finish(result, budget)

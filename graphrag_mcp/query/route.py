@@ -1,0 +1,52 @@
+"""Which search a question wants, and why: exact words, the whole corpus, or passages and entities.
+
+Takes a question and a snapshot; gives the mode `text`, `global` or `fused`, with one sentence of reason. Looks at the
+words and at whether what they name is in the corpus; asks no model.
+"""
+
+from __future__ import annotations
+
+import re
+
+from graphrag_mcp.query import global_, retrieval
+from graphrag_mcp.query.global_ import OVERVIEW
+from graphrag_mcp.query.text_search import quoted
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.types import content_id
+
+# One word that no one would write in a sentence: a code, a path, an identifier, a number with signs in it.
+_IDENTIFIER = re.compile(
+    r"(?=\S{3,200}\Z)(?:[\w.]*[A-Za-z]\w*(?:_|::|->|/|\\|\.(?=\w))[\w./\\:>-]*(?:\(\))?|[A-Za-z]+[-_]?\d[\w./-]*|"
+    r"[a-z]+[A-Z]\w*(?:\(\))?|\d[\d.,:/_-]{2,}\w*|0x[0-9a-fA-F]+|[0-9a-f]{7,40}|[\w.+-]+@[\w-]+\.[\w.]+|"
+    r"\w+://\S+|[A-Z][A-Z0-9]*_[A-Z0-9_]+)\Z"
+)
+
+
+def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
+    """(mode, reason). `fused` is what local_search does."""
+    query = query.strip()
+    if not query:
+        return "fused", "The question is empty, so this is an overview."
+    if quoted(query):
+        return "text", "The question quotes words, which must stand in the text."
+    named = _names_here(query, snapshot)
+    if _IDENTIFIER.match(query) and not named:
+        return "text", "The question is one identifier or number, to be found as it is written."
+    overview = OVERVIEW.search(query)
+    if overview and not named:
+        return "global", f"{overview.group().strip()!r} asks about the corpus as a whole, and nothing in it is named."
+    if global_.asked_about(snapshot, query) is None:
+        return "global", "The question names nothing in particular, so it is about the corpus as a whole."
+    if named:
+        return "fused", f"The question names {named!r}, which is in the corpus."
+    return "fused", "The question asks for something in particular."
+
+
+def _names_here(query: str, snapshot: Snapshot) -> str:
+    """The first name of the question that is an entity of this corpus; "" when none is."""
+    from graphrag_mcp.names.extract import extract
+
+    names = [mention for mention in extract(query[: retrieval.NAME_CHARACTERS]) if mention.strong]
+    ids = {content_id("entity", mention.key): mention.form for mention in names}
+    known = snapshot.by_key("entities", list(ids), "id", ["id"])["id"].to_pylist()
+    return ids[known[0]] if known else ""

@@ -1,0 +1,207 @@
+"""The process in which files from anywhere are parsed: one after another from standard input, each within limits.
+
+Takes frames on standard input (a line of JSON {"suffix", "size", "seconds"}, then the bytes); gives lines of JSON on
+standard output: one per piece of the document, at the end {"end": true} or {"error": reason}. Run as
+`python -P -m graphrag_mcp.index.parser_child`; parsers.py starts it and believes nothing of what it says.
+
+Limits: memory and CPU time by the system where it has them (on Linux both), wall time by a thread in C that ends this
+process even when Python hangs. While bytes are parsed no socket, no other process, no file outside the installed
+Python can be opened from Python. The environment holds no key, and this process is never given a file's name.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import sys
+import threading
+import time
+from typing import Any, BinaryIO
+
+MEMORY = 600_000_000  # bytes on top of what the libraries take themselves
+GROWN = 200_000_000  # this process has grown by so much: the next file gets a new one
+_SECRET_FREE = ("/dev/null", "/dev/urandom")
+_NEVER = (
+    "socket.", "subprocess.", "os.exec", "os.fork", "os.spawn", "os.posix_spawn", "os.system", "os.startfile", "pty.",
+    "os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown",
+    "shutil.", "tempfile.", "urllib.", "http.", "ftplib.", "smtplib.", "winreg.", "webbrowser.",
+)  # fmt: skip
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_sealed = False
+
+
+def _guard(event: str, args: tuple[Any, ...]) -> None:
+    """An audit hook: while bytes are parsed only Python's own files can be read, and nothing else be done."""
+    if not _sealed:
+        return
+    if event == "open":
+        path, _, flags = args
+        if isinstance(path, int):
+            return
+        name = os.path.abspath(os.fsdecode(path))
+        if (isinstance(flags, int) and flags & _WRITING) or not name.startswith(_readable()):
+            raise PermissionError("a parser may open no file")
+    elif event.startswith(_NEVER):
+        raise PermissionError(f"a parser may not use {event}")
+
+
+def _readable() -> tuple[str, ...]:
+    installed = {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.__file__)}
+    installed |= {path for path in sys.path if path.endswith(("site-packages", "dist-packages"))}
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return tuple(f"{os.path.abspath(path).rstrip(os.sep)}{os.sep}" for path in (*installed, package)) + _SECRET_FREE
+
+
+def _prepare(suffix: str) -> None:
+    """Import what reads such a file, without limits; what the libraries take is not the file's."""
+    global _libraries
+
+    from graphrag_mcp.sources import office
+
+    before = _address_space()
+    _try_unlimited()
+    if suffix in office.OFFICE:
+        office.prepare(suffix)
+    elif suffix == "parquet":
+        import pyarrow.parquet  # noqa: F401
+    _libraries += _address_space() - before
+
+
+def _limit(seconds: float) -> None:
+    """Before each file: memory and CPU time on top of what this process has taken until now."""
+    faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere)
+    try:
+        import resource
+    except ImportError:  # Windows: _watch alone
+        return
+    used = sum(os.times()[:2])
+    _try(resource, "RLIMIT_CPU", int(used + seconds) + 2)
+    _try(resource, "RLIMIT_CORE", 0)
+    _try(resource, "RLIMIT_FSIZE", 0)
+    if sys.platform.startswith("linux"):
+        _try(resource, "RLIMIT_AS", _libraries + MEMORY)
+
+
+def _try(resource: Any, name: str, value: int) -> None:
+    try:
+        _, hard = resource.getrlimit(getattr(resource, name))
+        resource.setrlimit(getattr(resource, name), (value if hard < 0 else min(value, hard), hard))
+    except (AttributeError, ValueError, OSError):
+        pass
+
+
+def _try_unlimited() -> None:
+    if sys.platform.startswith("linux"):
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def _address_space() -> int:
+    if not sys.platform.startswith("linux"):
+        return 0
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _resident() -> int:
+    """The most memory that this process has held, in bytes; 0 where nobody says."""
+    if sys.platform.startswith("linux"):  # what getrusage says there is the parent's too
+        with open("/proc/self/status", encoding="ascii") as file:
+            return next((int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:")), 0)
+    try:
+        import resource
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
+    except ImportError:
+        pass
+    try:
+        import ctypes
+
+        class Counters(ctypes.Structure):
+            _fields_ = [("cb", ctypes.c_ulong), ("faults", ctypes.c_ulong)] + [
+                (f"size{number}", ctypes.c_size_t) for number in range(8)
+            ]
+
+        counters = Counters(cb=ctypes.sizeof(Counters))
+        kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]
+        kernel.GetCurrentProcess.restype = ctypes.c_void_p
+        kernel.K32GetProcessMemoryInfo.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ulong]
+        kernel.K32GetProcessMemoryInfo(kernel.GetCurrentProcess(), ctypes.byref(counters), counters.cb)
+        return int(counters.size0)  # PeakWorkingSetSize
+    except (AttributeError, OSError):
+        return 0
+
+
+def _watch(most: int) -> None:
+    """For systems without a limit on memory: ends this process when it holds too much."""
+    while True:
+        time.sleep(0.05)
+        if _resident() > most:
+            os._exit(77)
+
+
+def _parse(out: BinaryIO, data: bytes, suffix: str, seconds: float) -> dict[str, Any]:
+    """Writes the pieces; gives the last line."""
+    global _sealed
+
+    from graphrag_mcp.sources import formats
+    from graphrag_mcp.sources.decode import ReadError
+
+    try:
+        _prepare(suffix)
+        _limit(seconds)
+        _sealed = True
+        for piece in formats.FORMATS[suffix](data, suffix):
+            if piece.text.strip():
+                line = [piece.text, piece.title, piece.key, piece.metadata, piece.prose]
+                out.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+        return {"end": True}
+    except ReadError as error:
+        return {"error": str(error)}
+    except MemoryError:
+        return {"error": f"it takes over {MEMORY / 1e6:g} MB of memory to read", "last": True}
+    except Exception as error:  # bytes from anywhere, parsers from elsewhere
+        return {"error": f"cannot be read as {suffix} ({type(error).__name__})"}
+    finally:
+        _sealed = False
+        faulthandler.cancel_dump_traceback_later()
+
+
+def main() -> None:
+    global _libraries, _nowhere
+
+    frames, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb", buffering=1 << 16)
+    _nowhere = open(os.devnull, "wb")  # held as long as this process lives
+    os.dup2(_nowhere.fileno(), 1)  # a library that prints must not be heard
+    os.dup2(_nowhere.fileno(), 2)
+    import mimetypes
+
+    mimetypes.init()
+    sys.addaudithook(_guard)
+    if not sys.platform.startswith("linux"):
+        threading.Thread(target=_watch, args=(_resident() + MEMORY + 300_000_000,), daemon=True).start()
+    _libraries = _address_space()
+    began = _resident()
+    while line := frames.readline(1000):
+        head = json.loads(line)
+        data = frames.read(head["size"])
+        if len(data) < head["size"]:
+            return
+        said = _parse(out, data, head["suffix"], head["seconds"])
+        del data
+        said["last"] = said.get("last", False) or _address_space() > _libraries + GROWN or _resident() > began + MEMORY
+        out.write(json.dumps(said).encode() + b"\n")
+        out.flush()
+        if said["last"]:
+            return
+
+
+_libraries = 0  # bytes of address space that Python and its libraries take
+_nowhere: Any = None
+
+if __name__ == "__main__":
+    main()

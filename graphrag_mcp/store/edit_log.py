@@ -1,0 +1,294 @@
+"""The edit log: what people and agents changed by hand, and what all of it together amounts to.
+
+Takes rows in the order in which they were written; gives an `Overlay`: which names stand for others, which words win
+over what was extracted, what is hidden, what is there without evidence, which documents stay out. A row is never
+changed; an undo is a row of its own. Rows speak of names (normalised) and uris, never of ids or numbers, so a log means
+the same in every index of the same documents. Knows no table but the log's segments.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+from graphrag_mcp.store import segments as segment_store
+from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.store.schema import EDIT_LOG
+from graphrag_mcp.store.segments import EDITS
+from graphrag_mcp.text.terms import normalise_name
+from graphrag_mcp.types import content_id
+
+OPS = ("create", "update", "rename", "merge", "delete", "reject", "remove", "restore", "undo")
+ENTITY_FIELDS = ("title", "type", "description")
+PAIR_FIELDS = ("description", "keywords", "weight")
+APPLIED = "edits"  # manifest parameter: how many rows of the log the tables follow
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LogRow:
+    """One change; a call writes one or several with one `id`. `keys`: the names it speaks of, normalised, or uris, or
+    the id that an undo names; `forms`: the same as they were written. Of a merge the first name is what stays."""
+
+    id: str
+    op: str
+    kind: str  # entity, relationship, document, or "" of an undo
+    keys: tuple[str, ...]
+    forms: tuple[str, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    by: str = ""
+    time: str = ""
+
+
+@dataclass(slots=True)
+class Edit:
+    """What was done to one name or one pair, all edits together. `rows` are ids of the log, the last one last."""
+
+    keys: tuple[str, ...]
+    created: bool = False
+    deleted: bool = False
+    fields: dict[str, Any] = field(default_factory=dict)
+    rows: list[str] = field(default_factory=list)
+    by: str = ""
+    time: str = ""
+    order: int = 0
+
+
+@dataclass(slots=True)
+class Overlay:
+    """All edits that are in force."""
+
+    log: tuple[LogRow, ...] = ()
+    undone: dict[str, str] = field(default_factory=dict)  # id -> id of the undo that is in force
+    alias: dict[str, str] = field(default_factory=dict)  # name -> the name it stands for; never a chain
+    aliased: dict[str, str] = field(default_factory=dict)  # name -> id of the row that made it one
+    names: dict[str, list[str]] = field(default_factory=dict)  # the reverse, sorted
+    forms: dict[str, str] = field(default_factory=dict)
+    entities: dict[str, Edit] = field(default_factory=dict)
+    pairs: dict[Pair, Edit] = field(default_factory=dict)
+    pairs_of: dict[str, list[Edit]] = field(default_factory=dict)
+    removed: dict[str, str] = field(default_factory=dict)  # uri of a document or file -> id of the row
+    rejected: dict[Pair, str] = field(default_factory=dict)
+
+    def hidden(self, key: str) -> bool:
+        edit = self.entities.get(key)
+        return edit is not None and edit.deleted
+
+    def made(self, key: str) -> bool:
+        """Is there an entity of this name whatever the documents say?"""
+        known = (self.entities.get(name) for name in (key, *self.names.get(key, ())))
+        return any(edit is not None and edit.created for edit in known) and not self.hidden(key)
+
+    def stands_for(self, key: str, found: str) -> str:
+        """The name of the entity that `key` means, `found` by what the texts define; "" where it is hidden."""
+        if key in self.alias:
+            found = self.alias[key]
+        elif self.hidden(key):
+            return ""
+        else:
+            found = self.alias.get(found, found)
+        return "" if self.hidden(found) else found
+
+    def back(self) -> set[str]:
+        """Uris of documents that were removed once and are not any more."""
+        return {uri for row in self.log if row.op == "remove" for uri in row.keys} - self.removed.keys()
+
+    def words(self, key: str) -> Mapping[str, Any]:
+        """The fields of an entity that win over what was extracted."""
+        edit = self.entities.get(key)
+        return edit.fields if edit is not None and not edit.deleted else {}
+
+
+def load(folder: Path, manifest: Manifest | None) -> list[LogRow]:
+    """The whole log, oldest first. Raises Damaged when a segment cannot be trusted."""
+    if manifest is None or not any(segment["kind"] == EDITS for segment in manifest.segments):
+        return []
+    return [
+        LogRow(**{**row, "keys": _keys(row), "forms": tuple(row["forms"]), "fields": json.loads(row["fields"])})
+        for row in segment_store.load(folder, manifest, EDITS).to_pylist()
+    ]
+
+
+def _keys(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names as this release normalises them: an earlier one may have folded less."""
+    named = row["kind"] in ("entity", "relationship")
+    return tuple(map(normalise_name, row["keys"]) if named else row["keys"])
+
+
+def renamed(folder: Path, manifest: Manifest) -> bool:
+    """Does the log speak of names that this release normalises otherwise than the one that wrote them?"""
+    if not any(segment["kind"] == EDITS for segment in manifest.segments):
+        return False
+    return any(tuple(row["keys"]) != _keys(row) for row in segment_store.load(folder, manifest, EDITS).to_pylist())
+
+
+def to_table(rows: Iterable[LogRow]) -> pa.Table:
+    plain = [
+        {"id": row.id, "op": row.op, "kind": row.kind, "keys": list(row.keys), "forms": list(row.forms),
+         "fields": json.dumps(dict(row.fields), ensure_ascii=False, sort_keys=True), "by": row.by, "time": row.time}
+        for row in rows
+    ]  # fmt: skip
+    return pa.Table.from_pylist(plain, EDIT_LOG)
+
+
+_overlays: WeakKeyDictionary[Any, Overlay] = WeakKeyDictionary()
+
+
+def in_force(snapshot: Any) -> Overlay:
+    """The overlay of a snapshot's generation, read once."""
+    if snapshot not in _overlays:
+        _overlays[snapshot] = fold(load(snapshot.folder, snapshot.manifest))
+    return _overlays[snapshot]
+
+
+def undone(log: Iterable[LogRow]) -> dict[str, str]:
+    """Ids that do not count -> the id of the undo that says so. An undo may itself be undone."""
+    off: dict[str, str] = {}
+    for row in reversed(list(log)):
+        if row.op == "undo" and row.id not in off:
+            off.update((target, row.id) for target in row.keys if target not in off)
+    return off
+
+
+def fold(log: Iterable[LogRow]) -> Overlay:
+    """What the rows amount to. Never fails: a row that does not fit what came before it changes nothing."""
+    made = Overlay(log=tuple(log))
+    made.undone = undone(made.log)
+    for order, row in enumerate(made.log):
+        if row.id in made.undone or row.op == "undo":
+            continue
+        made.forms.update(zip(row.keys, row.forms, strict=False))
+        if row.kind == "document":
+            _document(made, row)
+        elif row.op == "reject":
+            first, *others = row.keys
+            made.rejected.update((_pair(first, other), row.id) for other in others)
+        elif row.kind == "relationship":
+            _on_pair(made, row, order)
+        elif row.op == "merge":
+            for key in row.keys[1:]:
+                _link(made, key, row.keys[0], row.id)
+        else:
+            _on_entity(made, row, order)
+    for key, target in sorted(made.alias.items()):
+        made.names.setdefault(target, []).append(key)
+    for edit in made.pairs.values():
+        for key in edit.keys:
+            made.pairs_of.setdefault(key, []).append(edit)
+    return made
+
+
+def _document(made: Overlay, row: LogRow) -> None:
+    for uri in row.keys:
+        if row.op == "remove":
+            made.removed[uri] = row.id
+        else:
+            made.removed.pop(uri, None)
+
+
+def _link(made: Overlay, key: str, target: str, id: str) -> None:
+    """`key` is another name of `target` from now on, and so is what was another name of `key`."""
+    target = made.alias.get(target, target)
+    if key == target:
+        return
+    made.alias[key], made.aliased[key] = target, id
+    for name, old in made.alias.items():
+        if old == key:
+            made.alias[name] = target
+
+
+def _on_entity(made: Overlay, row: LogRow, order: int) -> None:
+    for key in row.keys[:1] if row.op in ("create", "update", "rename") else row.keys:
+        edit = made.entities.setdefault(key, Edit((key,)))
+        _change(edit, row, order)
+        if row.op == "rename" and len(row.keys) > 1:
+            _link(made, row.keys[1], key, row.id)
+
+
+def _on_pair(made: Overlay, row: LogRow, order: int) -> None:
+    keys = _pair(*row.keys[:2])
+    _change(made.pairs.setdefault(keys, Edit(keys)), row, order)
+
+
+def _change(edit: Edit, row: LogRow, order: int) -> None:
+    if row.op == "delete":
+        edit.deleted, edit.created, edit.fields = True, False, {}
+    else:
+        if row.op == "create":
+            edit.created, edit.deleted = True, False
+        edit.fields = {**edit.fields, **row.fields}
+    edit.rows.append(row.id)
+    edit.by, edit.time, edit.order = row.by, row.time, order
+
+
+def _pair(one: str, other: str) -> Pair:
+    return (one, other) if one <= other else (other, one)
+
+
+def differing(old: Overlay, new: Overlay) -> tuple[set[str], set[Pair]]:
+    """The names, and the pairs of names, about which two overlays say different things."""
+    keys: set[str] = set()
+    for key in old.alias.keys() | new.alias.keys():
+        if old.alias.get(key) != new.alias.get(key):
+            keys |= {key, old.alias.get(key, key), new.alias.get(key, key)}
+    for key in old.entities.keys() | new.entities.keys():
+        if old.entities.get(key) != new.entities.get(key):
+            keys |= {key, new.alias.get(key, key), old.alias.get(key, key)}
+    every = old.pairs.keys() | new.pairs.keys()
+    pairs = {pair for pair in every if old.pairs.get(pair) != new.pairs.get(pair)}
+    return keys.union(*pairs), pairs
+
+
+# ---- which relationship a pair of names is -------------------------------------------------------------
+
+
+@dataclass
+class PairFact:
+    """What edits say of one relationship: hidden, or there without evidence, and the fields that win."""
+
+    source_id: str
+    target_id: str
+    hidden: bool = False
+    created: bool = False
+    fields: dict[str, Any] = field(default_factory=dict)
+
+    def weight(self, found: float) -> float:
+        """What was given, else what the evidence sums up to; without evidence 1."""
+        return round(float(self.fields.get("weight", found or 1.0)), 6)
+
+
+def concerned(edits: Overlay, keys: Collection[str]) -> list[Edit]:
+    """Edits of pairs with an end among these names, in the order in which they were made."""
+    found = {edit.keys: edit for key in keys for edit in edits.pairs_of.get(key, ())}
+    return sorted(found.values(), key=lambda edit: edit.order)
+
+
+def pair_id(edit: Edit, entity_of: Mapping[str, str]) -> tuple[str, str, str] | None:
+    """(id, source, target) of the relationship that a pair of names is under these resolutions; None where it is none
+    any more. A pair that was changed or hidden is that pair of names alone, one that was made follows its names."""
+    ends = [entity_of.get(key, "") for key in edit.keys]
+    if not all(ends) or ends[0] == ends[1] or (not edit.created and tuple(ends) != edit.keys):
+        return None
+    source, target = sorted(content_id("entity", end) for end in ends)
+    return content_id("relationship", source, target), source, target
+
+
+def facts(edits: Iterable[Edit], entity_of: Mapping[str, str]) -> dict[str, PairFact]:
+    """What edits say, by relationship: of several that are one now, the pair of the entities' own names counts most."""
+    own = {edit.keys: tuple(entity_of.get(key, "") for key in edit.keys) == edit.keys for edit in edits}
+    found: dict[str, PairFact] = {}
+    for edit in sorted(edits, key=lambda edit: (own[edit.keys], edit.order)):
+        place = pair_id(edit, entity_of)
+        if place is None:
+            continue
+        fact = found.setdefault(place[0], PairFact(place[1], place[2]))
+        fact.hidden = edit.deleted
+        fact.created |= edit.created
+        fact.fields = {**fact.fields, **edit.fields}
+    return found

@@ -1,0 +1,390 @@
+"""Plain text as the rest of the house needs it: tokens, sentences, search terms, names, scripts, lines.
+
+Takes strings in any language; gives counts, character spans and keys. Deterministic, linear in the length of
+the text, no model, no download. Knows nothing of documents, entities or tables.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain, pairwise
+
+from graphrag_mcp.text import folding
+from graphrag_mcp.text.folding import folded
+from graphrag_mcp.text.scripts import SIMPLIFY
+from graphrag_mcp.text.tokens import count_tokens
+
+# ---- scripts ------------------------------------------------------------------------------------
+_HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb"
+_CJK = (
+    "々〆〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31f0-\u31ff\uff66-\uff9f"  # kana, bopomofo
+    + _HANGUL
+)
+_UNSPACED = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer: no spaces between words
+_CJK_CHAR, _UNSPACED_CHAR, _HANGUL_RUN = (re.compile(p) for p in (f"[{_CJK}]", f"[{_UNSPACED}]", f"[{_HANGUL}]+"))
+
+
+def composed(text: str) -> str:
+    """The text with letters written in pieces put together (NFC); nearly always the very text that was given."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def is_cjk(ch: str) -> bool:
+    """Is this one character Han, kana, bopomofo or Hangul?"""
+    return _CJK_CHAR.match(ch) is not None
+
+
+class Lines:
+    """1-based line numbers of character offsets; `at` is a binary search. Ends of lines: \\n, \\r\\n, \\r."""
+
+    def __init__(self, text: str) -> None:
+        self._ends = [match.end() for match in re.finditer(r"\r\n|\n|\r", text)]
+
+    def at(self, offset: int) -> int:
+        return bisect_right(self._ends, offset) + 1
+
+
+# ---- sentences ----------------------------------------------------------------------------------
+_MAX_SENTENCE = 1000
+_CLOSERS = "\"'”’»›)\\]}」』）】》〉｝］〕"
+# Every alternative succeeds where it starts, so a run of 100k dots or newlines is read once.
+_END = re.compile(rf"[.!?…‽]++[{_CLOSERS}]*+(?:\[\d{{1,3}}\])*+|[。！？｡।॥؟۔．][!?…。！？｡]*+[{_CLOSERS}]*+|\n\s*+")
+_STRUCTURE = re.compile(
+    r"[ \t]*(?:#{1,6}\s|[-*+•‣·]\s|\d{1,3}[.)]\s|\([a-zA-Z\d]{1,2}\)\s|[|>]|```|~~~|([-=*_])\1{2,}[ \t]*(?:\n|\Z))"
+)
+_NEVER_END, _BEFORE_NUMBER, _MAY_END, _STARTERS = (
+    frozenset(words.split())
+    for words in (
+        "dr mr mrs ms mme prof rev fr hon gen col lt capt cmdr sgt maj gov sen rep pres st mt ft vs cf e.g i.e "
+        "ca approx esp resp incl dept ed eds trans bros messrs op cit",
+        "no nos nr fig figs eq eqs sec ch chap vol vols pp p art par tab ref refs ver v jan feb mar apr jun jul aug "
+        "sep sept oct nov dec",
+        "inc ltd co corp llc plc jr sr etc al est ave blvd rd ph.d",
+        "the a an he she it they we you i this that these those in on at by for from with when while after before as "
+        "if but and so however his her its their our my there here what who why how where then no yes although since",
+    )
+)
+# `3.` is a third in German and its neighbours: before a month, or after such a word where no sentence begins behind it.
+_BEFORE_ORDINAL, _DATED, _IN_ENGLISH, _STARTERS_DE = (
+    frozenset(words.split())
+    for words in (
+        "am im vom zum zur beim der die das den dem seit bis ab ende anfang mitte jeder jeden jedem",
+        "januar jänner februar märz april mai juni juli august september oktober november dezember jahrhundert "
+        "jahrhunderts jahrhunderte jh",
+        "the i he she they we you it is are of to and by for with",  # `I am 12. Peter is 9.` is two sentences
+        "der die das den dem er sie es wir ich ihr ein eine einen einem in im am an auf aus bei mit nach von vor zu "
+        "zum zur und oder aber doch denn dann danach da dort hier so als wenn nur auch sein seine ihre diese dieser "
+        "dieses nicht noch nun später während seit bis durch für gegen ohne um",
+    )
+)
+_WORD, _DOTTED = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Character spans of the sentences, in order, together covering every character that is not blank.
+
+    A blank line, heading, list item or table row ends one, a single newline in a paragraph does not; a sentence over
+    1,000 characters is cut at a blank, or anywhere when it has none.
+    """
+    spans: list[tuple[int, int]] = []
+    start = line = 0
+    for match in _END.finditer(text):
+        at, end = match.span()
+        newline = text[at] == "\n"
+        ends = _newline_ends(text, line, at, end) if newline else _stop_ends(text, start, at, end)
+        line = text.rfind("\n", at, end) + 1 if newline else line
+        if ends:
+            _append(spans, text, start, end)
+            start = end
+    _append(spans, text, start, len(text))
+    return spans
+
+
+def _newline_ends(text: str, line: int, at: int, end: int) -> bool:
+    """Does the line break at `at:end` end a sentence? `line` is where the line before it starts."""
+    if text.count("\n", at, end) > 1 or end == len(text):
+        return True
+    before = _STRUCTURE.match(text, line, at + 1)
+    if before and (before[0].strip()[0] in "#|`~=_" or before[0].endswith("\n")):
+        return True  # headings, rows, fences and rules end with their line; a list item may go on in the next
+    return _STRUCTURE.match(text, text.rfind("\n", at, end) + 1) is not None
+
+
+def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
+    """Does the punctuation at `at:end` end the sentence that began at `start`?"""
+    after = text[end : end + 40]
+    if text[at] in "。！？｡।॥؟۔．":
+        return text[at] != "．" or not after[:1].isdigit()
+    if after and not after[0].isspace():
+        return is_cjk(after[0]) and text[at] in "!?"
+    after = after.lstrip().lstrip("\"'“‘«([（「")
+    if after[:1].islower():
+        return False
+    if text[at] != "." or text[at + 1 : at + 2] == ".":
+        return True
+    word = (text[max(start, at - 24) : at].split() or [""])[-1].lstrip("\"'“‘«([（「")
+    key = word.casefold()
+    if key in _NEVER_END or key in _BEFORE_NUMBER:
+        return key in _BEFORE_NUMBER and not after[:1].isdigit()
+    if word.isdecimal() and len(word) <= 2 and (following := _WORD.match(after)) is not None:
+        before = text[max(start, at - 80) : at].casefold().split()[:-1]
+        named = following[0].casefold()
+        ordinal = named in _DATED or (before and before[-1] in _BEFORE_ORDINAL and named not in _STARTERS_DE)
+        if ordinal and named not in _STARTERS and _IN_ENGLISH.isdisjoint(before):
+            return False
+    if key in _MAY_END or (len(word) == 1 and word.isupper()) or _DOTTED.fullmatch(word):
+        following = _WORD.match(after)  # J. R. R. Tolkien and U.S. Army go on; `in the U.S. The army` does not
+        return not after or (following is not None and following[0].istitle() and following[0].casefold() in _STARTERS)
+    return True
+
+
+def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+    """Add `start:end` without its outer blanks, in pieces of at most _MAX_SENTENCE characters."""
+    while start < end:
+        if text[start].isspace():
+            start += 1
+            continue
+        stop = end
+        if end - start > _MAX_SENTENCE:
+            blank = max(text.rfind(ch, start, start + _MAX_SENTENCE + 1) for ch in " \n\t\u3000")
+            stop = blank if blank > start else start + _MAX_SENTENCE
+        spans.append((start, start + len(text[start:stop].rstrip())))
+        start = stop
+
+
+# ---- search terms -------------------------------------------------------------------------------
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0971-\u0dff"
+_LETTER = rf"(?:(?![{_CJK}{_UNSPACED}])[\w{_MARKS}])"
+_TERM = re.compile(
+    rf"[{_CJK}]+|[{_UNSPACED}]+|[0-9]{{1,3}}(?:,[0-9]{{3}})+(?![\w,])"
+    rf"|(?:(?<![\w.])\.(?=[A-Za-z]))?{_LETTER}{{1,128}}(?:[._'\-]{_LETTER}{{1,64}}){{0,8}}(?:\+\+|#(?!\w))?"
+    "|[¢£¤¥§©®°±\u20a0-\u20cf\u2100-\u2bff\U0001f000-\U0001faff]"  # currencies, arrows, mathematics, emoji
+)
+# The same for what is ASCII, in half the time: there is no other script to tell letters from.
+_ASCII_TERM = re.compile(
+    r"(?=[\w.])(?:[0-9]{1,3}(?:,[0-9]{3})+(?![\w,])"
+    r"|(?:(?<![\w.])\.(?=[A-Za-z]))?\w{1,128}(?:[._'\-]\w{1,64}){0,8}(?:\+\+|#(?!\w))?)",
+    re.ASCII,
+)
+_WRAP = re.compile(rf"(?<=[{_CJK}])(?<![{_HANGUL}])[ \t]*(?:\r\n|\n|\r)[ \t]*(?=[{_CJK}])(?![{_HANGUL}])")
+_SPLIT = re.compile(r"[._\-+#]+|'(?=\w{3})")  # l'amour, O'Brien; not don't
+_LATIN_WORD = re.compile(r"(?:(?![\u0370-\uffff])[^\W\d_]){3,}")
+_CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
+_ENGLISH = folding.stemmer("en")
+
+
+def _expand(token: str) -> tuple[str, ...]:
+    """All terms of one raw token, of a word its whole form first."""
+    dense = token[0] > "\u0e00" and (_CJK_CHAR.match(token) or _UNSPACED_CHAR.match(token))
+    return _grams(token) if dense else _word_terms(token)
+
+
+@lru_cache(maxsize=1 << 16)
+def _word_terms(token: str) -> tuple[str, ...]:
+    if token.isascii() and token.isalpha() and token[1:].islower():  # most words
+        whole = token.lower()
+        stem = _ENGLISH.stemWord(whole) if len(whole) > 2 else whole
+        return (whole,) if stem == whole else (whole, stem)
+    plain = folding.unmarked(token).removesuffix("'s").removesuffix("'S").replace(",", "").strip("_'-")
+    whole = folded(plain)
+    if not whole:
+        return ()
+    forms = [whole, whole[:-1]] if re.fullmatch("[A-Z]{2,}s", plain) else [whole]  # PDFs
+    pieces = [] if plain.isascii() and plain.isalpha() and plain[1:].islower() else _SPLIT.split(plain)
+    parts = [folded(part) for piece in pieces for part in ([piece] if "'" in piece else _CAMEL.findall(piece))]
+    if len(parts) > 1 and all(len(part) == 1 for part in parts):
+        forms.append("".join(parts))  # U.S. is found by US
+    elif 2 < len(parts) <= 8 and not {".", "-"} & set(whole):
+        forms += [a + b for a, b in pairwise(parts)]  # getUserName is found by username
+    if "'" in whole and (bare := folding.without_suffix(whole, True)) != whole:
+        forms.append(bare)  # Ankara'da
+    out: dict[str, None] = {}
+    if token.startswith("__") and token.endswith("__"):
+        parts = [*parts, folded(token)]  # __init__ is also another word than init
+    for form in dict.fromkeys(forms + parts if len("".join(parts)) > 1 else forms):
+        out[form] = None
+        if len(form) > 2 and form.isascii() and form.isalpha():
+            out[_ENGLISH.stemWord(form)] = None
+        elif form[0] > "\u036f" and form[-1] > "\u036f":
+            out.update(dict.fromkeys(folding.stems(form)))
+    return tuple(out)
+
+
+def _in_language(token: str, language: str) -> tuple[str, ...]:
+    """All terms of one raw token with the stems of a language that is written in Latin letters."""
+    found = _expand(token)
+    more = [folding.stem_in(language, word) for word in _LATIN_WORD.findall(token)]
+    return found + tuple(stem for stem in more if stem not in found)
+
+
+def _grams(run: str) -> tuple[str, ...]:
+    """Single characters and bigrams of a run without spaces; of Thai and its kin bigrams; of Korean also the word.
+    Traditional Chinese is read as simplified."""
+    run = run.translate(SIMPLIFY)
+    pairs = list(map("".join, pairwise(run)))
+    if _UNSPACED_CHAR.match(run):
+        return tuple(pairs) or (run,)
+    out = [term for ch, pair in zip(run, pairs, strict=False) for term in (ch, pair)] + [run[-1]]
+    return tuple(out + [run]) if len(run) > 2 and _HANGUL_RUN.fullmatch(run) else tuple(out)
+
+
+def unwrapped(text: str) -> str:
+    """Chinese and Japanese text without the line breaks that a page's width put into words (PDF, mail, manuals)."""
+    return text if text.isascii() else _WRAP.sub("", text)
+
+
+def _raw_terms(text: str) -> list[str]:
+    plain = unwrapped(unicodedata.normalize("NFKC", text).replace("’", "'"))
+    return (_ASCII_TERM if plain.isascii() else _TERM).findall(plain)
+
+
+def terms(text: str) -> list[str]:
+    """Search terms in order, with repeats, stop words kept, no blanks in them: words with case and accents folded, the
+    stem beside the form, identifiers whole and in parts, `c++`, `c#`, `.net`; CJK characters and bigrams, Chinese ones
+    simplified.
+    """
+    text = composed(text)
+    raw = _raw_terms(text)
+    if language := folding.latin_language(text):
+        return [term for token in raw for term in _in_language(token, language)]
+    return list(chain.from_iterable(map(_word_terms if text.isascii() else _expand, raw)))
+
+
+STOP_WORDS = folding.STOP_WORDS | frozenset(
+    "a about above after again against all also am an and any are as at be because been before being below between "
+    "both but by can could did do does doing don't down during each few for from further had has have having he her "
+    "here hers him his how i if in into is it it's its itself just me more most my no nor not now of off on once only "
+    "or other our out over own same she should so some such than that the their them then there these they this those "
+    "through to too under until up us very was we were what when where which while who whom whose why will with would "
+    "you your 的 了 是 在 和 与 及 或 也 都 就 而 着 之 其 这 那 个 吗 呢 吧 啊 被 把 对 于 有 谁 什么 哪些 哪个 怎么 "
+    "如何 为什 是否 多少 の は が を に へ と も で や か です ます した する".split()
+)
+
+
+def stop_word(term: str) -> bool:
+    """Is this term (as `terms` gives it) a word of grammar?"""
+    return term in STOP_WORDS
+
+
+# Between words, so that a pair with one of them is hardly ever a word: 她的公司 asks about 公司, not about 的公.
+_JOINTS, _NO_JOINTS = frozenset("的吗嗎呢をの"), frozenset("目的 标的 標的 的确 的確 的士 吗啡 嗎啡 もの".split())
+_SPELLED = re.compile("の[ぁ-ゖ]|[ぁ-ゖ]の(?<![こそあど]の)")  # きのこ, のり, いのち are words; この is none
+_POINTING = frozenset("我你您他她它こそあど")
+
+
+def query_terms(text: str) -> list[str]:
+    """At most 64 distinct terms worth searching, in order: without stop words when anything else remains, without
+    single CJK characters when they stand in bigrams within a word, or bigrams of two words. WHO and IT in capitals
+    within a normal sentence are names.
+    """
+    found, every = dict[str, None](), dict[str, None]()
+    text = composed(text)
+    shouted = text.isupper()
+    language = folding.latin_language(text)
+    grammar = folding.LANGUAGES[language] if language else frozenset()
+    for token in _raw_terms(text):
+        expanded = _in_language(token, language) if language else _expand(token)
+        every.update(dict.fromkeys(expanded))
+        if is_cjk(token[0]):
+            expanded = _said(expanded)
+        elif (
+            expanded
+            and (stop_word(expanded[0]) or token.lower() in grammar)
+            and (shouted or len(token) < 2 or not token.isupper())
+        ):
+            continue
+        found.update(dict.fromkeys(expanded))
+        if len(found) >= 64:
+            break
+    return list(found or every)[:64]
+
+
+def _said(grams: Sequence[str]) -> tuple[str, ...]:
+    """Of the terms of a CJK run those that are no grammar: pairs of one word, and words of one character (猫の寿命)."""
+    if len(grams) == 1:
+        return () if stop_word(grams[0]) else tuple(grams)
+    pairs = [term for term in grams if len(term) > 1]
+    within = _POINTING.union(*(pair for pair in pairs if not _of_two(pair)))
+    said = (term for pair in pairs for term in ((set(pair) - _JOINTS - within) if _of_two(pair) else (pair,)))
+    return tuple(term for term in dict.fromkeys(said) if not stop_word(term))
+
+
+def _of_two(pair: str) -> bool:
+    """Do these two characters belong to two words?"""
+    if len(pair) > 2 or _JOINTS.isdisjoint(pair) or pair in _NO_JOINTS:
+        return False
+    return not _SPELLED.fullmatch(pair) or any(ch not in _JOINTS and stop_word(ch) for ch in pair)
+
+
+# ---- names --------------------------------------------------------------------------------------
+_OUTER = " .,;:!?…'\"`´“”‘’«»‹›*_|~^=<>/\\-–—·•，。、；：？！@"
+_BRACKETS = dict(zip("([{《〈「『（【〔［｛", ")]}》〉」』）】〕］｝", strict=True))
+_INITIALS = re.compile(r"\b[^\W\d_]\.(?: ?[^\W\d_]\.)+|\b[^\W\d_](?:\.[^\W\d_])+(?![\w.])")
+_PLAIN, _PLURAL = re.compile(r"(?!(?:the|an?) )[a-z0-9]+(?: [a-z0-9]+)*"), re.compile(r"[a-z]{2,}(?<![aious])(?<!ic)s")
+# A single word is folded only where the singular is no surname: not Adams, Gates, Brooks, but neurons and networks.
+_LONE_PLURAL = re.compile(r"\w+(?:ions|ments|ists|isms|ities|ogies|works|graphs|ents|ants|odes|tors|rons)|\w{9,}")
+_KEEP_S = frozenset(
+    "james charles jones williams wales angeles orleans states news series species means headquarters thames hughes "
+    "adams evans rogers roberts richards stevens edwards phillips peters matthews andrews sanders daniels simmons "
+    "collins perkins hopkins hawkins jenkins wilkins gates jobs brooks wells banks woods parks rivers waters "
+    "stones davies hayes reynolds windows mercedes netherlands philippines brussels naples holmes barnes athens".split()
+)
+
+
+@lru_cache(maxsize=1 << 16)
+def normalise_name(name: str) -> str:
+    """The key of an entity: two spellings with the same key are one name; a key is its own key.
+
+    Case, width, traditional characters, Latin accents, possessives, outer quotes, brackets and articles, dots of
+    abbreviations (`U.S.` is `us`, `J. R. R. Tolkien` is `jrr tolkien`) and the plural of the last English word are
+    folded. `c++`, `c#`, `.net` stay apart from `c` and `net`. Never empty for a name with a letter or digit.
+    """
+    key, before = " ".join(folded(name if name.isascii() else unicodedata.normalize("NFKC", name)).split()), ""
+    if key[-1:] != "s" and _PLAIN.fullmatch(key):
+        return key  # most names
+    for _ in range(8):  # wrappings come in layers; nobody writes nine
+        if key in ("", before):
+            break
+        before = key
+        if not _PLAIN.fullmatch(key):
+            key = re.sub(r"'s?(?= |$)", "", key.replace("’", "'"))
+            key = _INITIALS.sub(lambda match: match[0].replace(".", "").replace(" ", ""), key)
+            key = re.sub(r"\.(?= |$)", "", _unwrapped(key))
+            key = folding.without_cases(re.sub(r"^(?:(?:the|an?) )+(?=\S)", "", key))
+        key = _singular(key)
+    return key or before or name.casefold().strip()
+
+
+def _unwrapped(key: str) -> str:
+    """Without outer quotes, punctuation and brackets."""
+    dot = "." if re.match(r"\.[a-z]", key) else ""
+    key = key.lstrip(_OUTER + "#+").rstrip(_OUTER)
+    for opening, closing in _BRACKETS.items():
+        if key.startswith(opening) and (key.endswith(closing) or closing not in key):
+            return key[1:].removesuffix(closing)
+        if key.endswith(closing) and opening not in key:
+            return key[:-1]
+    return dot + key
+
+
+def _singular(key: str) -> str:
+    """The plural s of the last English word folded, where no other name is likely to be hit by it."""
+    head, space, last = key.rpartition(" ")
+    if len(last) < 4 or last in _KEEP_S or not _PLURAL.fullmatch(last) or not (space or _LONE_PLURAL.fullmatch(last)):
+        return key
+    if last.endswith("ies"):
+        return head + space + last[:-3] + "y"
+    return head + space + last[: -2 if re.search(r"(?:x|ch|sh|ss|zz)es$", last) else -1]
+
+
+def counted(count: int, things: str) -> str:
+    """`1 text unit`, `26 entities`: `things` are named in the plural, with underscores or without."""
+    name = things.replace("_", " ")
+    if count == 1:
+        name = f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
+    return f"{count:,} {name}"

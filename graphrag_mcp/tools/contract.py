@@ -1,0 +1,309 @@
+"""One middleware that turns wrong calls into lessons: what is wrong, what to do next.
+
+Takes the raw `tools/call` before the SDK validates it. The SDK drops an unknown argument silently and shows
+pydantic's own text for a wrong one; here the first is named with its nearest known name, the second becomes two
+sentences. A tool that only reads still answers and says what it ignored; one that writes refuses, because what
+the caller meant may matter (a misspelt `dry_run`). Knows the tools only by their argument models.
+
+The arguments that the tools share: types that forgive, with schemas that stay flat.
+
+Takes what models really send (numbers as strings, one string for a list, null for "not given", other names
+for the same thing) and gives plain Python values. Schemas have no anyOf, oneOf, allOf or $ref, because hosts
+reject them. Knows no tool; bounds are not here but in the tools, which clamp and say so.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Literal
+
+from mcp.server.mcpserver.tools import Tool
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, WithJsonSchema
+
+from graphrag_mcp.tools.results import REMARKS
+
+FALSE_WORDS = {"false": False, "no": False, "0": False, "": False, "true": True, "yes": True, "1": True}
+
+
+def as_text(value: Any) -> Any:
+    """null is "", a number is its digits; anything else is left to the validator."""
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def as_int(default: int) -> Any:
+    """A converter: null and "" are the default, "1,200" and 1200.7 are numbers."""
+
+    def convert(value: Any) -> Any:
+        if value is None or value == "":
+            return default
+        if isinstance(value, str):
+            try:
+                value = float(value.replace(",", "").replace("_", "").strip())
+            except ValueError:
+                return value
+        if isinstance(value, float) and math.isfinite(value):
+            return int(value)
+        return 10**9 if isinstance(value, float) and value == math.inf else value
+
+    return convert
+
+
+def as_flag(value: Any) -> Any:
+    if value is None:
+        return False
+    return FALSE_WORDS.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+
+def as_list(value: Any) -> Any:
+    """null is [], a JSON list in a string is that list, a single value is a list of one."""
+    if value is None or value == "":
+        return []
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            parsed = json.loads(value)
+        except (ValueError, RecursionError):
+            return [value]
+        return parsed if isinstance(parsed, list) else [value]
+    return value if isinstance(value, list) else [value]
+
+
+def as_strings(value: Any) -> Any:
+    listed = as_list(value)
+    return [as_text(item) for item in listed if item is not None] if isinstance(listed, list) else listed
+
+
+def as_turns(value: Any) -> Any:
+    """Turns as `role: content`, whether they come as strings or as messages."""
+    listed = as_list(value)
+    return [_turn(item) for item in listed if item is not None] if isinstance(listed, list) else listed
+
+
+def _turn(item: Any) -> Any:
+    if not isinstance(item, dict):
+        return as_text(item)
+    content = item.get("content", item.get("text", item.get("query", "")))
+    if isinstance(content, list):  # parts of a message
+        content = " ".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return f"{item.get('role', 'user')}: {content}"
+
+
+def as_word(value: Any) -> Any:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def names(*choices: str) -> AliasChoices:
+    return AliasChoices(*choices)
+
+
+Text = Annotated[str, BeforeValidator(as_text)]
+Flag = Annotated[bool, BeforeValidator(as_flag)]
+Strings = Annotated[list[str], BeforeValidator(as_strings)]
+
+Query = Annotated[Text, Field(
+    description="Question or names, any language",
+    validation_alias=names("query", "q", "question", "text", "search", "prompt", "input"),
+)]
+_CORPUS = names("corpus", "index", "collection", "corpus_name", "index_name", "workspace")
+Corpus = Annotated[Text, Field(
+    description="Empty: this project's", validation_alias=_CORPUS,
+)]
+Corpora = Annotated[Text, Field(
+    description="Empty: this project's; or a,b or *", validation_alias=_CORPUS,
+)]
+_BUDGET = names("max_tokens", "budget", "token_budget", "maxTokens", "max_token", "tokens")
+Budget6000 = Annotated[int, BeforeValidator(as_int(6000)), Field(validation_alias=_BUDGET)]
+Budget4000 = Annotated[int, BeforeValidator(as_int(4000)), Field(validation_alias=_BUDGET)]
+Budget3000 = Annotated[int, BeforeValidator(as_int(3000)), Field(validation_alias=_BUDGET)]
+Format = Annotated[Literal["concise", "detailed"], BeforeValidator(lambda value: as_word(value) or "concise"), Field(
+    description="detailed: all columns",
+    validation_alias=names("response_format", "format", "detail"),
+)]
+Cursor = Annotated[Text, Field(
+    description="next_cursor",
+    validation_alias=names("cursor", "next_cursor", "page", "page_token"),
+)]
+Answer = Annotated[Flag, Field(
+    description="Let the server's model answer", validation_alias=names("answer", "generate_answer"),
+)]
+ResponseType = Annotated[Text, Field(
+    description="Its form, e.g. a table", validation_alias=names("response_type", "answer_type"),
+)]
+Instructions = Annotated[Text, Field(
+    description="More wishes for it", validation_alias=names("instructions", "user_prompt", "system_prompt"),
+)]
+GeneralKnowledge = Annotated[Flag, Field(
+    description="It may add general knowledge, marked",
+    validation_alias=names("general_knowledge", "allow_general_knowledge"),
+)]
+Filters = Annotated[Strings, Field(
+    description="field=value, !=, >=, <=: document, uri, entity, type, date, rating, metadata",
+    validation_alias=names("filters", "filter", "where"),
+)]
+History = Annotated[list[str], BeforeValidator(as_turns), Field(
+    description="Earlier user turns", validation_alias=names("history", "conversation_history", "messages"),
+)]
+Explain = Annotated[Flag, Field(description="Why each item is there", validation_alias=names("explain", "why"))]
+Keywords = Annotated[Strings, Field(
+    description="Look for these too", validation_alias=names("keywords", "keyword", "terms"),
+)]
+SessionId = Annotated[Text, Field(
+    description="From drift_search",
+    validation_alias=names("session_id", "session", "sessionId", "drift_session", "id"),
+)]
+JobId = Annotated[Text, Field(
+    description="From index_documents", validation_alias=names("job_id", "job", "jobId", "id", "task_id"),
+)]
+_TEXT_ITEM = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "description": "Your key: the same id again replaces the text"},
+        "text": {"type": "string"}, "title": {"type": "string"}, "metadata": {"type": "object"},
+    },
+    "required": ["text"],
+}
+Texts = Annotated[
+    list[Any], BeforeValidator(as_list), WithJsonSchema({"type": "array", "items": _TEXT_ITEM}),
+    Field(
+        description="Texts themselves",
+        validation_alias=names("texts", "documents", "docs", "content", "contents", "text"),
+    ),
+]
+
+
+# What models call things that go by another name here, where the spelling gives no clue.
+GUESSES = {
+    "top_k": "max_tokens", "k": "max_tokens", "n": "max_tokens", "limit": "max_tokens", "num_results": "max_tokens",
+    "max_results": "max_tokens", "community": "level", "depth": "level", "mode": "level", "offset": "cursor",
+}  # fmt: skip
+
+# What pydantic's error types are about, by how they begin.
+EXPECTED = {"int": "a whole number", "string": "text", "bool": "true or false", "list": "a list", "float": "a number"}
+
+
+def teach(tools: Mapping[str, Tool]) -> Callable[[Any, Any], Awaitable[Any]]:
+    """The middleware for a server with these tools."""
+
+    async def middleware(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        if ctx.method != "tools/call" or not isinstance(ctx.params, Mapping):
+            return await call_next(ctx)
+        name, arguments = ctx.params.get("name"), ctx.params.get("arguments") or {}
+        if not isinstance(name, str) or not isinstance(arguments, Mapping):
+            return await call_next(ctx)
+        tool = tools.get(name)
+        if tool is None:
+            return _refusal(ctx, _no_such_tool(name, tools))
+        strange = _unknown(tool, arguments)
+        wrong = _wrong(tool, dict(arguments))
+        writes = not (tool.annotations and tool.annotations.read_only_hint)
+        if wrong or (strange and writes):
+            return _refusal(ctx, " ".join([*wrong[:4], *strange, f"Call it as {usage(tool)}."]))
+        remarks = [f"{sentence} It was ignored." for sentence in strange]
+        token = REMARKS.set(remarks)
+        try:
+            result = await call_next(ctx)
+        finally:
+            REMARKS.reset(token)
+        return _without_prefix(result, name)
+
+    return middleware
+
+
+def usage(tool: Tool) -> str:
+    """The call as one would write it: `get_source(ids, corpus="", max_tokens=4000, around=0)`."""
+    required = tool.parameters.get("required", [])
+    parts = [
+        name if name in required else f"{name}={_shown(part.get('default'))}"
+        for name, part in tool.parameters["properties"].items()
+    ]
+    return f"{tool.name}({', '.join(parts)})"
+
+
+def accepted(tool: Tool) -> dict[str, str]:
+    """Every name that an argument goes by -> the name in the schema."""
+    found = {}
+    for name, field in tool.fn_metadata.arg_model.model_fields.items():
+        found[name] = name
+        if isinstance(field.validation_alias, AliasChoices):
+            found.update({str(choice): name for choice in field.validation_alias.choices})
+    return found
+
+
+def _unknown(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+    """A sentence for each argument that the tool does not have; those set to null do not matter."""
+    known = accepted(tool)
+    sentences = []
+    for name in [name for name, value in arguments.items() if name not in known and value is not None][:5]:
+        near = [known[one] for one in difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.6)]
+        guess = GUESSES.get(name.lower(), "")
+        near = near or ([guess] if guess in known else [])
+        listed = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(tool.parameters['properties'])}."
+        sentences.append(f"{tool.name} has no argument {name[:60]!r}; {listed}")
+    return sentences
+
+
+def _wrong(tool: Tool, arguments: dict[str, Any]) -> list[str]:
+    """A sentence for each argument that cannot be used as given."""
+    try:
+        tool.fn_metadata.validate_arguments(arguments)
+    except ValidationError as error:
+        known = accepted(tool)
+        return list(dict.fromkeys(_sentence(tool.name, known, one) for one in error.errors(include_url=False)))
+    return []
+
+
+def _sentence(tool: str, known: Mapping[str, str], error: Any) -> str:
+    place = [str(part) for part in error["loc"]]
+    argument = known.get(place[0], place[0]) if place else "the arguments"
+    where = argument + "".join(f"[{part}]" for part in place[1:] if part.isdigit())
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "missing":
+        return f"{tool} needs {argument!r}."
+    if kind == "literal_error":
+        wanted = str(context.get("expected", "")).replace("'", '"')
+    else:
+        wanted = next((words for start, words in EXPECTED.items() if kind.startswith(start)), "")
+    if not wanted:
+        return f"{where} cannot be used: {error['msg']}."
+    return f"{where} must be {wanted}, not {_shown(error['input'])}."
+
+
+def _shown(value: Any) -> str:
+    """A value as JSON would show it, short: it is the caller's own."""
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list):
+        return "a list" if value else "[]"
+    if isinstance(value, str):
+        return '"' + (value if len(value) <= 40 else value[:39] + "…").replace('"', "'") + '"'
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value)[:40]
+
+
+def _no_such_tool(name: str, tools: Mapping[str, Tool]) -> str:
+    near = difflib.get_close_matches(name, tools, n=2, cutoff=0.5)
+    advice = f"Nearest: {', '.join(near)}." if near else f"There are: {', '.join(tools)}."
+    return f"There is no tool {name[:60]!r}. {advice}"
+
+
+def _refusal(ctx: Any, text: str) -> dict[str, Any]:
+    """The error result, in the envelope of the caller's protocol revision (who answers for the SDK must add it)."""
+    result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": True}
+    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        result["resultType"] = "complete"
+    return result
+
+
+def _without_prefix(result: Any, name: str) -> Any:
+    """The SDK puts `Error executing tool X: ` before each error; the model has just called X."""
+    if isinstance(result, dict) and result.get("isError"):
+        for part in result.get("content", ()):
+            if part.get("type") == "text":
+                part["text"] = part["text"].removeprefix(f"Error executing tool {name}: ")
+    return result
