@@ -1,11 +1,13 @@
-"""Bit rot: single bits flipped in everything that an index keeps on disk. Is each found, is anything wrong served?
+"""Bit rot: single bits flipped in everything that an index keeps on disk. Is each found, is
+anything wrong served?
 
     python benchmarks/bits.py [--places 200] [--each 25] [--repairs 12] [--seed 1]
 
-`--places` are spread over all bytes alike, `--each` more over the files of each kind, however small they are. The index
-has a model's answers, claims and vectors (a server on this machine, models/demonstration.py) and a history of edits.
-Prints found, harmless (SQLite does not use that byte: every entry reads as before) and missed by kind; exit status 1
-when a bit was missed or a wrong row served.
+`--places` are spread over all bytes alike, `--each` more over the files of each kind, however small
+they are. The index has a model's answers, claims and vectors (a server on this machine,
+models/demonstration.py) and a history of edits. Prints found, harmless (SQLite does not use that
+byte: every entry reads as before) and missed by kind; exit status 1 when a bit was missed or a
+wrong row served.
 """
 
 from __future__ import annotations
@@ -25,29 +27,42 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.model_campaign import EAGER, demo, document, write_documents  # noqa: E402
-from graphrag_mcp.doctor.doctor import doctor  # noqa: E402
-from graphrag_mcp.doctor.generations import digest  # noqa: E402
-from graphrag_mcp.errors import GraphRAGError  # noqa: E402
-from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
-from graphrag_mcp.settings import Settings  # noqa: E402
-from graphrag_mcp.store import checksums, lance  # noqa: E402
+from benchmarks.model_campaign import EAGER, demo, document, write_documents
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import digest
+from graphrag_mcp.errors import GraphRAGError
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import checksums, lance
 from graphrag_mcp.store import segments as segment_store
-from graphrag_mcp.store.reply_cache import NAME, AnswerBook  # noqa: E402
-from graphrag_mcp.store.schema import KEY, TABLES  # noqa: E402
-from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
-from graphrag_mcp.types import IndexRequest  # noqa: E402
-from tests.openai_server import openai_server  # noqa: E402
+from graphrag_mcp.store.reply_cache import NAME, AnswerBook
+from graphrag_mcp.store.schema import KEY, TABLES
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest
+from tests.openai_server import openai_server
 
-OFF = Settings(**{**EAGER, "embedding_model": ""})  # what was bought is looked up, nothing can be bought
-KINDS = ("truth", "data", "_indices", "_versions", "_deletions", "_transactions", "files", "generations")
+OFF = Settings(
+    **{**EAGER, "embedding_model": ""}
+)  # what was bought is looked up, nothing can be bought
+KINDS = (
+    "truth",
+    "data",
+    "_indices",
+    "_versions",
+    "_deletions",
+    "_transactions",
+    "files",
+    "generations",
+)
 
 
 def build(home: Path, documents: int = 12) -> Path:
     """An index made with a model, with a history: documents added, changed, removed."""
     folder, docs = home / "kb", write_documents(home / "docs", documents)
     with openai_server(demo) as server:
-        settings = Settings(**{**EAGER, "chat_model": "m", "base_url": server.url, "max_retries": 0})
+        settings = Settings(
+            **{**EAGER, "chat_model": "m", "base_url": server.url, "max_retries": 0}
+        )
         for step in range(4):
             done = index_documents(folder, IndexRequest(paths=(str(docs),)), settings)
             assert done.status == "done" and not done.errors and not done.pending, done
@@ -68,14 +83,21 @@ def files(folder: Path) -> list[Path]:
     """All that an index is; the lock has no content, journals of sessions belong to no generation."""
     left_out = ("lock", "drift", "sessions")
     found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    return [path for path in found if path.relative_to(folder).parts[0] not in left_out and path.stat().st_size]
+    return [
+        path
+        for path in found
+        if path.relative_to(folder).parts[0] not in left_out and path.stat().st_size
+    ]
 
 
 def places(folder: Path, count: int, each: int, seed: int) -> list[tuple[Path, int]]:
     chance = random.Random(seed)
     there = files(folder)
     sizes = [path.stat().st_size for path in there]
-    chosen = [(path, chance.randrange(path.stat().st_size)) for path in chance.choices(there, sizes, k=count)]
+    chosen = [
+        (path, chance.randrange(path.stat().st_size))
+        for path in chance.choices(there, sizes, k=count)
+    ]
     by_kind: dict[str, list[Path]] = {}
     for path in there:
         by_kind.setdefault(kind(path, folder), []).append(path)
@@ -101,7 +123,9 @@ def like_a_new_process(folder: Path) -> None:
 
 
 def contents(folder: Path) -> dict[str, set[str]]:
-    """Every row as readers get it, whole and in parts, and every entry of the book; what is refused is not there."""
+    """Every row as readers get it, whole and in parts, and every entry of the book; what is refused
+    is not there.
+    """
     like_a_new_process(folder)
     shown: dict[str, set[str]] = {}
     snapshot = open_snapshot(folder)
@@ -111,13 +135,22 @@ def contents(folder: Path) -> dict[str, set[str]]:
         try:
             rows = snapshot.rows(table)
             found.update(map(repr, snapshot.verified(table, rows).to_pylist()))
-            found.update(map(repr, snapshot.verified(table, snapshot.by_key(table, rows[key].to_pylist())).to_pylist()))
+            found.update(
+                map(
+                    repr,
+                    snapshot.verified(
+                        table, snapshot.by_key(table, rows[key].to_pylist())
+                    ).to_pylist(),
+                )
+            )
             if "title" in TABLES[table].names:
                 found.update(map(repr, snapshot.rows(table, columns=["id", "title"]).to_pylist()))
         except GraphRAGError:
             continue
     try:
-        shown["truth"] = set(map(repr, segment_store.load(folder, snapshot.manifest, "documents").to_pylist()))
+        shown["truth"] = set(
+            map(repr, segment_store.load(folder, snapshot.manifest, "documents").to_pylist())
+        )
     except GraphRAGError:
         shown["truth"] = set()
     return shown | {"answers": answers(folder)}
@@ -134,8 +167,12 @@ def answers(folder: Path) -> set[str]:
         book.close()
 
 
-def try_all(folder: Path, chosen: list[tuple[Path, int]], serve: bool = True, seed: int = 0) -> dict[str, Counter[str]]:
-    """kind -> how many flips were found, harmless, missed; and `wrong`: rows served that are not the index's."""
+def try_all(
+    folder: Path, chosen: list[tuple[Path, int]], serve: bool = True, seed: int = 0
+) -> dict[str, Counter[str]]:
+    """kind -> how many flips were found, harmless, missed; and `wrong`: rows served that are not
+    the index's.
+    """
     right = contents(folder)
     chance = random.Random(seed)
     told: dict[str, Counter[str]] = {}
@@ -148,10 +185,17 @@ def try_all(folder: Path, chosen: list[tuple[Path, int]], serve: bool = True, se
             counts["found" if found else "harmless" if same else "missed"] += 1
             if not found and not same:
                 print("missed:", path.relative_to(folder), place)
-            wrong = {table: rows - right[table] for table, rows in now.items() if rows - right[table]}
+            wrong = {
+                table: rows - right[table] for table, rows in now.items() if rows - right[table]
+            }
             if wrong:
                 counts["wrong"] += 1
-                print("served:", path.relative_to(folder), place, {table: len(rows) for table, rows in wrong.items()})
+                print(
+                    "served:",
+                    path.relative_to(folder),
+                    place,
+                    {table: len(rows) for table, rows in wrong.items()},
+                )
     like_a_new_process(folder)
     return told
 
@@ -172,14 +216,18 @@ def mend(folder: Path, chosen: list[tuple[Path, int]], seed: int = 0) -> list[st
         raw[place] ^= 1 << chance.randrange(8)
         path.write_bytes(raw)
         like_a_new_process(folder)
-        left = [found for found in doctor(folder, repair=True, rebuild=rebuild) if not found.repaired]
+        left = [
+            found for found in doctor(folder, repair=True, rebuild=rebuild) if not found.repaired
+        ]
         like_a_new_process(folder)
         where = f"{path.relative_to(folder)} {place}"
         if left or doctor(folder):
             bad.append(f"{where}: {[*left, *doctor(folder)][:3]}")
             continue
         now = digest(open_snapshot(folder))
-        if "memberships" in where:  # what communities were before is lost: they are clustered as for the first time
+        if (
+            "memberships" in where
+        ):  # what communities were before is lost: they are clustered as for the first time
             wanted["communities"] = now["communities"]
         if now != wanted:
             bad.append(f"{where}: another digest")
@@ -189,21 +237,27 @@ def mend(folder: Path, chosen: list[tuple[Path, int]], seed: int = 0) -> list[st
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name, default in (("places", 200), ("each", 25), ("repairs", 12), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     with tempfile.TemporaryDirectory() as home:
         folder = build(Path(home))
-        print(f"{len(files(folder))} files, {sum(path.stat().st_size for path in files(folder)):,} bytes")
+        print(
+            f"{len(files(folder))} files, {sum(path.stat().st_size for path in files(folder)):,} bytes"
+        )
         total: Counter[str] = Counter()
         for count, each in ((options.places, 0), (0, options.each)):
             began = time.monotonic()
             told = try_all(folder, places(folder, count, each, options.seed), seed=options.seed)
             print(f"\n{'by kind' if each else 'over all bytes'}, {time.monotonic() - began:.0f} s")
             for name, counts in sorted(told.items()):
-                print(f"  {name:15} " + ", ".join(f"{what} {n}" for what, n in sorted(counts.items())))
+                print(
+                    f"  {name:15} " + ", ".join(f"{what} {n}" for what, n in sorted(counts.items()))
+                )
                 total.update(counts)
         bad = mend(folder, places(folder, options.repairs, 2, options.seed + 1), options.seed)
         print("\nrepaired, each clean and with the same digest" if not bad else "\n".join(bad))

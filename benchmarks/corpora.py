@@ -1,7 +1,8 @@
 """Evaluation sets written out as the folders of files that a user would have.
 
-A set is a folder with corpus.jsonl {id, title, text} and queries.jsonl {id, question, gold, evidence}. Each document
-becomes one Markdown file `<id>.md` with its title as heading, so that what is measured is the whole way in.
+A set is a folder with corpus.jsonl {id, title, text} and queries.jsonl {id, question, gold,
+evidence}. Each document becomes one Markdown file `<id>.md` with its title as heading, so that what
+is measured is the whole way in.
 """
 
 from __future__ import annotations
@@ -28,4 +29,6 @@ def write_out(name: str, folder: Path, data: Path = DATA) -> Path:
 
 
 def questions(name: str, data: Path = DATA) -> list[dict]:
-    return [json.loads(line) for line in (data / name / "queries.jsonl").read_text("utf-8").splitlines()]
+    return [
+        json.loads(line) for line in (data / name / "queries.jsonl").read_text("utf-8").splitlines()
+    ]

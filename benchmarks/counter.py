@@ -2,8 +2,9 @@
 
     python benchmarks/counter.py o200k_base.tiktoken [FILE_OR_FOLDER ...]
 
-Takes the vocabulary file of `o200k_base` (many packages carry it; nothing is downloaded here) and texts, by default
-the evaluation sets. Needs tiktoken, which the product itself does not. Counts whole files, and cuts of them.
+Takes the vocabulary file of `o200k_base` (many packages carry it; nothing is downloaded here) and
+texts, by default the evaluation sets. Needs tiktoken, which the product itself does not. Counts
+whole files, and cuts of them.
 """
 
 from __future__ import annotations
@@ -29,9 +30,13 @@ PATTERN = "|".join(
     [
         rf"[^\r\n\p{{L}}\p{{N}}]?[{LETTERS[0]}]*[{LETTERS[1]}]+{ENDING}",
         rf"[^\r\n\p{{L}}\p{{N}}]?[{LETTERS[0]}]+[{LETTERS[1]}]*{ENDING}",
-        r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n/]*", r"\s*[\r\n]+", r"\s+(?!\S)", r"\s+",
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
     ]
-)  # fmt: skip
+)
 
 
 def vocabulary(path: Path) -> Any:
@@ -40,7 +45,9 @@ def vocabulary(path: Path) -> Any:
 
     lines = (line.split() for line in path.read_bytes().splitlines())
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
-    return tiktoken.Encoding("o200k_base", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
+    return tiktoken.Encoding(
+        "o200k_base", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={}
+    )
 
 
 def texts(path: Path) -> Iterator[str]:
@@ -51,8 +58,14 @@ def texts(path: Path) -> Iterator[str]:
 
 
 def compared(real: Any, found: list[str], seed: int = 1) -> dict[str, Any]:
-    """`ratio`: our count over the real one; per length of cuts, the share in % that is under, and the worst of all."""
-    ours, true, some = sum(map(count_tokens, found)), sum(len(real.encode_ordinary(text)) for text in found), {}
+    """`ratio`: our count over the real one; per length of cuts, the share in % that is under, and
+    the worst of all.
+    """
+    ours, true, some = (
+        sum(map(count_tokens, found)),
+        sum(len(real.encode_ordinary(text)) for text in found),
+        {},
+    )
     for size, times in CUTS:
         chance, ratios = random.Random(seed), []
         for _ in range(times):
@@ -60,7 +73,10 @@ def compared(real: Any, found: list[str], seed: int = 1) -> dict[str, Any]:
             start = chance.randrange(max(1, len(text) - size))
             if cut := text[start : start + size].strip():
                 ratios.append(count_tokens(cut) / len(real.encode_ordinary(cut)))
-        some[size] = (round(100 * sum(one < 1 for one in ratios) / len(ratios), 1), round(min(ratios), 2))
+        some[size] = (
+            round(100 * sum(one < 1 for one in ratios) / len(ratios), 1),
+            round(min(ratios), 2),
+        )
     return {"tokens": true, "ratio": round(ours / true, 3), "cuts": some}
 
 
@@ -70,12 +86,18 @@ def main() -> None:
     parser.add_argument("paths", type=Path, nargs="*")
     given = parser.parse_args()
     real = vocabulary(given.vocabulary)
-    print("| texts | tokens | counted / real |" + "".join(f" {size}: % under, worst |" for size, _ in CUTS))
+    print(
+        "| texts | tokens | counted / real |"
+        + "".join(f" {size}: % under, worst |" for size, _ in CUTS)
+    )
     print("|---" * (3 + len(CUTS)) + "|")
     for path in given.paths or sorted(DATA.glob("*/corpus.jsonl")):
         told = compared(real, list(texts(path)))
         cuts = "".join(f" {under}, {worst} |" for under, worst in told["cuts"].values())
-        print(f"| {path.parent.name}/{path.name} | {told['tokens']} | {told['ratio']} |{cuts}", flush=True)
+        print(
+            f"| {path.parent.name}/{path.name} | {told['tokens']} | {told['ratio']} |{cuts}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

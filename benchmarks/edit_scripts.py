@@ -1,12 +1,14 @@
-"""Random edit scripts: whatever was added, edited, renamed, moved and deleted, the index is that of what is left.
+"""Random edit scripts: whatever was added, edited, renamed, moved and deleted, the index is that of
+what is left.
 
     python benchmarks/edit_scripts.py [--scripts 500] [--edits 100] [--documents 120] [--set NAME]
 
-Each script makes a small folder, then three to five commits of random edits. At the end the content digest must be that
-of a fresh index of the folder and, after recluster, the communities' digest too; taking out again what a script put in
-must give back what was there; texts given in another order, in other portions, by other processes and under another
-hash seed must give the same digests. Then `--edits` small edits in a row of a larger corpus: communities that changed
-against those that hold a name an edit touched, and modularity against that of a fresh clustering.
+Each script makes a small folder, then three to five commits of random edits. At the end the content
+digest must be that of a fresh index of the folder and, after recluster, the communities' digest
+too; taking out again what a script put in must give back what was there; texts given in another
+order, in other portions, by other processes and under another hash seed must give the same digests.
+Then `--edits` small edits in a row of a larger corpus: communities that changed against those that
+hold a name an edit touched, and modularity against that of a fresh clustering.
 """
 
 from __future__ import annotations
@@ -27,18 +29,26 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.corpora import write_out  # noqa: E402
-from graphrag_mcp.doctor.doctor import doctor  # noqa: E402
-from graphrag_mcp.doctor.generations import digest  # noqa: E402
-from graphrag_mcp.index.communities import cluster, tree_modularity  # noqa: E402
-from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
-from graphrag_mcp.settings import Settings  # noqa: E402
-from graphrag_mcp.store.tables import Snapshot, open_snapshot  # noqa: E402
-from graphrag_mcp.types import IndexRequest, InlineText  # noqa: E402
+from benchmarks.corpora import write_out
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import digest
+from graphrag_mcp.index.communities import cluster, tree_modularity
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
 
 FIRST = "Ada Brynn Corvin Della Edda Falk Greta Hollis Ingrid Jonas Kira Lorne Mira Nils Orla Petra".split()
 LAST = "Ashdown Brandt Castellan Drury Ekholm Farrow Gale Hargreave Imrie Jessop".split()
-THINGS = ["Harbour Trust", "Corrie Accord", "Meridian Tern", "buoy B12", "Royal Society (RS)", "RS", "《工程控制论》"]
+THINGS = [
+    "Harbour Trust",
+    "Corrie Accord",
+    "Meridian Tern",
+    "buoy B12",
+    "Royal Society (RS)",
+    "RS",
+    "《工程控制论》",
+]
 KINDS = ("content", "communities")
 
 
@@ -51,10 +61,14 @@ def person(rng: random.Random, circle: int = -1) -> str:
 def sentence(rng: random.Random, circle: int = -1) -> str:
     one, other = person(rng, circle), person(rng, circle)
     thing = rng.choice(THINGS) if circle < 0 else f"{LAST[circle % len(LAST)]} Ledger"
-    return rng.choice([
-        f"{one} wrote to {other} about the {thing}.", f"{one} met {other} in Port {rng.choice(LAST)}.",
-        f"The {thing} was described by {one}.", f"{one}在杭州会见了{other}，讨论{thing}。",
-    ])  # fmt: skip
+    return rng.choice(
+        [
+            f"{one} wrote to {other} about the {thing}.",
+            f"{one} met {other} in Port {rng.choice(LAST)}.",
+            f"The {thing} was described by {one}.",
+            f"{one}在杭州会见了{other}，讨论{thing}。",
+        ]
+    )
 
 
 def document(rng: random.Random, circle: int = -1) -> str:
@@ -63,8 +77,12 @@ def document(rng: random.Random, circle: int = -1) -> str:
     return f"# {person(rng)}\n\n{body}\n"
 
 
-def put(folder: Path, *paths: Path, texts: Sequence[InlineText] = (), recluster: bool = False) -> None:
-    request = IndexRequest(tuple(map(str, paths)), tuple(texts), recluster=recluster, remove_missing=True)
+def put(
+    folder: Path, *paths: Path, texts: Sequence[InlineText] = (), recluster: bool = False
+) -> None:
+    request = IndexRequest(
+        tuple(map(str, paths)), tuple(texts), recluster=recluster, remove_missing=True
+    )
     result = index_documents(folder, request, Settings())
     assert result.status == "done" and not result.errors, result
 
@@ -79,7 +97,11 @@ def digests(folder: Path) -> dict[str, str]:
 def edit(rng: random.Random, folder: Path) -> None:
     """One random edit of a folder of files."""
     files = sorted(path for path in folder.rglob("*.md"))
-    what = rng.choice(["add", "edit", "rename", "delete", "move", "touch", "copy"]) if len(files) > 2 else "add"
+    what = (
+        rng.choice(["add", "edit", "rename", "delete", "move", "touch", "copy"])
+        if len(files) > 2
+        else "add"
+    )
     path = rng.choice(files) if files else folder
     new = folder / rng.choice(["", "sub", "sub/deep"]) / f"f{rng.randrange(10**6)}.md"
     new.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +109,9 @@ def edit(rng: random.Random, folder: Path) -> None:
         new.write_text(document(rng), "utf-8")
     elif what == "edit":
         paragraphs = path.read_text("utf-8").split("\n\n")
-        paragraphs[rng.randrange(len(paragraphs))] = " ".join(sentence(rng) for _ in range(rng.randint(0, 3)))
+        paragraphs[rng.randrange(len(paragraphs))] = " ".join(
+            sentence(rng) for _ in range(rng.randint(0, 3))
+        )
         path.write_text("\n\n".join(paragraphs) or "x", "utf-8")
     elif what == "delete":
         path.unlink()
@@ -100,7 +124,9 @@ def edit(rng: random.Random, folder: Path) -> None:
 
 
 def moved(rng: random.Random, home: Path, docs: Path) -> Path:
-    """The folder itself has another name or another place, every third time, and one of its files has been edited."""
+    """The folder itself has another name or another place, every third time, and one of its files
+    has been edited.
+    """
     if rng.random() > 0.33 or len(list(docs.rglob("*.md"))) < 4:
         return docs
     new = home / f"place{rng.randrange(10**6)}" / rng.choice(["docs", "papers", docs.name])
@@ -131,7 +157,9 @@ def script(home: Path, seed: int) -> list[str]:
     (docs / "extra.md").write_text(document(rng), "utf-8")
     put(folder, docs, texts=extra)
     (docs / "extra.md").unlink()
-    put(folder, docs, texts=[InlineText("Nothing.", text.id) for text in extra])  # B is taken out of the graph
+    put(
+        folder, docs, texts=[InlineText("Nothing.", text.id) for text in extra]
+    )  # B is taken out of the graph
     put(home / "fresh", texts=[InlineText("Nothing.", text.id) for text in extra])
     wanted = digests(home / "fresh")
     wrong += ["(A+B)-B is not A"] if digests(folder)["content"] != wanted["content"] else []
@@ -139,7 +167,9 @@ def script(home: Path, seed: int) -> list[str]:
         put(one, docs, recluster=True)
     if digests(folder) != digests(home / "fresh"):
         wrong.append("communities after recluster are not those of a fresh index")
-    return wrong + [f"doctor: {found.kind} {found.what}" for found in doctor(folder) if found.kind != "orphan"]
+    return wrong + [
+        f"doctor: {found.kind} {found.what}" for found in doctor(folder) if found.kind != "orphan"
+    ]
 
 
 CHILD = (
@@ -150,25 +180,38 @@ CHILD = (
 
 
 def orders(home: Path, seed: int) -> list[str]:
-    """The same texts at once, in two orders, one by one, by several processes, under two hash seeds."""
+    """The same texts at once, in two orders, one by one, by several processes, under two hash
+    seeds.
+    """
     rng = random.Random(seed)
     texts = [InlineText(document(rng), f"text{number}") for number in range(8)]
     shuffled = rng.sample(texts, len(texts))
     put(home / "all", texts=texts)
     for start in range(0, 8, 3):
         put(home / "portions", texts=shuffled[start : start + 3])
-    built = {"seed1": ("1", [texts]), "seed2": ("77", [shuffled]), "many": ("5", [shuffled[:3], shuffled[3:]])}
+    built = {
+        "seed1": ("1", [texts]),
+        "seed2": ("77", [shuffled]),
+        "many": ("5", [shuffled[:3], shuffled[3:]]),
+    }
     for name, (hash_seed, parts) in built.items():
         for part in parts:
             command = [sys.executable, "-c", CHILD, str(ROOT), str(home / name)]
             given = json.dumps([(text.text, text.id) for text in part])
             environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-            subprocess.run(command, check=True, text=True, timeout=120, input=given, env=environment)
+            subprocess.run(
+                command, check=True, text=True, timeout=120, input=given, env=environment
+            )
     names = ["all", "portions", "seed1", "seed2", "many"]
     for name in names:
         put(home / name, recluster=True)
     found = {name: digests(home / name) for name in names}
-    return [f"{kind} of {name} differs" for name in names for kind in KINDS if found[name][kind] != found["all"][kind]]
+    return [
+        f"{kind} of {name} differs"
+        for name in names
+        for kind in KINDS
+        if found[name][kind] != found["all"][kind]
+    ]
 
 
 # ---- a long row of small edits --------------------------------------------------------------------------
@@ -183,11 +226,16 @@ def touched(before: Snapshot, after: Snapshot) -> set[str]:
     """Entities whose own row, or a relationship of theirs, is another one."""
     found: set[str] = set()
     for table, ends in (("entities", ("id",)), ("relationships", ("source_id", "target_id"))):
-        old, new = ({
-            row["id"]: (row["check"], *(row[end] for end in ends))
-            for row in snapshot.rows(table, columns=sorted({"id", "check", *ends})).to_pylist()
-        } for snapshot in (before, after))  # fmt: skip
-        for id in old.keys() ^ new.keys() | {id for id in old.keys() & new.keys() if old[id] != new[id]}:
+        old, new = (
+            {
+                row["id"]: (row["check"], *(row[end] for end in ends))
+                for row in snapshot.rows(table, columns=sorted({"id", "check", *ends})).to_pylist()
+            }
+            for snapshot in (before, after)
+        )
+        for id in old.keys() ^ new.keys() | {
+            id for id in old.keys() & new.keys() if old[id] != new[id]
+        }:
             found.update((old.get(id) or new[id])[1:])
     return found
 
@@ -195,9 +243,16 @@ def touched(before: Snapshot, after: Snapshot) -> set[str]:
 def quality(snapshot: Snapshot) -> tuple[float, float]:
     """Modularity of level 0 as it is, and as a fresh clustering has it."""
     edges = snapshot.rows("relationships", columns=["source_id", "target_id", "weight"])
-    links = list(zip(*(edges[name].to_pylist() for name in ("source_id", "target_id", "weight")), strict=True))
+    links = list(
+        zip(
+            *(edges[name].to_pylist() for name in ("source_id", "target_id", "weight")), strict=True
+        )
+    )
     paths = snapshot.rows("memberships")
-    group_of = {id: path[0] for id, path in zip(paths["entity_id"].to_pylist(), paths["path"].to_pylist(), strict=True)}
+    group_of = {
+        id: path[0]
+        for id, path in zip(paths["entity_id"].to_pylist(), paths["path"].to_pylist(), strict=True)
+    }
     return tree_modularity(links, group_of), cluster(links, None).modularity
 
 
@@ -213,7 +268,11 @@ def row_of_edits(home: Path, documents: int, edits: int, seed: int, named: str =
     before, changed, near, worst, kept, fresh = open_snapshot(folder), 0.0, 0.0, 0.0, 0.0, 0.0
     for _ in range(edits):
         path, other = rng.choice(files), rng.choice(files)
-        more = rng.choice(other.read_text("utf-8").split("\n\n")) if named else sentence(rng, files.index(path))
+        more = (
+            rng.choice(other.read_text("utf-8").split("\n\n"))
+            if named
+            else sentence(rng, files.index(path))
+        )
         path.write_text(f"{path.read_text('utf-8')}\n\n{more}\n", "utf-8")
         put(folder, docs)
         after = open_snapshot(folder)
@@ -228,15 +287,33 @@ def row_of_edits(home: Path, documents: int, edits: int, seed: int, named: str =
         f"{100 * changed / edits:.2f} % of them and touched {100 * near / edits:.2f} %; modularity {kept:.4f}, "
         f"fresh {fresh:.4f}, at worst {100 * worst:.2f} % under"
     )
-    wrong = ["more than twice as many communities changed as were touched"] if changed > 2 * near else []
-    return wrong + (["modularity is more than 1 % under that of a fresh clustering"] if worst > 0.01 else [])
+    wrong = (
+        ["more than twice as many communities changed as were touched"]
+        if changed > 2 * near
+        else []
+    )
+    return wrong + (
+        ["modularity is more than 1 % under that of a fresh clustering"] if worst > 0.01 else []
+    )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("scripts", 500), ("edits", 100), ("documents", 120), ("seed", 0), ("minutes", 0)):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name, default in (
+        ("scripts", 500),
+        ("edits", 100),
+        ("documents", 120),
+        ("seed", 0),
+        ("minutes", 0),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--set", default="", help="an evaluation set for the edits in a row, instead of made-up text")
+    parser.add_argument(
+        "--set",
+        default="",
+        help="an evaluation set for the edits in a row, instead of made-up text",
+    )
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     wrong, done, end = [], 0, time.monotonic() + 60 * (options.minutes or 10**6)
@@ -244,7 +321,9 @@ def main() -> int:
         if time.monotonic() > end:
             break
         with tempfile.TemporaryDirectory() as home:
-            bad = script(Path(home), number) + (orders(Path(home) / "orders", number) if number % 20 == 0 else [])
+            bad = script(Path(home), number) + (
+                orders(Path(home) / "orders", number) if number % 20 == 0 else []
+            )
         wrong += [f"script {number}: {one}" for one in bad]
         done += 1
         for one in bad:
@@ -252,7 +331,9 @@ def main() -> int:
     print(f"{done} scripts, {len(wrong)} faults")
     with tempfile.TemporaryDirectory() as home:
         if options.edits:
-            wrong += row_of_edits(Path(home), options.documents, options.edits, options.seed, options.set)
+            wrong += row_of_edits(
+                Path(home), options.documents, options.edits, options.seed, options.set
+            )
     print("\n".join(wrong) or "nothing is wrong")
     return 1 if wrong else 0
 

@@ -1,11 +1,12 @@
-"""Files made to do harm, as large as an attacker would make them, each indexed by a process of its own; then the races.
+"""Files made to do harm, as large as an attacker would make them, each indexed by a process of its
+own; then the races.
 
     python benchmarks/hostile.py [part of a name ...] [--swaps 1000]
 
-For each of the cases of tests/hostile_files.py: CPU seconds (and those of the clock), the most memory that the process
-and its parser held together (Linux), and whether it was accounted for. Then each swap of tests/test_paths_escape.py,
-1,000 times. Ends with the worst of each, and with exit status 1 when one crashed, took over 30 seconds a file or over
-1 GB, or was silent.
+For each of the cases of tests/hostile_files.py: CPU seconds (and those of the clock), the most
+memory that the process and its parser held together (Linux), and whether it was accounted for. Then
+each swap of tests/test_paths_escape.py, 1,000 times. Ends with the worst of each, and with exit
+status 1 when one crashed, took over 30 seconds a file or over 1 GB, or was silent.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests import hostile_files  # noqa: E402
-from tests.conftest import clean_environment  # noqa: E402
+from tests import hostile_files
+from tests.conftest import clean_environment
 
-# Reading a file may take 30 seconds; starting, writing and describing the index come on top. A few cases are millions
-# of words, which are indexed: their time is that of any text of that length.
+# Reading a file may take 30 seconds; starting, writing and describing the index come on top. A few
+# cases are millions of words, which are indexed: their time is that of any text of that length.
 SECONDS, STARTING, MEMORY = 30.0, 10.0, 1_000_000_000
 MANY = ("crowd",)
 MADE = (
@@ -38,8 +39,21 @@ MADE = (
 def one(name: str, work: Path) -> dict[str, object]:
     """Make a case and index its folder."""
     folder, home = work / "in", work / "home"
-    there = int(subprocess.check_output([sys.executable, "-c", MADE, str(folder), name], cwd=ROOT, text=True))
-    command = [sys.executable, "-m", "graphrag_mcp", "index", str(folder), "--home", str(home), "--json"]
+    there = int(
+        subprocess.check_output(
+            [sys.executable, "-c", MADE, str(folder), name], cwd=ROOT, text=True
+        )
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "graphrag_mcp",
+        "index",
+        str(folder),
+        "--home",
+        str(home),
+        "--json",
+    ]
     began, used = time.monotonic(), sum(os.times()[2:4])
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen(command, cwd=ROOT, env=clean_environment(), **pipes)
@@ -47,13 +61,21 @@ def one(name: str, work: Path) -> dict[str, object]:
     out, err = process.communicate(timeout=3600)
     wall, seconds, held = time.monotonic() - began, sum(os.times()[2:4]) - used, most()
     record: dict[str, object] = {
-        "name": name, "seconds": round(seconds, 1), "wall": round(wall, 1), "MB": held // 1_000_000, "said": "",
-    }  # fmt: skip
+        "name": name,
+        "seconds": round(seconds, 1),
+        "wall": round(wall, 1),
+        "MB": held // 1_000_000,
+        "said": "",
+    }
     try:
         result = json.loads(out)
     except ValueError:
-        return record | {"wrong": f"crashed with status {process.returncode}: {err.decode()[-300:]}"}
-    said = [error["reason"] for error in result["errors"]] + [f"{n} {why}" for why, n in result["skipped"].items()]
+        return record | {
+            "wrong": f"crashed with status {process.returncode}: {err.decode()[-300:]}"
+        }
+    said = [error["reason"] for error in result["errors"]] + [
+        f"{n} {why}" for why, n in result["skipped"].items()
+    ]
     said += [f"{result['counts']['added']} documents, {result['counts']['text_units']} text units"]
     record["said"] = "; ".join(said)
     accounted = len(result["errors"]) + sum(result["skipped"].values()) + result["counts"]["added"]
@@ -68,7 +90,14 @@ def races(swaps: int) -> list[str]:
     """Each swap so often, while another thread reads; what was wrong."""
     import pytest
 
-    tests = [str(ROOT / "tests/test_paths_escape.py"), "-k", "swap", f"--rootdir={ROOT}", "-p", "no:cacheprovider"]
+    tests = [
+        str(ROOT / "tests/test_paths_escape.py"),
+        "-k",
+        "swap",
+        f"--rootdir={ROOT}",
+        "-p",
+        "no:cacheprovider",
+    ]
     code = pytest.main(["-q", *tests], plugins=[_More(swaps)])
     return [] if code == 0 else [f"races ended with status {int(code)}"]
 
@@ -87,14 +116,20 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="only cases whose name holds one of these")
     parser.add_argument("--swaps", type=int, default=1000)
     options = parser.parse_args()
-    names = [name for name in (*hostile_files.CASES, *hostile_files.THINGS)
-             if not options.names or any(part in name for part in options.names)]  # fmt: skip
+    names = [
+        name
+        for name in (*hostile_files.CASES, *hostile_files.THINGS)
+        if not options.names or any(part in name for part in options.names)
+    ]
     records = []
     for name in names:
         with tempfile.TemporaryDirectory() as work:
             records.append(record := one(name, Path(work)))
         figures = f"{record['seconds']:>6} s ({record['wall']:>5}) {record['MB']:>5} MB"
-        print(f"{figures}  {record['wrong'] or 'ok':<8} {name!r}: {str(record['said'])[:110]}", flush=True)
+        print(
+            f"{figures}  {record['wrong'] or 'ok':<8} {name!r}: {str(record['said'])[:110]}",
+            flush=True,
+        )
     wrong = [f"{record['name']!r}: {record['wrong']}" for record in records if record["wrong"]]
     if options.swaps and not options.names:
         wrong += races(options.swaps)

@@ -1,4 +1,5 @@
-"""Keyless indexing speed: CPU seconds per stage, passages per CPU second, whole process, memory, an unchanged run.
+"""Keyless indexing speed: CPU seconds per stage, passages per CPU second, whole process, memory, an
+unchanged run.
 
     python benchmarks/indexing.py [SET ...]      (default: musique100 hotpot_train100 together)
 
@@ -25,11 +26,18 @@ def run(command: list[str]) -> tuple[dict, float, float, int]:
 
     began = time.perf_counter()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as installed
+    environ = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }  # as installed
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return json.loads(done.stdout.strip().splitlines()[-1]), cpu, time.perf_counter() - began, after.ru_maxrss // 1024
+    return (
+        json.loads(done.stdout.strip().splitlines()[-1]),
+        cpu,
+        time.perf_counter() - began,
+        after.ru_maxrss // 1024,
+    )
 
 
 def main() -> None:
@@ -45,12 +53,17 @@ def main() -> None:
         own = sum(value for stage, value in stages.items() if stage not in ("start", "communities"))
         passages = result["counts"]["passages"]
         print(f"{' + '.join(names)}: {result['counts']}")
-        print("CPU seconds per stage: " + ", ".join(f"{stage} {value:.2f}" for stage, value in stages.items()))
+        print(
+            "CPU seconds per stage: "
+            + ", ".join(f"{stage} {value:.2f}" for stage, value in stages.items())
+        )
         rate = f"{passages / own:,.0f} passages per CPU second"
         print(f"{rate} over the stages ({own:.2f} s), start and clustering apart")
         print(f"whole process: {cpu:.1f} s CPU, {wall:.1f} s wall, peak {rss} MB")
         _, cpu, wall, rss = run(command)
-        print(f"the same command again: {cpu:.2f} s CPU, {wall:.2f} s wall, peak {rss} MB (maximum of both runs)")
+        print(
+            f"the same command again: {cpu:.2f} s CPU, {wall:.2f} s wall, peak {rss} MB (maximum of both runs)"
+        )
 
 
 if __name__ == "__main__":

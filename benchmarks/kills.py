@@ -1,10 +1,13 @@
-"""Kill -9 at random moments: of a first indexing, a synchronisation, small commits with compaction, jobs, imports.
+"""Kill -9 at random moments: of a first indexing, a synchronisation, small commits with compaction,
+jobs, imports.
 
-    python benchmarks/kills.py [--kills 500] [--kinds index,sync,notes,jobs,imports] [--seed 0] [--minutes 0]
+    python benchmarks/kills.py [--kills 500] [--kinds index,sync,notes,jobs,imports] [--seed 0]
+    [--minutes 0]
 
-After each kill the index must open, hold everything that had been acknowledged, and have no finding of doctor but files
-that nobody names; gone on with, its content must be that of an index that was never disturbed. A job whose process has
-been killed must be under way in another process within five seconds and come to its end there.
+After each kill the index must open, hold everything that had been acknowledged, and have no finding
+of doctor but files that nobody names; gone on with, its content must be that of an index that was
+never disturbed. A job whose process has been killed must be under way in another process within
+five seconds and come to its end there.
 """
 
 from __future__ import annotations
@@ -28,22 +31,22 @@ import pyarrow.parquet as pq
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.edit_scripts import digests, document, edit, put  # noqa: E402
-from graphrag_mcp.doctor.doctor import doctor  # noqa: E402
-from graphrag_mcp.errors import NotFound  # noqa: E402
-from graphrag_mcp.exchange.export import export  # noqa: E402
-from graphrag_mcp.exchange.importing import import_folder  # noqa: E402
-from graphrag_mcp.index import pipeline  # noqa: E402
+from benchmarks.edit_scripts import digests, document, edit, put
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.errors import NotFound
+from graphrag_mcp.exchange.export import export
+from graphrag_mcp.exchange.importing import import_folder
+from graphrag_mcp.index import pipeline
 from graphrag_mcp.jobs import (
     queue,
-    start,  # noqa: E402
+    start,
 )
-from graphrag_mcp.settings import Settings  # noqa: E402
-from graphrag_mcp.store import manifest as manifests  # noqa: E402
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
-from graphrag_mcp.store import tables  # noqa: E402
-from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
-from graphrag_mcp.types import IndexRequest, InlineText  # noqa: E402
+from graphrag_mcp.store import tables
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
 
 KINDS = ("index", "sync", "notes", "jobs", "imports")
 TAKEN_OVER = 5.0
@@ -67,7 +70,9 @@ def quiet() -> None:
 
 
 def note(number: int) -> InlineText:
-    return InlineText(document(random.Random(number)) + f"\n\nThis is note {number}.", f"note{number % 30}")
+    return InlineText(
+        document(random.Random(number)) + f"\n\nThis is note {number}.", f"note{number % 30}"
+    )
 
 
 # ---- victims ------------------------------------------------------------------------------------------
@@ -89,7 +94,9 @@ def noting(folder: str, said: str, first: int) -> None:
 
 
 def importing(folder: str, said: str, variants: str) -> None:
-    """An export that changes, imported again and again; what is committed is acknowledged in a file."""
+    """An export that changes, imported again and again; what is committed is acknowledged in a
+    file.
+    """
     busy()
     with open(said, "a") as file:
         for number in range(1000):
@@ -117,7 +124,10 @@ def calling(home: str, said: str, first: int) -> None:
     settings = Settings(home=Path(home))
     with open(said, "a") as file, start.keeping(settings):
         for number in range(first, first + 1000, 3):
-            begun = [start.start(settings, "kb", IndexRequest(texts=(note(number + at),))) for at in range(3)]
+            begun = [
+                start.start(settings, "kb", IndexRequest(texts=(note(number + at),)))
+                for at in range(3)
+            ]
             for at, job in enumerate(begun):
                 file.write(f"begun {job.job_id}\n")
                 file.flush()
@@ -127,8 +137,12 @@ def calling(home: str, said: str, first: int) -> None:
                 file.flush()
 
 
-def killed(target: Callable[..., None], delay: float, *arguments: Any, after: Callable[[], bool]) -> float:
-    """Start a victim, wait until `after`, and kill it `delay` seconds later; how long it lived after that."""
+def killed(
+    target: Callable[..., None], delay: float, *arguments: Any, after: Callable[[], bool]
+) -> float:
+    """Start a victim, wait until `after`, and kill it `delay` seconds later; how long it lived
+    after that.
+    """
     victim = CONTEXT.Process(target=target, args=arguments)
     victim.start()
     end = time.monotonic() + 60
@@ -176,12 +190,16 @@ def missing(folder: Path, acknowledged: list[int]) -> list[str]:
     for id, number in last.items():
         there = held.get(f"text:note{id}", "").rpartition("This is note ")[2].rstrip(".\n")
         if not there.isdigit() or int(there) < number:
-            lost.append(f"note {number} was acknowledged and is not there ({there or 'nothing'} is)")
+            lost.append(
+                f"note {number} was acknowledged and is not there ({there or 'nothing'} is)"
+            )
     return lost
 
 
 def exported(corpus: Path, variants: Path) -> None:
-    """Exports of an index between whose documents some change; all of the variants have the same tables."""
+    """Exports of an index between whose documents some change; all of the variants have the same
+    tables.
+    """
     for number in range(VARIANTS):
         put(corpus, texts=[note(at if at < 6 else at + 30 * number) for at in range(9)])
         export(open_snapshot(corpus), variants / str(number))
@@ -227,7 +245,13 @@ class Campaign:
         folder.mkdir(exist_ok=True)
         before = _times(folder)
         began = lambda: _times(folder) != before  # noqa: E731
-        lived = killed(indexing, self.rng.random() * self.seconds[kind], str(folder), str(self.docs), after=began)
+        lived = killed(
+            indexing,
+            self.rng.random() * self.seconds[kind],
+            str(folder),
+            str(self.docs),
+            after=began,
+        )
         self.seconds[kind] = 0.8 * self.seconds[kind] + 0.2 * 1.3 * max(lived, 0.2)
         wrong = sound(folder)
         put(folder, self.docs)
@@ -240,13 +264,28 @@ class Campaign:
         folder, said = self.home / "notes", self.home / "said"
         folder.mkdir(exist_ok=True)
         count = len(lines(said))
-        killed(noting, self.rng.random(), str(folder), str(said), self.first, after=lambda: len(lines(said)) > count)
+        killed(
+            noting,
+            self.rng.random(),
+            str(folder),
+            str(said),
+            self.first,
+            after=lambda: len(lines(said)) > count,
+        )
         self.first += 1000 - self.first % 30
-        return sound(folder) + missing(folder, [int(line) for line in lines(said) if line.isdigit()][-200:])
+        return sound(folder) + missing(
+            folder, [int(line) for line in lines(said) if line.isdigit()][-200:]
+        )
 
     def imports(self) -> list[str]:
-        """What was acknowledged last, or the one after it, is there; gone on with, it is a fresh import."""
-        folder, said, variants = self.home / "imports", self.home / "imported", self.home / "variants"
+        """What was acknowledged last, or the one after it, is there; gone on with, it is a fresh
+        import.
+        """
+        folder, said, variants = (
+            self.home / "imports",
+            self.home / "imported",
+            self.home / "variants",
+        )
         if not variants.exists():
             exported(self.home / "exported", variants)
         count = len(lines(said))
@@ -288,9 +327,11 @@ class Campaign:
                     break
                 time.sleep(0.02)
             bad = [id for id in named if queue.load(home, id).status != "done"]
-            wrong += [f"{id}: {queue.load(home, id).status} {queue.load(home, id).error}" for id in bad]
+            wrong += [
+                f"{id}: {queue.load(home, id).status} {queue.load(home, id).error}" for id in bad
+            ]
             end = time.monotonic() + 20
-            while start.jobs_run.marker(home, "kb", "settle").exists() and time.monotonic() < end:
+            while queue.marker(home, "kb", "settle").exists() and time.monotonic() < end:
                 time.sleep(0.05)
         finally:
             other.kill()
@@ -304,7 +345,9 @@ def _times(folder: Path) -> list[int]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kinds", default=",".join(KINDS))
     for name, default in (("kills", 500), ("seed", 0), ("minutes", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
@@ -313,13 +356,19 @@ def main() -> int:
     quiet()
     CONTEXT.set_forkserver_preload(["benchmarks.kills", "lancedb", "graspologic_native", "numpy"])
     with tempfile.TemporaryDirectory() as place:
-        wrong, done = campaign(Path(place), options.kills, options.kinds.split(","), options.seed, options.minutes)
-    print(f"{sum(done.values())} kills ({', '.join(f'{count} {kind}' for kind, count in done.items())})")
+        wrong, done = campaign(
+            Path(place), options.kills, options.kinds.split(","), options.seed, options.minutes
+        )
+    print(
+        f"{sum(done.values())} kills ({', '.join(f'{count} {kind}' for kind, count in done.items())})"
+    )
     print("\n".join(wrong) or "nothing is wrong")
     return 1 if wrong else 0
 
 
-def campaign(place: Path, kills: int, kinds: list[str], seed: int, minutes: int = 0) -> tuple[list[str], Counter[str]]:
+def campaign(
+    place: Path, kills: int, kinds: list[str], seed: int, minutes: int = 0
+) -> tuple[list[str], Counter[str]]:
     """So many kills, of the kinds in turn; what was wrong, and how many of each there were."""
     row, wrong, done = Campaign(place, seed), [], Counter[str]()
     end = time.monotonic() + (60 * minutes or 10**9)
@@ -334,7 +383,9 @@ def campaign(place: Path, kills: int, kinds: list[str], seed: int, minutes: int 
             print(one, flush=True)
     if row.takeovers:
         taken = sorted(row.takeovers)
-        print(f"taken over after {taken[len(taken) // 2]:.2f} s (median), {taken[-1]:.2f} s (longest)")
+        print(
+            f"taken over after {taken[len(taken) // 2]:.2f} s (median), {taken[-1]:.2f} s (longest)"
+        )
     if "notes" in done:
         put(place / "notes", texts=[note(number) for number in range(30)])
         put(place / "whole", texts=[note(number) for number in range(30)])

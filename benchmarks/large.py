@@ -1,15 +1,18 @@
-"""A large corpus: what searches cost over it, and what an update of five documents costs against a small one.
+"""A large corpus: what searches cost over it, and what an update of five documents costs against a
+small one.
 
     python benchmarks/large.py [--entities 10000 100000] [--keep DIR] [--questions 60]
 
-60,000 entities make 10,000 documents of one text unit each, which is what goals of latency speak of.
+60,000 entities make 10,000 documents of one text unit each, which is what goals of latency speak
+of.
 
-Documents of some 200 words about invented people, places and bodies are written and indexed by the command line as
-anybody's would be; every name stands in one document or in several, as names do. Per size: the index run, opening,
-CPU milliseconds of every kind of search in process and their resident memory, then five documents are edited and
-indexed again, once by naming them and once by naming their folder, of which every file is then looked at: CPU seconds
-per stage (clustering and the start of the process apart) and bytes written, by table. Last the ratios of largest to
-smallest. Each update is done twice; the cheaper counts, because other programs on the machine only ever add.
+Documents of some 200 words about invented people, places and bodies are written and indexed by the
+command line as anybody's would be; every name stands in one document or in several, as names do.
+Per size: the index run, opening, CPU milliseconds of every kind of search in process and their
+resident memory, then five documents are edited and indexed again, once by naming them and once by
+naming their folder, of which every file is then looked at: CPU seconds per stage (clustering and
+the start of the process apart) and bytes written, by table. Last the ratios of largest to smallest.
+Each update is done twice; the cheaper counts, because other programs on the machine only ever add.
 """
 
 from __future__ import annotations
@@ -26,12 +29,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from indexing import run  # noqa: E402
+from indexing import run
 
 NEW_A_DOCUMENT = 6  # names that a document is the first to mention
-SYLLABLES = (
-    "ba be bor cal dan der dor el fen gar hal hol in jor kel lan lor mar mel nor or pel quin ros sal tam".split()
-)
+SYLLABLES = "ba be bor cal dan der dor el fen gar hal hol in jor kel lan lor mar mel nor or pel quin ros sal tam".split()
 KINDS = ("", "", "", " Harbour", " Institute", " Valley", " Company", " Council")
 THINGS = "ledger survey bridge treaty vaccine turbine archive garden sonata verdict census reactor harvest lantern"
 DOINGS = "signed repaired measured opposed financed translated inherited mapped disputed restored published witnessed"
@@ -39,7 +40,10 @@ WHENS = "in spring|after the flood|during the strike|on a Tuesday|before the vot
 
 
 def name(draw: random.Random) -> str:
-    word = ["".join(draw.choice(SYLLABLES) for _ in range(draw.choice((2, 2, 3)))).capitalize() for _ in range(2)]
+    word = [
+        "".join(draw.choice(SYLLABLES) for _ in range(draw.choice((2, 2, 3)))).capitalize()
+        for _ in range(2)
+    ]
     return " ".join(word) + draw.choice(KINDS)
 
 
@@ -118,16 +122,22 @@ def searches(home: Path, folder: Path, count: int) -> None:
         who = path.read_text("utf-8").partition(": ")[2].splitlines()[0]
         questions.append(f"What did {who} do with the {draw.choice(THINGS.split())}?")
     command = [sys.executable, "-c", SEARCHES, str(home)]
-    done = subprocess.run(command, input=json.dumps(questions), text=True, capture_output=True, check=True)
+    done = subprocess.run(
+        command, input=json.dumps(questions), text=True, capture_output=True, check=True
+    )
     said = json.loads(done.stdout)
     print(f"  first search {said['first']:.2f} s CPU, peak {said['memory']} MB")
     for name, values in said["found"].items():
         values.sort()
-        print(f"  {name:14} p50 {values[len(values) // 2]:7.1f} ms   p95 {values[int(len(values) * 0.95)]:7.1f} ms")
+        print(
+            f"  {name:14} p50 {values[len(values) // 2]:7.1f} ms   p95 {values[int(len(values) * 0.95)]:7.1f} ms"
+        )
 
 
 def update(command: list[str], home: Path, named: str) -> tuple[float, float, int]:
-    """CPU seconds of one update without clustering and start, those of clustering, and the bytes that it wrote."""
+    """CPU seconds of one update without clustering and start, those of clustering, and the bytes
+    that it wrote.
+    """
     before = bytes_in(home)
     result, cpu, wall, _ = run(command)
     written: Counter[str] = Counter()
@@ -139,7 +149,9 @@ def update(command: list[str], home: Path, named: str) -> tuple[float, float, in
     own = sum(value for stage, value in stages.items() if stage not in ("start", "communities"))
     most = ", ".join(f"{name} {size / 1e6:.2f}" for name, size in written.most_common(3))
     apart = f"apart from clustering {stages['communities']:.2f} and start {stages['start']:.2f}"
-    print(f"  update of 5, {named}: {own:.2f} s CPU, {apart}; {stages}; process {cpu:.1f}, {wall:.1f} s wall")
+    print(
+        f"  update of 5, {named}: {own:.2f} s CPU, {apart}; {stages}; process {cpu:.1f}, {wall:.1f} s wall"
+    )
     print(f"    {written.total() / 1e6:.2f} MB written, of it {most}")
     assert result["counts"]["changed"] == 5, result
     return own, stages["communities"], written.total()
@@ -163,7 +175,11 @@ def measured(work: Path, entities: int, questions: int) -> dict[str, tuple[float
     for named in ("the files named", "the folder named"):
         for who in ("Orsalin", "Tervis"):
             paths = edit(folder, files, who)
-            given = update([*command, *(paths if named == "the files named" else [str(folder)]), *options], home, named)
+            given = update(
+                [*command, *(paths if named == "the files named" else [str(folder)]), *options],
+                home,
+                named,
+            )
             found[named] = tuple(map(min, given, found.get(named, given)))
     return found
 
@@ -178,9 +194,13 @@ def main() -> None:
         work = options.keep or Path(scratch)
         figures = [measured(work, entities, options.questions) for entities in options.entities]
     for named, few in figures[0].items() if len(figures) > 1 else ():
-        cpu, clustering, size = (large / small for large, small in zip(figures[-1][named], few, strict=True))
-        print(f"largest against smallest, {named}: {cpu:.2f} times the CPU, {size:.2f} times the bytes; "
-              f"clustering, which is not in it: {clustering:.2f} times")  # fmt: skip
+        cpu, clustering, size = (
+            large / small for large, small in zip(figures[-1][named], few, strict=True)
+        )
+        print(
+            f"largest against smallest, {named}: {cpu:.2f} times the CPU, {size:.2f} times the bytes; "
+            f"clustering, which is not in it: {clustering:.2f} times"
+        )
 
 
 if __name__ == "__main__":

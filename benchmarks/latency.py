@@ -1,9 +1,10 @@
-"""Latency: from spawning the server to its first replies, and of every kind of search in a warm server process.
+"""Latency: from spawning the server to its first replies, and of every kind of search in a warm
+server process.
 
     python benchmarks/latency.py [SET ...]      (default: musique100 hotpot_train100 together)
 
-Two clocks: wall milliseconds through a real MCP client over stdio, and CPU milliseconds of the search functions in
-process (the protocol, the client and the noise of the machine left out).
+Two clocks: wall milliseconds through a real MCP client over stdio, and CPU milliseconds of the
+search functions in process (the protocol, the client and the noise of the machine left out).
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ import corpora
 
 def quantiles(values: list[float]) -> str:
     values = sorted(values)
-    return f"p50 {statistics.median(values):6.1f} ms   p95 {values[int(len(values) * 0.95)]:6.1f} ms"
+    return (
+        f"p50 {statistics.median(values):6.1f} ms   p95 {values[int(len(values) * 0.95)]:6.1f} ms"
+    )
 
 
 async def start(server: StdioServerParameters) -> tuple[float, float]:
@@ -60,8 +63,10 @@ def in_process(home: Path, questions: list[str]) -> dict[str, list[float]]:
     snapshot = app.snapshot("")
     print(f"open the index: {(time.perf_counter() - began) * 1000:.1f} ms")
     searches: dict[str, Callable] = {
-        "local_search": local_search, "global_search": global_search, "search_text": search_text,
-    }  # fmt: skip
+        "local_search": local_search,
+        "global_search": global_search,
+        "search_text": search_text,
+    }
     found: dict[str, list[float]] = {}
     for name, search in searches.items():
         search(snapshot, "warm up")
@@ -80,12 +85,24 @@ def main() -> None:
             corpora.write_out(name, work / "files")
         home = work / "home"
         subprocess.run(
-            [sys.executable, "-m", "graphrag_mcp", "index", str(work / "files"), "--home", str(home), "--json"],
-            check=True, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "graphrag_mcp",
+                "index",
+                str(work / "files"),
+                "--home",
+                str(home),
+                "--json",
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         asked = [row["question"] for name in names for row in corpora.questions(name)]
         server = StdioServerParameters(
-            command=sys.executable, args=["-m", "graphrag_mcp", "serve", "--home", str(home)], env=dict(os.environ)
+            command=sys.executable,
+            args=["-m", "graphrag_mcp", "serve", "--home", str(home)],
+            env=dict(os.environ),
         )
         starts = [anyio.run(start, server) for _ in range(7)]
         print("spawn -> initialize: " + quantiles([hello for hello, _ in starts]))

@@ -1,11 +1,13 @@
-"""Many agents at once: real servers over stdio write into one corpus, others read it, and who leads is killed.
+"""Many agents at once: real servers over stdio write into one corpus, others read it, and who leads
+is killed.
 
     python benchmarks/many_agents.py [--servers 8] [--calls 50] [--readers 8] [--kills 1]
 
-Every server gets `--calls` calls of index_documents, texts and files in turn, one after another; a call counts when it
-has answered "done". Meanwhile `--readers` processes search: any error, or rows of two generations in one answer, is
-told. `--kills` times the process that leads the corpus gets kill -9: printed is how long until another one led. At the
-end every acknowledged document must be there, the content the same as that of a fresh index, and doctor silent.
+Every server gets `--calls` calls of index_documents, texts and files in turn, one after another; a
+call counts when it has answered "done". Meanwhile `--readers` processes search: any error, or rows
+of two generations in one answer, is told. `--kills` times the process that leads the corpus gets
+kill -9: printed is how long until another one led. At the end every acknowledged document must be
+there, the content the same as that of a fresh index, and doctor silent.
 """
 
 from __future__ import annotations
@@ -31,20 +33,19 @@ from mcp.client.stdio import StdioServerParameters
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from graphrag_mcp.doctor.doctor import doctor  # noqa: E402
-from graphrag_mcp.doctor.generations import digest  # noqa: E402
-from graphrag_mcp.errors import NotFound  # noqa: E402
-from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import digest
+from graphrag_mcp.errors import NotFound
+from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import (
     queue,
-    start,  # noqa: E402
 )
-from graphrag_mcp.query.local import local_search  # noqa: E402
-from graphrag_mcp.settings import Settings  # noqa: E402
-from graphrag_mcp.store import manifest as manifests  # noqa: E402
-from graphrag_mcp.store.segments import live_documents  # noqa: E402
-from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
-from graphrag_mcp.types import IndexRequest, InlineText  # noqa: E402
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store.segments import live_documents
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
 
 CORPUS = "kb"
 PEOPLE = ("Ingrid Moe", "Tomas Reyes", "Calloway", "Devi Rao", "Mira Castellan")
@@ -52,7 +53,9 @@ PEOPLE = ("Ingrid Moe", "Tomas Reyes", "Calloway", "Devi Rao", "Mira Castellan")
 
 @dataclass
 class Told:
-    """What the agents saw: uris that were acknowledged, seconds a call, what went wrong, seconds without a leader."""
+    """What the agents saw: uris that were acknowledged, seconds a call, what went wrong, seconds
+    without a leader.
+    """
 
     acknowledged: set[str] = field(default_factory=set)
     seconds: list[float] = field(default_factory=list)
@@ -67,13 +70,21 @@ def text_of(agent: int, call: int) -> str:
 
 
 def server(home: Path, root: Path) -> StdioServerParameters:
-    environment = {"GRAPHRAG_MCP_HOME": str(home), "GRAPHRAG_MCP_ROOTS": str(root), "PYTHONPATH": str(ROOT)}
+    environment = {
+        "GRAPHRAG_MCP_HOME": str(home),
+        "GRAPHRAG_MCP_ROOTS": str(root),
+        "PYTHONPATH": str(ROOT),
+    }
     arguments = ["-m", "graphrag_mcp", "serve"]
-    return StdioServerParameters(command=sys.executable, args=arguments, env=environment, cwd=str(root))
+    return StdioServerParameters(
+        command=sys.executable, args=arguments, env=environment, cwd=str(root)
+    )
 
 
 async def agent(home: Path, root: Path, number: int, calls: int, told: Told) -> None:
-    """One agent: its calls one after another; when its server dies, another server and the same call again."""
+    """One agent: its calls one after another; when its server dies, another server and the same
+    call again.
+    """
     done = 0
     while done < calls:
         try:
@@ -81,7 +92,9 @@ async def agent(home: Path, root: Path, number: int, calls: int, told: Told) -> 
                 while done < calls:
                     await one_call(client, root, number, done, told)
                     done += 1
-        except Exception:  # the connection, when its server is killed; anything else comes again and again
+        except (
+            Exception
+        ):  # the connection, when its server is killed; anything else comes again and again
             told.lost_servers += 1
             if told.lost_servers > 50:
                 told.wrong.append(f"agent {number} gave up")
@@ -98,9 +111,13 @@ async def one_call(client: Client, root: Path, number: int, call: int, told: Tol
         what = {"texts": [{"id": uri.removeprefix("text:"), "text": text_of(number, call)}]}
     began = time.monotonic()
     with anyio.fail_after(120):
-        result = await client.call_tool("index_documents", {**what, "corpus": CORPUS, "wait_seconds": 48})
+        result = await client.call_tool(
+            "index_documents", {**what, "corpus": CORPUS, "wait_seconds": 48}
+        )
         while not result.is_error and result.structured_content["status"] in ("queued", "running"):
-            shown = await client.call_tool("graph_status", {"job_id": result.structured_content["job_id"]})
+            shown = await client.call_tool(
+                "graph_status", {"job_id": result.structured_content["job_id"]}
+            )
             if shown.structured_content["jobs"][0]["status"] in queue.FINAL:
                 break
             await anyio.sleep(0.1)
@@ -117,12 +134,16 @@ async def one_call(client: Client, root: Path, number: int, call: int, told: Tol
 
 def led_by(home: Path) -> tuple[int, str]:
     """The process that does a job now, and when it last said so."""
-    found = [(job.updated, job.pid) for job in queue.listing(home, CORPUS) if job.status == "running"]
+    found = [
+        (job.updated, job.pid) for job in queue.listing(home, CORPUS) if job.status == "running"
+    ]
     return (max(found)[1], max(found)[0]) if found else (0, "")
 
 
 async def killer(home: Path, told: Told, kills: int, every: int) -> None:
-    """Kill -9 whoever leads, after each `every` calls; measure until another process has done or does a job."""
+    """Kill -9 whoever leads, after each `every` calls; measure until another process has done or
+    does a job.
+    """
     for number in range(1, kills + 1):
         while len(told.acknowledged) < number * every:
             await anyio.sleep(0.02)
@@ -130,7 +151,10 @@ async def killer(home: Path, told: Told, kills: int, every: int) -> None:
         while not pid:
             pid, _ = await anyio.to_thread.run_sync(led_by, home)
         os.kill(pid, signal.SIGKILL)
-        at, began = queue.datetime.now(queue.UTC).isoformat(timespec="milliseconds"), time.monotonic()
+        at, began = (
+            queue.datetime.now(queue.UTC).isoformat(timespec="milliseconds"),
+            time.monotonic(),
+        )
         while not await anyio.to_thread.run_sync(succeeded, home, pid, at):
             if time.monotonic() - began > 60:
                 told.wrong.append("no other process took the lead within a minute")
@@ -140,8 +164,10 @@ async def killer(home: Path, told: Told, kills: int, every: int) -> None:
 
 
 def succeeded(home: Path, dead: int, at: str) -> bool:
-    return any(job.updated > at and job.pid != dead and job.status in ("running", "done")
-               for job in queue.listing(home, CORPUS))  # fmt: skip
+    return any(
+        job.updated > at and job.pid != dead and job.status in ("running", "done")
+        for job in queue.listing(home, CORPUS)
+    )
 
 
 # ---- who reads ----------------------------------------------------------------------------------------
@@ -150,17 +176,25 @@ READER = "import sys; sys.path.insert(0, sys.argv[2]); from benchmarks.many_agen
 
 
 def read(folder: str) -> None:
-    """Until the file `stop` is there: tables of one generation must agree with each other and with the counters."""
+    """Until the file `stop` is there: tables of one generation must agree with each other and with
+    the counters.
+    """
     rounds, stop = 0, Path(folder).parent / "stop"
     while not stop.exists():
         try:
             snapshot = open_snapshot(Path(folder))
             rows = snapshot.rows("documents", columns=["id", "uri"])
             documents, uris = set(rows["id"].to_pylist()), set(rows["uri"].to_pylist())
-            owners = set(snapshot.rows("passages", columns=["document_id"])["document_id"].to_pylist())
+            owners = set(
+                snapshot.rows("passages", columns=["document_id"])["document_id"].to_pylist()
+            )
             counted = snapshot.manifest.counters["documents"] == len(documents)
             found = local_search(snapshot, "Who spoke of a buoy at the Harbour Trust?")
-            if owners != documents or not counted or not {citation.uri for citation in found.citations} <= uris:
+            if (
+                owners != documents
+                or not counted
+                or not {citation.uri for citation in found.citations} <= uris
+            ):
                 print("mixed", snapshot.manifest.generation, flush=True)
             rounds += 1
         except NotFound:  # nothing is there yet, or its generation has been cleaned away
@@ -192,13 +226,18 @@ def judged(home: Path, root: Path, told: Told) -> list[str]:
     manifest = manifests.read(folder)
     if manifest is None:
         return ["there is no index"]
-    rows = {row["uri"]: row["text"] for row in live_documents(folder, manifest, ["uri", "text"]).to_pylist()}
+    rows = {
+        row["uri"]: row["text"]
+        for row in live_documents(folder, manifest, ["uri", "text"]).to_pylist()
+    }
     lost = sorted(told.acknowledged - set(rows))
     left = [found for found in doctor(folder) if found.kind not in ("orphan", "manifest")]
     wrong = [*told.wrong, *(f"{uri} was acknowledged and is not there" for uri in lost)]
     wrong += [f"doctor: {found.kind} {found.what}" for found in left]
     wrong += ["the communities are out of date"] if manifest.stale else []
-    texts = tuple(InlineText(text, uri[5:]) for uri, text in rows.items() if uri.startswith("text:"))
+    texts = tuple(
+        InlineText(text, uri[5:]) for uri, text in rows.items() if uri.startswith("text:")
+    )
     fresh = home / "corpora" / "fresh"
     paths = tuple(str(path) for path in sorted(root.glob("*.md")))
     index_documents(fresh, IndexRequest(paths=paths, texts=texts), Settings(home=home))
@@ -207,7 +246,9 @@ def judged(home: Path, root: Path, told: Told) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name, default in (("servers", 8), ("calls", 50), ("readers", 8), ("kills", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
@@ -224,7 +265,9 @@ def main() -> int:
 
 def report(home: Path, root: Path, options: Any) -> str:
     command = [sys.executable, "-c", READER, str(home / "corpora" / CORPUS), str(ROOT)]
-    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(options.readers)]
+    readers = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(options.readers)
+    ]
     began = time.monotonic()
     try:
         told = anyio.run(campaign, home, root, options.servers, options.calls, options.kills)
@@ -232,7 +275,9 @@ def report(home: Path, root: Path, options: Any) -> str:
         (home / "corpora" / "stop").touch()
     wall = time.monotonic() - began
     said = [line for reader in readers for line in reader.communicate()[0].splitlines()]
-    options.wrong = [line for line in said if not line.startswith("rounds")] + judged(home, root, told)
+    options.wrong = [line for line in said if not line.startswith("rounds")] + judged(
+        home, root, told
+    )
     if len(told.acknowledged) != options.servers * options.calls:
         options.wrong.append(f"only {len(told.acknowledged)} calls were acknowledged")
     manifest = manifests.read(home / "corpora" / CORPUS)

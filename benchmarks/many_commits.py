@@ -1,11 +1,13 @@
-"""Many small commits: what hundreds of notes, one call each, leave on disk, and what they cost a search and a start.
+"""Many small commits: what hundreds of notes, one call each, leave on disk, and what they cost a
+search and a start.
 
     python benchmarks/many_commits.py [--commits 200] [--every 25] [--readers 0] [--wait 130]
 
-Indexes the sample folder, then one short text a call, as an agent writes notes. Prints files, bytes, truth segments and
-the CPU milliseconds of a commit; then, after `--wait` seconds (kept generations must be past keeping; their age is set
-back for that) and 40 more notes, the same again, and search latency and opening time against a fresh index of the same
-content. `--readers`: so many processes search all the while; any error, or an answer that mixes generations, is told.
+Indexes the sample folder, then one short text a call, as an agent writes notes. Prints files,
+bytes, truth segments and the CPU milliseconds of a commit; then, after `--wait` seconds (kept
+generations must be past keeping; their age is set back for that) and 40 more notes, the same again,
+and search latency and opening time against a fresh index of the same content. `--readers`: so many
+processes search all the while; any error, or an answer that mixes generations, is told.
 """
 
 from __future__ import annotations
@@ -24,28 +26,34 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from graphrag_mcp.doctor.doctor import doctor  # noqa: E402
-from graphrag_mcp.doctor.generations import digest  # noqa: E402
-from graphrag_mcp.errors import NotFound  # noqa: E402
-from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
-from graphrag_mcp.query.local import local_search  # noqa: E402
-from graphrag_mcp.settings import Settings  # noqa: E402
-from graphrag_mcp.store import manifest as manifests  # noqa: E402
-from graphrag_mcp.store.segments import live_documents  # noqa: E402
-from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
-from graphrag_mcp.types import IndexRequest, InlineText  # noqa: E402
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import digest
+from graphrag_mcp.errors import NotFound
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store.segments import live_documents
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
 
 SAMPLE = ROOT / "docs" / "sample"
-QUESTIONS = ["Who was right about the back-run?", "What did the inquiry of 1969 find?", "tidal array proposal Narrows",
-             "Calloway notebooks lighthouse", "Meridian Tern wreck dive report"]  # fmt: skip
-
+QUESTIONS = [
+    "Who was right about the back-run?",
+    "What did the inquiry of 1969 find?",
+    "tidal array proposal Narrows",
+    "Calloway notebooks lighthouse",
+    "Meridian Tern wreck dive report",
+]
 MORE = 40  # notes that are written after the wait: so many that every table is compacted once
 
 
 def note(number: int) -> InlineText:
     people = ("Calloway", "Ingrid Moe", "Tomas Reyes", "Harbour Master Quill")
     text = f"Note {number}. {people[number % 4]} met {people[(number + 1) % 4]} at the Harbour Trust on day {number}. "
-    return InlineText(id=f"note{number}", text=text + f"They spoke of buoy B{number} and of the Corrie Accord.")
+    return InlineText(
+        id=f"note{number}", text=text + f"They spoke of buoy B{number} and of the Corrie Accord."
+    )
 
 
 def write(folder: Path, *notes: InlineText) -> float:
@@ -100,18 +108,28 @@ read_for_ever(Path(sys.argv[1]))
 
 
 def read_for_ever(folder: Path) -> None:
-    """Each round one generation: what its tables say of each other must fit. Prints what does not, and how often."""
+    """Each round one generation: what its tables say of each other must fit. Prints what does not,
+    and how often.
+    """
     rounds = again = 0
     stop = folder / "stop-reading"
     while not stop.exists():
         try:
             snapshot = open_snapshot(folder)
             documents = snapshot.rows("documents", columns=["id"])["id"].to_pylist()
-            owners = set(snapshot.rows("passages", columns=["document_id"])["document_id"].to_pylist())
+            owners = set(
+                snapshot.rows("passages", columns=["document_id"])["document_id"].to_pylist()
+            )
             found = local_search(snapshot, QUESTIONS[rounds % len(QUESTIONS)])
-            if owners != set(documents) or snapshot.manifest.counters["documents"] != len(documents) or not found:
+            if (
+                owners != set(documents)
+                or snapshot.manifest.counters["documents"] != len(documents)
+                or not found
+            ):
                 print("mixed", snapshot.manifest.generation, flush=True)
-        except NotFound:  # its generation has been cleaned away: one more look is what a reader does
+        except (
+            NotFound
+        ):  # its generation has been cleaned away: one more look is what a reader does
             again += 1
         except Exception as error:
             print("error", repr(error)[:300], flush=True)
@@ -120,7 +138,9 @@ def read_for_ever(folder: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name, default in (("commits", 200), ("every", 25), ("readers", 0), ("wait", 130)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
@@ -129,17 +149,27 @@ def main() -> int:
         folder, fresh = Path(home) / "many", Path(home) / "fresh"
         index_documents(folder, IndexRequest(paths=(str(SAMPLE),)), Settings())
         command = [sys.executable, "-c", READER, str(folder), str(ROOT)]
-        readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(options.readers)]
+        readers = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            for _ in range(options.readers)
+        ]
         print(f"{0:5}  {disk(folder)}")
         spent: list[float] = []
         for number in range(options.commits):
             spent.append(write(folder, note(number)))
             if (number + 1) % options.every == 0:
-                print(f"{number + 1:5}  {disk(folder)}  {statistics.median(spent):6.0f} ms CPU a call", flush=True)
+                print(
+                    f"{number + 1:5}  {disk(folder)}  {statistics.median(spent):6.0f} ms CPU a call",
+                    flush=True,
+                )
                 spent = []
         print("\nagainst a fresh index      search   first search   opening the log (CPU ms)")
         notes = [note(number) for number in range(options.commits + MORE)]
-        index_documents(fresh, IndexRequest(paths=(str(SAMPLE),), texts=tuple(notes[: options.commits])), Settings())
+        index_documents(
+            fresh,
+            IndexRequest(paths=(str(SAMPLE),), texts=tuple(notes[: options.commits])),
+            Settings(),
+        )
         compared(folder, fresh, "right after")
         time.sleep(options.wait)
         for path in (folder / "generations").iterdir():
@@ -150,7 +180,10 @@ def main() -> int:
         print(f"\n{len(notes):5}  {disk(folder)}\nfresh  {disk(fresh)}")
         ratios = compared(folder, fresh, "later")
         same = digest(open_snapshot(folder))["content"] == digest(open_snapshot(fresh))["content"]
-        print("same content" if same else "OTHER CONTENT", doctor(folder)[:3] or "and doctor finds nothing")
+        print(
+            "same content" if same else "OTHER CONTENT",
+            doctor(folder)[:3] or "and doctor finds nothing",
+        )
         (folder / "stop-reading").touch()
         told = [line for reader in readers for line in reader.communicate()[0].splitlines()]
         print("\n".join(told))

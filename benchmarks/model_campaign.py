@@ -1,10 +1,11 @@
-"""Indexing with a model under attack: processes killed at random moments, and a model that misbehaves half of the time.
+"""Indexing with a model under attack: processes killed at random moments, and a model that
+misbehaves half of the time.
 
     python benchmarks/model_campaign.py [--kills 20] [--bad 30] [--documents 40] [--seed 1]
 
-The model is a real HTTP server on this machine whose answers are made of the prompt (models/demonstration.py), so an
-undisturbed run says what every disturbed one has to end with. Prints a table for each campaign; exit status 1 when a
-promise was broken.
+The model is a real HTTP server on this machine whose answers are made of the prompt
+(models/demonstration.py), so an undisturbed run says what every disturbed one has to end with.
+Prints a table for each campaign; exit status 1 when a promise was broken.
 """
 
 from __future__ import annotations
@@ -30,49 +31,84 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from graphrag_mcp.doctor.doctor import doctor  # noqa: E402
-from graphrag_mcp.doctor.generations import digest  # noqa: E402
-from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
-from graphrag_mcp.llm.asker import key_of  # noqa: E402
-from graphrag_mcp.llm.demonstration import demonstration  # noqa: E402
-from graphrag_mcp.llm.protocols import Message  # noqa: E402
-from graphrag_mcp.settings import Settings  # noqa: E402
-from graphrag_mcp.store.reply_cache import AnswerBook  # noqa: E402
-from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
-from graphrag_mcp.types import IndexRequest  # noqa: E402
-from tests.openai_server import Server, error, openai_server  # noqa: E402
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.doctor.generations import digest
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.llm.asker import key_of
+from graphrag_mcp.llm.demonstration import demonstration
+from graphrag_mcp.llm.protocols import Message
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.reply_cache import AnswerBook
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest
+from tests.openai_server import Server, error, openai_server
 
 RULES = demonstration()
 # Everything that a model is asked for happens already in a corpus of a few pages.
 EAGER: dict[str, Any] = {
-    "report_min_size": 3, "report_min_units": 1, "summary_fragments": 4, "claims_enabled": True,
+    "report_min_size": 3,
+    "report_min_units": 1,
+    "summary_fragments": 4,
+    "claims_enabled": True,
     "embedding_model": "vectors",
-}  # fmt: skip
+}
 LONGEST = 60.0  # seconds in which an answer that was sent is written down, on the busiest machine
 
-PEOPLE = ["Ada Lovelace", "Charles Babbage", "Mary Somerville", "Luigi Menabrea", "Sophia Frend", "Augustus De Morgan"]
+PEOPLE = [
+    "Ada Lovelace",
+    "Charles Babbage",
+    "Mary Somerville",
+    "Luigi Menabrea",
+    "Sophia Frend",
+    "Augustus De Morgan",
+]
 PLACES = ["London", "Turin", "Edinburgh", "Bournemouth", "Cambridge"]
-THINGS = ["Analytical Engine", "Difference Engine", "Royal Society", "Lunar Tables", "Punched Cards"]
+THINGS = [
+    "Analytical Engine",
+    "Difference Engine",
+    "Royal Society",
+    "Lunar Tables",
+    "Punched Cards",
+]
 
 # What a model said that is no answer to anything; None: the prompt itself.
 REPLIES: dict[str, str | None] = {
-    "empty": "", "blank": " \n\t ", "refusal": "I'm sorry, but I can't help with that request.",
+    "empty": "",
+    "blank": " \n\t ",
+    "refusal": "I'm sorry, but I can't help with that request.",
     "web page": "<!doctype html><html><body>502 Bad Gateway</body></html>",
-    "error as text": '{"error": {"message": "overloaded"}}', "number": "42", "empty object": "{}",
-    "array of numbers": "[1, 2, 3]", "cut record": '("entity"<|>Ada', "empty fields": '("entity"<|><|><|>)',
-    "cut JSON": '{"title": "A report", "summary": "It beg', "thinking only": "<think>I should look for names.</think>",
-    "thinking without end": "<think>I should look for names. " * 50, "control characters": "\0" * 50,
-    "half characters": "\ud83d", "bidi": "\u202e\u2066" * 30, "punctuation": "... !!! ???",
-    "huge": "x" * 900_000, "brackets": "[" * 3000, "prompt again": None,
-}  # fmt: skip
+    "error as text": '{"error": {"message": "overloaded"}}',
+    "number": "42",
+    "empty object": "{}",
+    "array of numbers": "[1, 2, 3]",
+    "cut record": '("entity"<|>Ada',
+    "empty fields": '("entity"<|><|><|>)',
+    "cut JSON": '{"title": "A report", "summary": "It beg',
+    "thinking only": "<think>I should look for names.</think>",
+    "thinking without end": "<think>I should look for names. " * 50,
+    "control characters": "\0" * 50,
+    "half characters": "\ud83d",
+    "bidi": "\u202e\u2066" * 30,
+    "punctuation": "... !!! ???",
+    "huge": "x" * 900_000,
+    "brackets": "[" * 3000,
+    "prompt again": None,
+}
 # What a server did instead of answering, as tests/openai_server.py knows it.
 FAULTS: dict[str, Any] = {
-    "429 with Retry-After": (429, {"Retry-After": "0"}, error("slow down")), "429": 429, "500": 500, "503": 503,
+    "429 with Retry-After": (429, {"Retry-After": "0"}, error("slow down")),
+    "429": 429,
+    "500": 500,
+    "503": 503,
     "529 page": (529, {"Content-Type": "text/html"}, "<html>busy</html>"),
     "error inside 200": (200, {}, error("broken")),
-    "reset": "reset", "time-out": "hang", "page instead of JSON": "html", "empty body": "empty", "cut body": "cut",
+    "reset": "reset",
+    "time-out": "hang",
+    "page instead of JSON": "html",
+    "empty body": "empty",
+    "cut body": "cut",
     "400": (400, {}, error("bad request")),
-}  # fmt: skip
+}
 
 
 def demo(messages: list[dict[str, Any]], body: dict[str, Any] | None = None) -> str:
@@ -83,12 +119,14 @@ def demo(messages: list[dict[str, Any]], body: dict[str, Any] | None = None) -> 
 
 def sentence(rng: random.Random) -> str:
     a, b = rng.sample(PEOPLE, 2)
-    return rng.choice([
-        f"{a} wrote to {b} about the {rng.choice(THINGS)}.",
-        f"In {rng.choice(PLACES)}, {a} met {b} and spoke of the {rng.choice(THINGS)}.",
-        f"The {rng.choice(THINGS)} was described by {a} in {rng.choice(PLACES)}.",
-        f"{a} of {rng.choice(PLACES)} disagreed with {b} in {rng.randint(1820, 1850)}.",
-    ])  # fmt: skip
+    return rng.choice(
+        [
+            f"{a} wrote to {b} about the {rng.choice(THINGS)}.",
+            f"In {rng.choice(PLACES)}, {a} met {b} and spoke of the {rng.choice(THINGS)}.",
+            f"The {rng.choice(THINGS)} was described by {a} in {rng.choice(PLACES)}.",
+            f"{a} of {rng.choice(PLACES)} disagreed with {b} in {rng.randint(1820, 1850)}.",
+        ]
+    )
 
 
 def document(rng: random.Random) -> str:
@@ -113,11 +151,15 @@ def same(corpus: Path) -> dict[str, str]:
 
 
 class Holding:
-    """Answers like the demonstration model, so many times; then it lets everybody wait until it is `open` again."""
+    """Answers like the demonstration model, so many times; then it lets everybody wait until it is
+    `open` again.
+    """
 
     def __init__(self) -> None:
         self.left, self.open, self.lock = 0, threading.Event(), threading.Lock()
-        self.answered: list[str] = []  # keys of questions whose answers are on their way, or were sent
+        self.answered: list[
+            str
+        ] = []  # keys of questions whose answers are on their way, or were sent
         self.open.set()
 
     def hold_after(self, answers: int) -> None:
@@ -139,7 +181,9 @@ class Holding:
 def keys_of(body: dict[str, Any]) -> list[str]:
     """What the answer book knows the question by, or each text that is to be embedded."""
     if "input" in body:
-        return [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in body["input"]]
+        return [
+            hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in body["input"]
+        ]
     if "messages" not in body:
         return []
     schema = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
@@ -162,7 +206,9 @@ class Killed:
     kills: int = 0
     calls: int = 0
     bought_again: int = 0
-    unwritten: int = 0  # kills before which an answer that was sent did not come to stand in the book
+    unwritten: int = (
+        0  # kills before which an answer that was sent did not come to stand in the book
+    )
     same: bool = False
     found: list[str] = field(default_factory=list)  # by doctor
 
@@ -171,15 +217,24 @@ class Killed:
         return self.same and not self.found and not self.bought_again and not self.unwritten
 
 
-def killed(work: Path, kills: int, documents: int, seed: int, latency: float = 0.08) -> list[Killed]:
-    """Index a folder with processes that are killed until so many were; then let one finish, and start over."""
+def killed(
+    work: Path, kills: int, documents: int, seed: int, latency: float = 0.08
+) -> list[Killed]:
+    """Index a folder with processes that are killed until so many were; then let one finish, and
+    start over.
+    """
     files = write_documents(work / "documents", documents)
     rng = random.Random(seed)
     chosen = {**EAGER, "concurrency": 8}
-    with openai_server(Holding(), latency=latency) as server, _settings_file(work, chosen) as settings:
+    with (
+        openai_server(Holding(), latency=latency) as server,
+        _settings_file(work, chosen) as settings,
+    ):
         environment = _environment(server, settings)
         began = time.monotonic()
-        subprocess.run(_command(files, work / "calm"), env=environment, check=True, capture_output=True)
+        subprocess.run(
+            _command(files, work / "calm"), env=environment, check=True, capture_output=True
+        )
         whole, calls = time.monotonic() - began, len(server.requests)
         wanted = same(work / "calm" / "corpora" / "c")
         found: list[Killed] = []
@@ -192,18 +247,26 @@ def killed(work: Path, kills: int, documents: int, seed: int, latency: float = 0
 
 
 def _one_corpus(
-    server: Server, files: Path, home: Path, environment: dict[str, str], rng: random.Random, size: tuple[float, int],
+    server: Server,
+    files: Path,
+    home: Path,
+    environment: dict[str, str],
+    rng: random.Random,
+    size: tuple[float, int],
     most: int,
-) -> Killed:  # fmt: skip
-    """Every other process is killed at any moment: what stands in its book then is not bought again. The others are
-    killed while the server holds back all answers but some: these must come to stand in the book, however long that
-    takes, so no speed of a machine has a part in it."""
+) -> Killed:
+    """Every other process is killed at any moment: what stands in its book then is not bought
+    again. The others are killed while the server holds back all answers but some: these must come
+    to stand in the book, however long that takes, so no speed of a machine has a part in it."""
     made, first, corpus = Killed(), len(server.requests), home / "corpora" / "c"
     bought: set[str] = set()
     for number in range(min(most, rng.randint(2, 6))):
         before = len(server.requests)
         process = subprocess.Popen(
-            _command(files, home), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            _command(files, home),
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         if number % 2:
             died = _killed_after(process, rng.uniform(0.25, 0.8) * size[0])
@@ -211,7 +274,9 @@ def _one_corpus(
             died = _killed_when_written(process, server, corpus, rng.randint(1, size[1] // 2), made)
         made.kills += died
         made.bought_again += _again(server, before, bought)
-        bought = standing(corpus, {key for one in server.requests[first:] for key in keys_of(one.body)})
+        bought = standing(
+            corpus, {key for one in server.requests[first:] for key in keys_of(one.body)}
+        )
     before = len(server.requests)
     subprocess.run(_command(files, home), env=environment, check=True, capture_output=True)
     made.bought_again += _again(server, before, bought)
@@ -244,7 +309,9 @@ def _killed_when_written(
         until = time.monotonic() + LONGEST
         while process.poll() is None:
             time.sleep(0.02)
-            if holding.left < 0 and standing(corpus, set(holding.answered)) == set(holding.answered):
+            if holding.left < 0 and standing(corpus, set(holding.answered)) == set(
+                holding.answered
+            ):
                 return _killed_after(process, 0)
             if time.monotonic() > until:
                 made.unwritten += 1
@@ -265,17 +332,25 @@ def _command(files: Path, home: Path) -> list[str]:
 
 
 def _environment(server: Server, settings: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))
+    }
     return kept | {
-        "OPENAI_BASE_URL": server.url, "GRAPHRAG_MCP_CHAT_MODEL": "demonstration", "PYTHONPATH": str(ROOT),
+        "OPENAI_BASE_URL": server.url,
+        "GRAPHRAG_MCP_CHAT_MODEL": "demonstration",
+        "PYTHONPATH": str(ROOT),
         "GRAPHRAG_MCP_SETTINGS": str(settings),
-    }  # fmt: skip
+    }
 
 
 @contextmanager
 def _settings_file(work: Path, values: dict[str, Any]) -> Iterator[Path]:
     path = work / "settings.toml"
-    path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items()), "utf-8")
+    path.write_text(
+        "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items()), "utf-8"
+    )
     yield path
 
 
@@ -328,9 +403,13 @@ def troubled(work: Path, kind: str, files: Path, wanted: dict[str, str]) -> Bad:
         server.script = [FAULTS[kind], None] * 5000 if kind in FAULTS else []
         seconds = 0.4 if kind == "time-out" else 30.0
         settings = Settings(
-            chat_model="demonstration", base_url=server.url, max_retries=0, concurrency=4, timeout_seconds=seconds,
+            chat_model="demonstration",
+            base_url=server.url,
+            max_retries=0,
+            concurrency=4,
+            timeout_seconds=seconds,
             **EAGER,
-        )  # fmt: skip
+        )
         began = time.monotonic()
         result = index_documents(corpus, request, settings)
         made.status, made.seconds = result.status, time.monotonic() - began
@@ -383,26 +462,59 @@ def misbehaving(work: Path, kinds: list[str], documents: int) -> list[Bad]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     every = [*REPLIES, *FAULTS]
-    parser.add_argument("--kills", type=int, default=20, help="how many processes are killed (0: none)")
-    parser.add_argument("--bad", type=int, default=len(every), help="how many kinds of trouble (0: none)")
+    parser.add_argument(
+        "--kills", type=int, default=20, help="how many processes are killed (0: none)"
+    )
+    parser.add_argument(
+        "--bad", type=int, default=len(every), help="how many kinds of trouble (0: none)"
+    )
     parser.add_argument("--documents", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     good = True
     with tempfile.TemporaryDirectory() as scratch:
         if options.kills:
-            _head("corpus", "kills", "calls", "bought again", "never written", "same digest", "doctor")
-            corpora = killed(Path(scratch) / "killed", options.kills, options.documents, options.seed)
+            _head(
+                "corpus", "kills", "calls", "bought again", "never written", "same digest", "doctor"
+            )
+            corpora = killed(
+                Path(scratch) / "killed", options.kills, options.documents, options.seed
+            )
             for number, one in enumerate(corpora, 1):
                 good &= one.good
-                _row(number, one.kills, one.calls, one.bought_again, one.unwritten, one.same, one.found)
+                _row(
+                    number,
+                    one.kills,
+                    one.calls,
+                    one.bought_again,
+                    one.unwritten,
+                    one.same,
+                    one.found,
+                )
         if options.bad:
-            _head("trouble", "s", "degraded", "bad kept", "asked again", "left after", "same digest", "doctor", "")
+            _head(
+                "trouble",
+                "s",
+                "degraded",
+                "bad kept",
+                "asked again",
+                "left after",
+                "same digest",
+                "doctor",
+                "",
+            )
             work, count = Path(scratch) / "misbehaving", max(4, options.documents // 5)
             for made in misbehaving(work, every[: options.bad], count):
                 good &= made.good
                 counts = (made.degraded, made.kept, made.asked_again, made.left)
-                _row(made.kind, f"{made.seconds:.1f}", *counts, made.same, made.found, "" if made.good else "BROKEN")
+                _row(
+                    made.kind,
+                    f"{made.seconds:.1f}",
+                    *counts,
+                    made.same,
+                    made.found,
+                    "" if made.good else "BROKEN",
+                )
     return 0 if good else 1
 
 

@@ -1,11 +1,12 @@
-"""Random histories with a model: whatever failed, was off, was set otherwise or was edited by hand on the way, the
-index is that of one undisturbed run.
+"""Random histories with a model: whatever failed, was off, was set otherwise or was edited by hand
+on the way, the index is that of one undisturbed run.
 
     python benchmarks/model_histories.py [--histories 50] [--seed 0]
 
-The model is a real HTTP server on this machine whose answers are made of the prompt, so a fresh index of the last
-folder under the last settings, with the same edits by hand, says what every history has to end with: the same digests,
-a vector for every row, nothing pending, nothing that doctor finds. Exit status 1 when a promise was broken.
+The model is a real HTTP server on this machine whose answers are made of the prompt, so a fresh
+index of the last folder under the last settings, with the same edits by hand, says what every
+history has to end with: the same digests, a vector for every row, nothing pending, nothing that
+doctor finds. Exit status 1 when a promise was broken.
 """
 
 from __future__ import annotations
@@ -24,35 +25,57 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.model_campaign import EAGER, demo, findings, same  # noqa: E402
-from graphrag_mcp.errors import GraphRAGError  # noqa: E402
-from graphrag_mcp.index.edits import (  # noqa: E402
-    Target,  # noqa: E402
+from benchmarks.model_campaign import EAGER, demo, findings, same
+from graphrag_mcp.errors import GraphRAGError
+from graphrag_mcp.index.edits import (
+    Target,
     Wish,
     edit,
     replay,
 )
-from graphrag_mcp.index.pipeline import index_documents  # noqa: E402
-from graphrag_mcp.index.work import claim, submit  # noqa: E402
-from graphrag_mcp.settings import Settings  # noqa: E402
-from graphrag_mcp.store import edit_log as logs  # noqa: E402
-from graphrag_mcp.store.manifest import read  # noqa: E402
-from graphrag_mcp.store.schema import VECTORS  # noqa: E402
-from graphrag_mcp.store.tables import open_snapshot  # noqa: E402
-from graphrag_mcp.types import IndexRequest, IndexResult  # noqa: E402
-from tests.openai_server import Server, openai_server  # noqa: E402
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.index.work import claim, submit
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store import edit_log as logs
+from graphrag_mcp.store.manifest import read
+from graphrag_mcp.store.schema import VECTORS
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest, IndexResult
+from tests.openai_server import Server, openai_server
 
 Messages = list[dict[str, Any]]
-PEOPLE = [f"{first} {last}" for first in "Ada Brynn Corvin Della Edda Falk".split() for last in ("Ashdown", "Brandt")]
-BOARDS = [("Northern Harbour Board", "NHB"), ("Royal Tide Society", "RTS"), ("北方港口管理局", "北港局")]
+PEOPLE = [
+    f"{first} {last}"
+    for first in "Ada Brynn Corvin Della Edda Falk".split()
+    for last in ("Ashdown", "Brandt")
+]
+BOARDS = [
+    ("Northern Harbour Board", "NHB"),
+    ("Royal Tide Society", "RTS"),
+    ("北方港口管理局", "北港局"),
+]
 KINDS = ("extract", "glean", "claims", "describe", "report")
 # Communities of several levels, whose reports are made of reports; second looks; small texts.
-DEEP = {**EAGER, "report_tokens": 400, "max_cluster_size": 6, "chunk_size": 200, "chunk_overlap": 20, "gleanings": "1"}
+DEEP = {
+    **EAGER,
+    "report_tokens": 400,
+    "max_cluster_size": 6,
+    "chunk_size": 200,
+    "chunk_overlap": 20,
+    "gleanings": "1",
+}
 OTHER: dict[str, tuple[Any, ...]] = {
-    "report_min_size": (2, 5), "report_min_units": (2,), "summary_fragments": (2, 6), "claims_enabled": (False,),
-    "report_tokens": (300, 8000), "chunk_size": (300,), "entity_types": (("person", "event"),),
-    "gleanings": ("0", "auto"), "output_language": ("French",), "embedding_model": ("", "other"),
-}  # fmt: skip
+    "report_min_size": (2, 5),
+    "report_min_units": (2,),
+    "summary_fragments": (2, 6),
+    "claims_enabled": (False,),
+    "report_tokens": (300, 8000),
+    "chunk_size": (300,),
+    "entity_types": (("person", "event"),),
+    "gleanings": ("0", "auto"),
+    "output_language": ("French",),
+    "embedding_model": ("", "other"),
+}
 
 
 def kind_of(messages: Messages) -> str:
@@ -65,20 +88,26 @@ def kind_of(messages: Messages) -> str:
 
 
 class Model:
-    """Answers by what stands in the prompt, and nothing to a share of the questions of the kinds that are `bad`."""
+    """Answers by what stands in the prompt, and nothing to a share of the questions of the kinds
+    that are `bad`.
+    """
 
     def __init__(self) -> None:
         self.bad: set[str] = set()
         self.share, self.day = 0.0, 0.0
 
     def __call__(self, messages: Messages, body: dict[str, Any]) -> str:
-        chance = _number(self.day, str(messages[0]["content"]).split("A first reply")[0]) % 1000 / 1000
+        chance = (
+            _number(self.day, str(messages[0]["content"]).split("A first reply")[0]) % 1000 / 1000
+        )
         kind = kind_of(messages)
         return "" if kind in self.bad and chance < self.share else said(messages, kind)
 
 
 def said(messages: Messages, kind: str) -> str:
-    """The demonstration model's answer; names by their short forms, half of the claims cut off, second looks."""
+    """The demonstration model's answer; names by their short forms, half of the claims cut off,
+    second looks.
+    """
     words = str(messages[0]["content"])
     text = (["", *re.findall(r"<text>\n(.*?)\n?</text>", words, re.DOTALL)])[-1]
     short = sorted(set(re.findall(r"\b[A-Z]{3}\b|北港局", text)))
@@ -89,9 +118,14 @@ def said(messages: Messages, kind: str) -> str:
         return f'("entity"<|>Circle of {name}<|>concept<|>The circle of {name}.)\n##\n<|COMPLETE|>'
     lines = demo(messages).split("\n##\n")
     if kind == "extract":
-        lines = [f'("entity"<|>{one}<|>organization<|>{one} is named in short.)' for one in short] + lines
+        lines = [
+            f'("entity"<|>{one}<|>organization<|>{one} is named in short.)' for one in short
+        ] + lines
     elif kind == "claims":
-        quotes = {one: next(part for part in re.split(r"(?<=[.。])\s*", text) if one in part) for one in short}
+        quotes = {
+            one: next(part for part in re.split(r"(?<=[.。])\s*", text) if one in part)
+            for one in short
+        }
         form = "({0}<|>NONE<|>WATCH<|>TRUE<|>NONE<|>NONE<|>{0} was watched.<|>{1})"
         lines = [form.format(one, quote) for one, quote in quotes.items()] + lines
         lines = lines[: -1 if _number(text) % 2 and len(lines) > 1 else None]
@@ -106,14 +140,21 @@ def sentence(rng: random.Random) -> str:
     one, other = rng.sample(PEOPLE, 2)
     board, short = rng.choice(BOARDS)
     board = board.upper() if rng.random() < 0.2 else board
-    return rng.choice([
-        f"{one} wrote to {other} about the {board}.", f"The {board} ({short}) was led by {one}.",
-        f"The {short} paid {other}.", f"{one}在{short}会见了{other}。", f"{one} met {other} at the {board}.",
-    ])  # fmt: skip
+    return rng.choice(
+        [
+            f"{one} wrote to {other} about the {board}.",
+            f"The {board} ({short}) was led by {one}.",
+            f"The {short} paid {other}.",
+            f"{one}在{short}会见了{other}。",
+            f"{one} met {other} at the {board}.",
+        ]
+    )
 
 
 def document(rng: random.Random) -> str:
-    return "\n\n".join(" ".join(sentence(rng) for _ in range(rng.randint(2, 6))) for _ in range(rng.randint(2, 4)))
+    return "\n\n".join(
+        " ".join(sentence(rng) for _ in range(rng.randint(2, 6))) for _ in range(rng.randint(2, 4))
+    )
 
 
 class History:
@@ -131,10 +172,14 @@ class History:
     def run(self, corpus: Path | None = None, method: str = "auto", **more: Any) -> IndexResult:
         cancelled, recluster = more.pop("cancelled", lambda: False), more.pop("recluster", False)
         on = {"chat_model": "m", "base_url": self.server.url, "max_retries": 0, "home": self.home}
-        request = IndexRequest((str(self.docs),), remove_missing=True, method=method, recluster=recluster)
+        request = IndexRequest(
+            (str(self.docs),), remove_missing=True, method=method, recluster=recluster
+        )
         given = Settings(**{**self.chosen, **on, **more})
         result = index_documents(corpus or self.corpus, request, given, cancelled=cancelled)
-        self.told.append(f"{method} {more} {sorted(self.model.bad)} {result.status} {result.pending}")
+        self.told.append(
+            f"{method} {more} {sorted(self.model.bad)} {result.status} {result.pending}"
+        )
         return result
 
     def step(self) -> None:
@@ -143,13 +188,17 @@ class History:
             self.edit_folder()
         if rng.random() < 0.3:
             name = rng.choice(sorted(OTHER))
-            self.chosen[name] = rng.choice((DEEP.get(name, getattr(Settings(), name)), *OTHER[name]))
+            self.chosen[name] = rng.choice(
+                (DEEP.get(name, getattr(Settings(), name)), *OTHER[name])
+            )
             self.told.append(f"{name} = {self.chosen[name]}")
         self.model.day, self.model.share = rng.random(), rng.choice((0.3, 0.6, 1.0))
         what = rng.choice(("good", "bad", "bad", "bad", "off", "budget", "cancelled", "agent"))
         if what == "bad":
             self.model.bad = set(rng.sample(KINDS, rng.choice((1, 1, 2, 5))))
-            self.run(**({"embedding_base_url": "http://127.0.0.1:9/v1"} if rng.random() < 0.3 else {}))
+            self.run(
+                **({"embedding_base_url": "http://127.0.0.1:9/v1"} if rng.random() < 0.3 else {})
+            )
             self.model.bad = set()
         elif what == "cancelled":
             left = iter(range(rng.randint(1, 20)))
@@ -157,7 +206,11 @@ class History:
         elif what == "agent":
             self.agent()
         else:
-            self.run(**{"off": {"chat_model": ""}, "budget": {"max_calls": rng.randint(1, 50)}}.get(what, {}))
+            self.run(
+                **{"off": {"chat_model": ""}, "budget": {"max_calls": rng.randint(1, 50)}}.get(
+                    what, {}
+                )
+            )
         if rng.random() < 0.4 and read(self.corpus) is not None:
             self.by_hand()
 
@@ -199,10 +252,21 @@ class History:
             return
         one, other = self.rng.sample(sorted(rows, key=lambda row: row["key"]), 2)
         op = self.rng.choice(("merge", "rename", "update", "delete"))
-        targets = [Target((row["key"],), (row["title"],)) for row in (one, other)[: 2 if op == "merge" else 1]]
-        words = {"rename": {"title": f"{one['title']} by hand"}, "update": {"description": "Said by hand."}}
+        targets = [
+            Target((row["key"],), (row["title"],))
+            for row in (one, other)[: 2 if op == "merge" else 1]
+        ]
+        words = {
+            "rename": {"title": f"{one['title']} by hand"},
+            "update": {"description": "Said by hand."},
+        }
         try:
-            edit(self.corpus, Settings(**self.chosen), Wish(op, targets, words.get(op, {}), "ada"), dry_run=False)
+            edit(
+                self.corpus,
+                Settings(**self.chosen),
+                Wish(op, targets, words.get(op, {}), "ada"),
+                dry_run=False,
+            )
             self.told.append(f"{op} {one['key']} {other['key']}")
         except GraphRAGError as error:
             self.told.append(f"{op}: {error}")
@@ -252,7 +316,10 @@ def main() -> int:
                 wrong, told = history(Path(home), seed, server, model)
             server.requests.clear()
             faults += bool(wrong)
-            print(json.dumps({"history": seed, "wrong": wrong, **({"told": told} if wrong else {})}), flush=True)
+            print(
+                json.dumps({"history": seed, "wrong": wrong, **({"told": told} if wrong else {})}),
+                flush=True,
+            )
     print(f"{options.histories} histories, {faults} with a fault")
     return 1 if faults else 0
 

@@ -1,10 +1,13 @@
-"""Indexing with a model: calls, tokens, CPU and wall seconds against the physical limit, memory, the estimate before.
+"""Indexing with a model: calls, tokens, CPU and wall seconds against the physical limit, memory,
+the estimate before.
 
-    python benchmarks/modelled.py [--base-url URL] [--documents 120] [--latency-ms 300] [--concurrency 25]
+    python benchmarks/modelled.py [--base-url URL] [--documents 120] [--latency-ms 300]
+    [--concurrency 25]
 
-Documents of about 2,225 tokens are put together from the passages of musique100 and hotpot_train100. Without a base
-URL the shipped scripted model answers over a real server in a thread of this process; a stand-in of another process
-(its latency given by --latency-ms) disturbs the measurement less. The limit is calls x latency / concurrency.
+Documents of about 2,225 tokens are put together from the passages of musique100 and
+hotpot_train100. Without a base URL the shipped scripted model answers over a real server in a
+thread of this process; a stand-in of another process (its latency given by --latency-ms) disturbs
+the measurement less. The limit is calls x latency / concurrency.
 """
 
 from __future__ import annotations
@@ -30,7 +33,10 @@ def write_out(folder: Path, documents: int) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         passages = []
         for name in ("musique100", "hotpot_train100"):
-            passages += [path.read_text("utf-8") for path in sorted(corpora.write_out(name, Path(scratch)).iterdir())]
+            passages += [
+                path.read_text("utf-8")
+                for path in sorted(corpora.write_out(name, Path(scratch)).iterdir())
+            ]
     unique = iter(dict.fromkeys(passages))
     for number in range(documents):
         text = f"# Collection {number}\n"
@@ -55,9 +61,12 @@ def main() -> None:
             server = openai_server(answer=demonstrated(), latency=options.latency_ms / 1000)
             options.base_url = stack.enter_context(server).url
         os.environ |= {
-            "OPENAI_BASE_URL": options.base_url, "OPENAI_API_KEY": "none", "GRAPHRAG_MCP_CHAT_MODEL": "stand-in",
-            "GRAPHRAG_MCP_EMBEDDING_MODEL": "stand-in-vectors", "GRAPHRAG_MCP_CONCURRENCY": str(options.concurrency),
-        }  # fmt: skip
+            "OPENAI_BASE_URL": options.base_url,
+            "OPENAI_API_KEY": "none",
+            "GRAPHRAG_MCP_CHAT_MODEL": "stand-in",
+            "GRAPHRAG_MCP_EMBEDDING_MODEL": "stand-in-vectors",
+            "GRAPHRAG_MCP_CONCURRENCY": str(options.concurrency),
+        }
         write_out(work / "files", options.documents)
         folders = [str(work / "files"), "--home", str(work / "home")]
         command = [sys.executable, "-m", "graphrag_mcp", "index", *folders, "--json"]
@@ -67,12 +76,20 @@ def main() -> None:
         embeddings = usage["by_stage"].get("embedding", {}).get("calls", 0)
         limit = usage["calls"] * options.latency_ms / 1000 / options.concurrency
         print(result["counts"])
-        print(f"{usage['calls'] - embeddings} chat and {embeddings} embedding calls, by stage {usage['by_stage']}")
+        print(
+            f"{usage['calls'] - embeddings} chat and {embeddings} embedding calls, by stage {usage['by_stage']}"
+        )
         for name in ("calls", "prompt_tokens", "output_tokens"):
-            print(f"{name}: {usage[name]:,}, estimated before {estimate[name]:,} ({estimate[name] / usage[name]:.0%})")
-        print(f"wall {wall:.1f} s, limit {limit:.1f} s, ratio {wall / limit:.2f}; CPU {cpu:.1f} s; peak {rss} MB")
+            print(
+                f"{name}: {usage[name]:,}, estimated before {estimate[name]:,} ({estimate[name] / usage[name]:.0%})"
+            )
+        print(
+            f"wall {wall:.1f} s, limit {limit:.1f} s, ratio {wall / limit:.2f}; CPU {cpu:.1f} s; peak {rss} MB"
+        )
         result, cpu, wall, rss = indexing.run(command)
-        print(f"the same command again: {result['usage']['calls']} calls, CPU {cpu:.2f} s, wall {wall:.2f} s")
+        print(
+            f"the same command again: {result['usage']['calls']} calls, CPU {cpu:.2f} s, wall {wall:.2f} s"
+        )
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     python benchmarks/patterns.py [--sizes 1000 10000 100000]
 
-Forty pumped texts of each pattern's own letters per size, with and without an end that spoils the match. Prints the
-patterns whose time grows by more than 15 while the text grows tenfold, and how many were tried.
+Forty pumped texts of each pattern's own letters per size, with and without an end that spoils the
+match. Prints the patterns whose time grows by more than 15 while the text grows tenfold, and how
+many were tried.
 """
 
 from __future__ import annotations

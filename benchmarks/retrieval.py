@@ -1,14 +1,16 @@
-"""Retrieval quality: the ranking by itself, and through the real tools, where budget and packing count as well.
+"""Retrieval quality: the ranking by itself, and through the real tools, where budget and packing
+count as well.
 
-    python benchmarks/retrieval.py [SET ...] [--tool local_search] [--keep DIR] [--data DIR] [--no-graph] [--no-tool]
+    python benchmarks/retrieval.py [SET ...] [--tool local_search] [--keep DIR] [--data DIR]
+    [--no-graph] [--no-tool]
 
-Each set is written out as files, indexed by the command line and asked twice: in this process, where `rank` is the
-order of the passages, and through a MCP client over stdio, where `tool` is what a caller gets. With GRAPHRAG_MCP_
-EMBEDDING_MODEL set there are vectors, and questions have theirs; `--no-graph` adds the ranking by words and vectors
-alone.
-recall@k: share of the gold documents among the first k distinct documents, mean over questions.
-ev@2k: share of the evidence strings (NFKC, lower case, letters and digits only) in the whole passages that fit into
-2,000 tokens (rank), in the text of a call with max_tokens 2000 (tool); mean over questions.
+Each set is written out as files, indexed by the command line and asked twice: in this process,
+where `rank` is the order of the passages, and through a MCP client over stdio, where `tool` is what
+a caller gets. With GRAPHRAG_MCP_ EMBEDDING_MODEL set there are vectors, and questions have theirs;
+`--no-graph` adds the ranking by words and vectors alone. recall@k: share of the gold documents
+among the first k distinct documents, mean over questions. ev@2k: share of the evidence strings
+(NFKC, lower case, letters and digits only) in the whole passages that fit into 2,000 tokens (rank),
+in the text of a call with max_tokens 2000 (tool); mean over questions.
 """
 
 from __future__ import annotations
@@ -35,7 +37,14 @@ import corpora
 from graphrag_mcp.query import ranking
 
 COLUMNS = (("recall@5", 9), ("recall@20", 9), ("ev@2k", 6), ("ms/call", 8))
-PASSED_ON = ("GRAPHRAG_MCP_", "OPENAI_", "HF_", "PYTHON", "PATH", "HOME")  # of the environment, to the server
+PASSED_ON = (
+    "GRAPHRAG_MCP_",
+    "OPENAI_",
+    "HF_",
+    "PYTHON",
+    "PATH",
+    "HOME",
+)  # of the environment, to the server
 BUDGET = 2000
 
 
@@ -46,7 +55,16 @@ def plain(text: str) -> str:
 def index(name: str, work: Path, data: Path = corpora.DATA) -> tuple[Path, dict]:
     folder = corpora.write_out(name, work / "files", data)
     home = work / f"home-{name}"
-    command = [sys.executable, "-m", "graphrag_mcp", "index", str(folder), "--home", str(home), "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "graphrag_mcp",
+        "index",
+        str(folder),
+        "--home",
+        str(home),
+        "--json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr or done.stdout)
@@ -68,20 +86,25 @@ class Tally:
         self.asked += 1
         if question["evidence"]:
             text = plain(context)
-            self.evidence += sum(plain(one) in text for one in question["evidence"]) / len(question["evidence"])
+            self.evidence += sum(plain(one) in text for one in question["evidence"]) / len(
+                question["evidence"]
+            )
             self.evident += 1
 
     def figures(self) -> dict[str, float]:
         count = self.asked or 1
         return {
-            "recall@5": 100 * self.recall5 / count, "recall@20": 100 * self.recall20 / count,
+            "recall@5": 100 * self.recall5 / count,
+            "recall@20": 100 * self.recall20 / count,
             "ev@2k": 100 * self.evidence / self.evident if self.evident else float("nan"),
             "ms/call": 1000 * self.seconds / count,
-        }  # fmt: skip
+        }
 
 
 def rank(home: Path, questions: list[dict], graph: bool = True) -> dict[str, float]:
-    """The order of the passages, asked of the engine itself; time without making the question's vector."""
+    """The order of the passages, asked of the engine itself; time without making the question's
+    vector.
+    """
     from graphrag_mcp.llm.opening import open_asker
     from graphrag_mcp.query import retrieval
     from graphrag_mcp.settings import load
@@ -90,10 +113,17 @@ def rank(home: Path, questions: list[dict], graph: bool = True) -> dict[str, flo
 
     snapshot = open_snapshot(next(home.rglob("tables")).parent)
     asker = open_asker(snapshot.folder, load(home=home), limited=False)
-    weights = ranking.Weights() if graph else ranking.Weights(named=0, holds=0, link=0, shared=0, quiet=0)
-    vectors: list[bytes | None] = asker.wait(question_vectors(asker, [one["question"] for one in questions]))
+    weights = (
+        ranking.Weights() if graph else ranking.Weights(named=0, holds=0, link=0, shared=0, quiet=0)
+    )
+    vectors: list[bytes | None] = asker.wait(
+        question_vectors(asker, [one["question"] for one in questions])
+    )
     listed = snapshot.rows("passages", "", ["id", "uri", "text"])
-    rows = {row["id"]: (Path(row["uri"]).stem, row["text"], count_tokens(row["text"])) for row in listed.to_pylist()}
+    rows = {
+        row["id"]: (Path(row["uri"]).stem, row["text"], count_tokens(row["text"]))
+        for row in listed.to_pylist()
+    }
     tally = Tally()
     retrieval.retrieve(snapshot, "warm up", vector=vectors[0])
     for question, vector in zip(questions, vectors, strict=True):
@@ -120,7 +150,9 @@ async def ask(home: Path, folder: Path, tool: str, questions: list[dict]) -> dic
     environment = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
     command = ["-m", "graphrag_mcp", "serve", "--home", str(home), "--root", str(folder)]
     tally = Tally()
-    async with Client(StdioServerParameters(command=sys.executable, args=command, env=environment)) as client:
+    async with Client(
+        StdioServerParameters(command=sys.executable, args=command, env=environment)
+    ) as client:
         for _ in range(2):  # a local model is loaded meanwhile
             await client.call_tool(tool, {"query": "warm up"})
             if os.environ.get("GRAPHRAG_MCP_EMBEDDING_MODEL"):
@@ -129,9 +161,13 @@ async def ask(home: Path, folder: Path, tool: str, questions: list[dict]) -> dic
             asking = {"query": question["question"]}
             wide = (await client.call_tool(tool, asking | {"max_tokens": 20000})).structured_content
             began = time.perf_counter()
-            narrow = (await client.call_tool(tool, asking | {"max_tokens": BUDGET})).structured_content
+            narrow = (
+                await client.call_tool(tool, asking | {"max_tokens": BUDGET})
+            ).structured_content
             took = time.perf_counter() - began
-            tally.add(question, [Path(one["uri"]).stem for one in wide["citations"]], narrow["text"], took)
+            tally.add(
+                question, [Path(one["uri"]).stem for one in wide["citations"]], narrow["text"], took
+            )
     return tally.figures()
 
 
@@ -141,24 +177,50 @@ def line(name: str, way: str, documents: int, found: dict[str, float], after: st
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("sets", nargs="*", default=[])
     parser.add_argument("--tool", default="local_search")
     parser.add_argument("--keep", type=Path, help="keep files and indexes here and use them again")
-    parser.add_argument("--data", type=Path, default=corpora.DATA, help="a folder of other sets in the same form")
-    parser.add_argument("--no-graph", action="store_true", help="also rank by words and vectors alone")
-    parser.add_argument("--no-tool", action="store_true", help="only the ranking: a tenth of the time")
+    parser.add_argument(
+        "--data", type=Path, default=corpora.DATA, help="a folder of other sets in the same form"
+    )
+    parser.add_argument(
+        "--no-graph", action="store_true", help="also rank by words and vectors alone"
+    )
+    parser.add_argument(
+        "--no-tool", action="store_true", help="only the ranking: a tenth of the time"
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         work = args.keep or Path(scratch)
-        print(f"{'set':16} {'docs':>5} {'way':8} " + " ".join(f"{key:>{width}}" for key, width in COLUMNS))
+        print(
+            f"{'set':16} {'docs':>5} {'way':8} "
+            + " ".join(f"{key:>{width}}" for key, width in COLUMNS)
+        )
         for name in args.sets or corpora.sets(args.data):
             home, result = index(name, work, args.data)
             questions = corpora.questions(name, args.data)
-            documents, seconds = result["counts"].get("documents_total", 0), sum(result["seconds"].values())
-            print(line(name, "rank", documents, rank(home, questions), f"indexed in {seconds:.1f} s CPU"), flush=True)
+            documents, seconds = (
+                result["counts"].get("documents_total", 0),
+                sum(result["seconds"].values()),
+            )
+            print(
+                line(
+                    name,
+                    "rank",
+                    documents,
+                    rank(home, questions),
+                    f"indexed in {seconds:.1f} s CPU",
+                ),
+                flush=True,
+            )
             if args.no_graph:
-                print(line(name, "no graph", documents, rank(home, questions, graph=False)), flush=True)
+                print(
+                    line(name, "no graph", documents, rank(home, questions, graph=False)),
+                    flush=True,
+                )
             if not args.no_tool:
                 found = anyio.run(ask, home, work / "files" / name, args.tool, questions)
                 print(line(name, "tool", documents, found), flush=True)

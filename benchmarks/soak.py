@@ -1,14 +1,17 @@
-"""Does a server that runs for long keep what it took? Memory, descriptors, threads and files under mixed calls.
+"""Does a server that runs for long keep what it took? Memory, descriptors, threads and files under
+mixed calls.
 
     python benchmarks/soak.py [--minutes 60] [--json]
 
-One real server over stdio, given what hosts give it all day: searches, look-ups, walks, small texts indexed and indexed
-again, DRIFT sessions, calls that are cancelled, calls that are wrong. Samples its resident memory, open descriptors,
-threads and the files of its corpora, the first fifth being its warm-up. Exit status 1 when something grew: memory by
-more than 15 % and 40 MB, descriptors by more than 8, threads by more than 4, those of the database's own pool by more
-than 32, files by more than 25 for each text that was indexed within the time that generations stay readable (ten
-minutes): so many are rightly there, and how many texts that were depends on how busy the machine was. Files are judged
-only in runs whose warm-up is longer than that. Records of jobs and sessions are kept for days and not counted.
+One real server over stdio, given what hosts give it all day: searches, look-ups, walks, small texts
+indexed and indexed again, DRIFT sessions, calls that are cancelled, calls that are wrong. Samples
+its resident memory, open descriptors, threads and the files of its corpora, the first fifth being
+its warm-up. Exit status 1 when something grew: memory by more than 15 % and 40 MB, descriptors by
+more than 8, threads by more than 4, those of the database's own pool by more than 32, files by more
+than 25 for each text that was indexed within the time that generations stay readable (ten minutes):
+so many are rightly there, and how many texts that were depends on how busy the machine was. Files
+are judged only in runs whose warm-up is longer than that. Records of jobs and sessions are kept for
+days and not counted.
 """
 
 from __future__ import annotations
@@ -66,7 +69,9 @@ def server_of(home: Path) -> int:
 def sample(process: int, home: Path) -> dict[str, float]:
     status = Path(f"/proc/{process}/status").read_text("utf-8")
     values = {
-        line.split(":")[0]: line.split()[1] for line in status.splitlines() if line.startswith(("VmRSS", "Threads"))
+        line.split(":")[0]: line.split()[1]
+        for line in status.splitlines()
+        if line.startswith(("VmRSS", "Threads"))
     }
     ours = 0
     for task in Path(f"/proc/{process}/task").iterdir():
@@ -104,7 +109,8 @@ async def one_round(client: Client, number: int, counts: dict[str, int]) -> None
         counts["indexed"] += 1
     if number % 60 == 11:
         walk = await call(
-            "drift_search", {"query": "How did the survey find the sill?", "corpus": "sample", "max_tokens": 900}
+            "drift_search",
+            {"query": "How did the survey find the sill?", "corpus": "sample", "max_tokens": 900},
         )
         for _ in range(2):
             given = {
@@ -120,15 +126,24 @@ async def one_round(client: Client, number: int, counts: dict[str, int]) -> None
 
 
 async def soak(seconds: float, home: Path) -> dict[str, Any]:
-    environment = {"GRAPHRAG_MCP_HOME": str(home), "GRAPHRAG_MCP_ROOTS": str(SAMPLE), "PYTHONPATH": str(ROOT)}
+    environment = {
+        "GRAPHRAG_MCP_HOME": str(home),
+        "GRAPHRAG_MCP_ROOTS": str(SAMPLE),
+        "PYTHONPATH": str(ROOT),
+    }
     command = StdioServerParameters(
-        command=sys.executable, args=["-m", "graphrag_mcp", "serve"], env=environment, cwd=str(SAMPLE)
+        command=sys.executable,
+        args=["-m", "graphrag_mcp", "serve"],
+        env=environment,
+        cwd=str(SAMPLE),
     )
     counts = {"calls": 0, "errors": 0, "cancelled": 0, "indexed": 0, "walks": 0}
     samples: list[dict[str, float]] = []
     written: list[float] = []  # when a text was indexed
     async with Client(command) as client:
-        await client.call_tool("index_documents", {"paths": [str(SAMPLE)], "corpus": "sample", "wait_seconds": 50})
+        await client.call_tool(
+            "index_documents", {"paths": [str(SAMPLE)], "corpus": "sample", "wait_seconds": 50}
+        )
         process, began, number, last = server_of(home), time.monotonic(), 0, 0.0
         while (passed := time.monotonic() - began) < seconds:
             await one_round(client, number, counts)
@@ -142,7 +157,9 @@ async def soak(seconds: float, home: Path) -> dict[str, Any]:
     return judged(samples, counts, seconds)
 
 
-def judged(samples: list[dict[str, float]], counts: dict[str, int], seconds: float) -> dict[str, Any]:
+def judged(
+    samples: list[dict[str, float]], counts: dict[str, int], seconds: float
+) -> dict[str, Any]:
     """The warm state, the last fifth, and what grew between them."""
     fifth = max(1, len(samples) // 5)
     warm, end = samples[fifth : 2 * fifth] or samples[:1], samples[-fifth:]
@@ -160,7 +177,10 @@ def judged(samples: list[dict[str, float]], counts: dict[str, int], seconds: flo
         "files": files,
         "recent": math.inf,
     }
-    course = {name: [round(one[name]) for one in samples[:: max(1, len(samples) // 12)]] for name in samples[0]}
+    course = {
+        name: [round(one[name]) for one in samples[:: max(1, len(samples) // 12)]]
+        for name in samples[0]
+    }
     grown = [name for name, (before, after) in state.items() if after - before > allowed[name]]
     return {
         "seconds": round(seconds),

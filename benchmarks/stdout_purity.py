@@ -1,10 +1,12 @@
-"""Does anything but the protocol ever reach the standard output of a server? Thousands of calls beside planted noise.
+"""Does anything but the protocol ever reach the standard output of a server? Thousands of calls
+beside planted noise.
 
     python benchmarks/stdout_purity.py [--calls 10000]
 
-A real server over stdio runs beside threads that write to its standard output in every way that a library does: prints,
-`sys.__stdout__`, raw writes to descriptor 1, a C library's buffered output, child processes that inherit it, a progress
-bar, warnings. Every line that comes out must be a message of the protocol, every call answered once. Prints one JSON.
+A real server over stdio runs beside threads that write to its standard output in every way that a
+library does: prints, `sys.__stdout__`, raw writes to descriptor 1, a C library's buffered output,
+child processes that inherit it, a progress bar, warnings. Every line that comes out must be a
+message of the protocol, every call answered once. Prints one JSON.
 """
 
 from __future__ import annotations
@@ -55,7 +57,14 @@ threading.Thread(target=noise, daemon=True).start()
 from graphrag_mcp.server import main
 main()
 """
-KINDS = ("python noise", "raw noise", "C noise", "noise of a child", "noise of another Python", "noise of a warning")
+KINDS = (
+    "python noise",
+    "raw noise",
+    "C noise",
+    "noise of a child",
+    "noise of another Python",
+    "noise of a warning",
+)
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("local_search", {"query": "Who met Ada Lovelace?", "max_tokens": 600}),
     ("search_text", {"query": "lamp", "max_tokens": 300}),
@@ -69,9 +78,17 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def run(calls: int, folder: Path) -> dict[str, Any]:
-    """So many calls; gives what came out: lines, answers, what was no message, and the kinds of noise on stderr."""
-    (folder / "a.md").write_text("# A\n\nMary Somerville met Ada Lovelace. The lamp was lit.\n", "utf-8")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))}
+    """So many calls; gives what came out: lines, answers, what was no message, and the kinds of
+    noise on stderr.
+    """
+    (folder / "a.md").write_text(
+        "# A\n\nMary Somerville met Ada Lovelace. The lamp was lit.\n", "utf-8"
+    )
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))
+    }
     environment = {
         **kept,
         "GRAPHRAG_MCP_HOME": str(folder / "home"),
@@ -133,13 +150,18 @@ def run(calls: int, folder: Path) -> dict[str, Any]:
         {
             "id": 1,
             "method": "tools/call",
-            "params": {"name": "index_documents", "arguments": {"paths": ["a.md"], "wait_seconds": 40}},
+            "params": {
+                "name": "index_documents",
+                "arguments": {"paths": ["a.md"], "wait_seconds": 40},
+            },
         }
     )
     until(1)
     for number in range(2, calls + 2):
         tool, arguments = CALLS[number % len(CALLS)]
-        send({"id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+        send(
+            {"id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        )
         until(number)
     process.stdin.close()
     for line in process.stdout.readlines():

@@ -1,8 +1,9 @@
 """`python docs/reference.py`: writes the reference pages beside it, from the code and nothing else.
 
-Takes no arguments; gives reference.md (settings, environment, tables, prompts, errors), reference-tools.md,
-reference-results.md and reference-commands.md. `pages()` is what it would write; a test compares that with what lies
-here. What the code does not say of a result's field stands below, once; a field without words is an error.
+Takes no arguments; gives reference.md (settings, environment, tables, prompts, errors),
+reference-tools.md, reference-results.md and reference-commands.md. `pages()` is what it would
+write; a test compares that with what lies here. What the code does not say of a result's field
+stands below, once; a field without words is an error.
 """
 
 from __future__ import annotations
@@ -45,33 +46,54 @@ FIELDS = {
     "answer": "the model's answer, where one was asked for and given",
     "method": "who wrote it: `llm:<model>`, `agent:<name>`, `extractive`, or nobody",
     "usage": "calls, prompt_tokens, output_tokens, by_stage",
-    "id": "short id", "title": "title", "type": "type", "description": "what is said of it",
-    "aliases": "other names of it", "degree": "relationships it has", "frequency": "text units that name it",
+    "id": "short id",
+    "title": "title",
+    "type": "type",
+    "description": "what is said of it",
+    "aliases": "other names of it",
+    "degree": "relationships it has",
+    "frequency": "text units that name it",
     "relationships": "with id, the other end, weight and evidence",
     "candidates": "what may have been meant, or the nearest names",
-    "level": "0 is the coarsest", "rating": "0 to 10: how much the community matters to the corpus",
-    "parent": "the community or node above", "children": "the communities below", "members": "its entities",
+    "level": "0 is the coarsest",
+    "rating": "0 to 10: how much the community matters to the corpus",
+    "parent": "the community or node above",
+    "children": "the communities below",
+    "members": "its entities",
     "stale": "what is out of date, or whether it is",
     "sources": "each with id, text, document, lines and offsets",
-    "start": "the entity or community that was meant", "goal": "the entity to be reached",
+    "start": "the entity or community that was meant",
+    "goal": "the entity to be reached",
     "job_id": "of the job; `graph_status` and `cancel_job` take it",
     "status": "`queued`, `running`, `done`, `failed` or `cancelled`",
-    "total": "pieces in all", "skipped": "files left out by rule, by reason",
+    "total": "pieces in all",
+    "skipped": "files left out by rule, by reason",
     "estimate": "calls, tokens and cost that a run with a model needs, by stage; `because` says what is assumed of it",
-    "poll_after_ms": "when to ask again", "generation": "of the index: one more with every commit",
-    "counts": "how many, by kind", "model": "who is the model", "jobs": "recent jobs, newest first",
-    "accepted": "work_ids that are on disk now", "lease_seconds": "how long the items are kept from others",
-    "op": "the operation", "dry_run": "whether it was only said, not done",
-    "undo_id": "`op` undo of `edit_graph` takes it", "uri": "of the document, relative to the folder indexed",
-    "document_id": "of the document", "char_start": "first character, counted in the document's text",
-    "char_end": "one past the last", "line_start": "1-based; 0: unknown", "line_end": "inclusive",
-    "score": "worth for this question", "query": "the question of the node",
+    "poll_after_ms": "when to ask again",
+    "generation": "of the index: one more with every commit",
+    "counts": "how many, by kind",
+    "model": "who is the model",
+    "jobs": "recent jobs, newest first",
+    "accepted": "work_ids that are on disk now",
+    "lease_seconds": "how long the items are kept from others",
+    "op": "the operation",
+    "dry_run": "whether it was only said, not done",
+    "undo_id": "`op` undo of `edit_graph` takes it",
+    "uri": "of the document, relative to the folder indexed",
+    "document_id": "of the document",
+    "char_start": "first character, counted in the document's text",
+    "char_end": "one past the last",
+    "line_start": "1-based; 0: unknown",
+    "line_end": "inclusive",
+    "score": "worth for this question",
+    "query": "the question of the node",
     "kind": "`primer`, `local` or `follow-up`",
-}  # fmt: skip
+}
 LABELS = {
-    "read_only_hint": ("reads only", ""), "destructive_hint": ("can remove or replace", ""),
+    "read_only_hint": ("reads only", ""),
+    "destructive_hint": ("can remove or replace", ""),
     "idempotent_hint": ("a second call changes nothing more", "each call is a new one"),
-}  # fmt: skip
+}
 WIDTH = 120  # characters of a line of prose
 SETTING = ("setting", "type", "default", "meaning")
 
@@ -79,9 +101,11 @@ SETTING = ("setting", "type", "default", "meaning")
 def pages() -> dict[str, str]:
     """Name of each page and its whole text."""
     made = {
-        "reference.md": _settings(), "reference-tools.md": _tools(), "reference-results.md": _results(),
+        "reference.md": _settings(),
+        "reference-tools.md": _tools(),
+        "reference-results.md": _results(),
         "reference-commands.md": _commands(),
-    }  # fmt: skip
+    }
     return {name: "\n".join(map(_wrapped, lines)).rstrip() + "\n" for name, lines in made.items()}
 
 
@@ -109,16 +133,22 @@ def _tools() -> Iterator[str]:
     from graphrag_mcp.tools import SETS, all_tools
 
     yield from (
-        "# Reference: tools", "", NOTE,
+        "# Reference: tools",
+        "",
+        NOTE,
         "Every tool with its arguments. What each is good for: [tools](tools.md). An argument with a default may be",
-        "left out. The other names are understood too; what is not known at all is named in `hint`.", "",
-    )  # fmt: skip
+        "left out. The other names are understood too; what is not known at all is named in `hint`.",
+        "",
+    )
     for tool in all_tools():
         model = _model(tool).__name__
         sets = ", ".join(["all", *(name for name, kept in SETS.items() if tool.name in kept)])
         behaviour = _behaviour(tool.annotations)
         yield from (f"## {tool.name}", "", tool.description, "")
-        yield from (f"In `--tools` {sets}. {behaviour} Gives [{model}](reference-results.md#{model.lower()}).", "")
+        yield from (
+            f"In `--tools` {sets}. {behaviour} Gives [{model}](reference-results.md#{model.lower()}).",
+            "",
+        )
         yield from _table(("argument", "type", "default", "meaning", "also"), _arguments(tool))
 
 
@@ -127,18 +157,31 @@ def _results() -> Iterator[str]:
     from graphrag_mcp.tools import all_tools
 
     yield from (
-        "# Reference: results", "", NOTE,
+        "# Reference: results",
+        "",
+        NOTE,
         "What [tools](reference-tools.md) give, as structured content; commands print the same with `--json`. The",
-        "fields of every result:", "",
-    )  # fmt: skip
+        "fields of every result:",
+        "",
+    )
     yield from _table(("field", "type", "meaning"), _fields(types.Result))
     used: dict[Any, list[str]] = {}
     for tool in all_tools():
         used.setdefault(_model(tool), []).append(f"`{tool.name}`")
     for model, names in used.items():
-        yield from (f"## {model.__name__}", "", f"Of {', '.join(names)}; beside the fields of every result:", "")
-        yield from _table(("field", "type", "meaning"), _fields(model, set(types.Result.model_fields)))
-    for model, what in ((types.Citation, "One of `citations`."), (types.DriftNode, "One of `frontier`.")):
+        yield from (
+            f"## {model.__name__}",
+            "",
+            f"Of {', '.join(names)}; beside the fields of every result:",
+            "",
+        )
+        yield from _table(
+            ("field", "type", "meaning"), _fields(model, set(types.Result.model_fields))
+        )
+    for model, what in (
+        (types.Citation, "One of `citations`."),
+        (types.DriftNode, "One of `frontier`."),
+    ):
         yield from (f"## {model.__name__}", "", what, "")
         yield from _table(("field", "type", "meaning"), _fields(model))
 
@@ -148,7 +191,9 @@ def _model(tool: Any) -> Any:
     from graphrag_mcp import types
 
     fields = set((tool.fn_metadata.output_schema or {})["properties"])
-    return next(model for model in types.Result.__subclasses__() if set(model.model_fields) == fields)
+    return next(
+        model for model in types.Result.__subclasses__() if set(model.model_fields) == fields
+    )
 
 
 def _behaviour(annotations: Any) -> str:
@@ -189,7 +234,9 @@ def _fields(model: Any, without: Iterable[str] = ()) -> Iterator[tuple[str, str,
             continue
         meaning = field.description or FIELDS.get(name)
         if not meaning:
-            raise SystemExit(f"{model.__name__}.{name} has no words: describe it in types.py, or in FIELDS here")
+            raise SystemExit(
+                f"{model.__name__}.{name} has no words: describe it in types.py, or in FIELDS here"
+            )
         spec = schema[name]
         kind = "object" if "$ref" in spec else spec.get("type") or "number or null"
         yield f"`{name}`", kind, meaning
@@ -199,18 +246,23 @@ def _fields(model: Any, without: Iterable[str] = ()) -> Iterator[tuple[str, str,
 
 
 def _commands() -> Iterator[str]:
-    from graphrag_mcp.cli.main import COMMANDS
-    from graphrag_mcp.cli.main import parser
+    from graphrag_mcp.cli.main import COMMANDS, parser
 
     whole = parser(COMMANDS)
-    commands = next(one for one in whole._actions if isinstance(one, argparse._SubParsersAction)).choices
+    commands = next(
+        one for one in whole._actions if isinstance(one, argparse._SubParsersAction)
+    ).choices
     yield from (
-        "# Reference: command line", "", NOTE,
+        "# Reference: command line",
+        "",
+        NOTE,
         "`graphrag-mcp COMMAND ...`, or `python -m graphrag_mcp COMMAND ...`. Without a command it is `serve`. It ends",
         "with 0 when all was done, 1 when something failed or was left out (it is named), 2 when it was used wrongly,",
-        "130 after Ctrl-C. Results go to stdout, everything else to stderr.", "",
-        "Every command takes these:", "",
-    )  # fmt: skip
+        "130 after Ctrl-C. Results go to stdout, everything else to stderr.",
+        "",
+        "Every command takes these:",
+        "",
+    )
     first = next(iter(commands.values()))
     shared = {action.dest for action in first._actions[1:4]}
     yield from _table(("option", "default", "meaning"), _options(first, only=shared))
@@ -220,7 +272,9 @@ def _commands() -> Iterator[str]:
         yield from _table(("argument", "default", "meaning"), rows) if rows else ()
 
 
-def _options(command: argparse.ArgumentParser, only: Any = (), without: Any = ()) -> Iterator[tuple[str, str, str]]:
+def _options(
+    command: argparse.ArgumentParser, only: Any = (), without: Any = ()
+) -> Iterator[tuple[str, str, str]]:
     for action in command._actions:
         hidden = action.help == argparse.SUPPRESS or action.dest == "help"
         if hidden or action.dest in without or (only and action.dest not in only):
@@ -229,34 +283,54 @@ def _options(command: argparse.ArgumentParser, only: Any = (), without: Any = ()
         if action.choices:
             takes = "\\|".join(action.choices) if action.option_strings else action.dest.upper()
         more = {"*": " ...", "+": " ..."}.get(str(action.nargs), "")
-        shown = " ".join([*action.option_strings[-1:], f"{takes}{more}"] if takes else action.option_strings[-1:])
+        shown = " ".join(
+            [*action.option_strings[-1:], f"{takes}{more}"] if takes else action.option_strings[-1:]
+        )
         needed = not action.option_strings and action.nargs not in ("*", "?")
         empty = action.default is None or action.default is False or action.default in ("", [])
         default = "needed" if needed else "" if empty else f"`{action.default}`"
-        choices = f"{', '.join(action.choices)}" if action.choices and not action.option_strings else ""
-        yield f"`{shown}`".replace("\\|", "|"), default, (action.help or choices or "what to look for")
+        choices = (
+            f"{', '.join(action.choices)}" if action.choices and not action.option_strings else ""
+        )
+        yield (
+            f"`{shown}`".replace("\\|", "|"),
+            default,
+            (action.help or choices or "what to look for"),
+        )
 
 
 # ---- settings, tables, prompts, errors ------------------------------------------------------------------------------
 
 
 def _settings() -> Iterator[str]:
-    from graphrag_mcp.settings import LEAST, Settings
     from graphrag_mcp.install.init import GROUPS
+    from graphrag_mcp.settings import LEAST, Settings
 
     yield from (
-        "# Reference: settings, tables, prompts, errors", "", NOTE,
+        "# Reference: settings, tables, prompts, errors",
+        "",
+        NOTE,
         "Beside it: [tools](reference-tools.md), their [results](reference-results.md), and the",
-        "[command line](reference-commands.md).", "",
-        "- [Settings](#settings)", "- [Environment](#environment)", "- [Tables of an index](#tables-of-an-index)",
-        "- [Tables of an export](#tables-of-an-export)", "- [Prompts](#prompts)", "- [Errors](#errors)", "",
-        "## Settings", "",
-        "How they are read, and what a change brings with it: [settings](settings.md).", "",
-    )  # fmt: skip
+        "[command line](reference-commands.md).",
+        "",
+        "- [Settings](#settings)",
+        "- [Environment](#environment)",
+        "- [Tables of an index](#tables-of-an-index)",
+        "- [Tables of an export](#tables-of-an-export)",
+        "- [Prompts](#prompts)",
+        "- [Errors](#errors)",
+        "",
+        "## Settings",
+        "",
+        "How they are read, and what a change brings with it: [settings](settings.md).",
+        "",
+    )
     fields = {field.name: field for field in dataclasses.fields(Settings)}
     for heading, names in GROUPS.items():
         yield from (f"{heading.rstrip('.')}.", "")
-        yield from _table(SETTING, (_setting(fields.pop(name), what, LEAST) for name, what in names.items()))
+        yield from _table(
+            SETTING, (_setting(fields.pop(name), what, LEAST) for name, what in names.items())
+        )
     if fields:
         yield from ("Not in the file that `init` writes.", "")
         yield from _table(SETTING, (_setting(field, "", LEAST) for field in fields.values()))
@@ -269,7 +343,13 @@ def _settings() -> Iterator[str]:
 def _setting(field: Any, what: str, least: dict[str, Any]) -> tuple[str, ...]:
     default = field.default_factory() if field.default is dataclasses.MISSING else field.default
     shown = {"home": "the platform's data folder", "roots": "the working directory"}.get(field.name)
-    kind = {"str": "text", "int": "number", "float": "number", "bool": "true or false", "Path": "folder"}
+    kind = {
+        "str": "text",
+        "int": "number",
+        "float": "number",
+        "bool": "true or false",
+        "Path": "folder",
+    }
     said = kind.get(str(field.type), "table" if "Mapping" in str(field.type) else "list")
     more = f" At least {least[field.name]}." if least.get(field.name) else ""
     default = shown or _code(dict(default) if said == "table" else default)
@@ -280,29 +360,53 @@ def _environment() -> Iterator[str]:
     from graphrag_mcp.settings import ENVIRONMENT, Settings
 
     yield from ("## Environment", "")
-    rows = [(f"`{name}`", f"`{to}`" if to.isidentifier() else to.strip("()")) for name, to in ENVIRONMENT.items()]
+    rows = [
+        (f"`{name}`", f"`{to}`" if to.isidentifier() else to.strip("()"))
+        for name, to in ENVIRONMENT.items()
+    ]
     key = "the key itself, never a setting; `api_key_variable` names another variable"
     rows.append((f"`{Settings().api_key_variable}`", key))
     yield from _table(("variable", "setting"), rows)
 
 
 def _data() -> Iterator[str]:
-    from graphrag_mcp.store.schema import TABLES
     from graphrag_mcp.exchange.export import SCHEMAS
+    from graphrag_mcp.store.schema import TABLES
 
-    yield from ("## Tables of an index", "", "In `tables/` of a corpus (LanceDB). What they hold: [data](data.md).", "")
-    yield from _table(("table", "columns"), ((f"`{name}`", _columns(schema)) for name, schema in TABLES.items()))
-    yield from ("## Tables of an export", "", "What `graphrag-mcp export` writes, one Parquet file each.", "")
-    yield from _table(("table", "columns"), ((f"`{name}`", _columns(schema)) for name, schema in SCHEMAS.items()))
+    yield from (
+        "## Tables of an index",
+        "",
+        "In `tables/` of a corpus (LanceDB). What they hold: [data](data.md).",
+        "",
+    )
+    yield from _table(
+        ("table", "columns"), ((f"`{name}`", _columns(schema)) for name, schema in TABLES.items())
+    )
+    yield from (
+        "## Tables of an export",
+        "",
+        "What `graphrag-mcp export` writes, one Parquet file each.",
+        "",
+    )
+    yield from _table(
+        ("table", "columns"), ((f"`{name}`", _columns(schema)) for name, schema in SCHEMAS.items())
+    )
 
 
 def _columns(schema: Any) -> str:
     short = {"string": "", "int64": " int", "double": " float", "bool": " bool"}
-    return ", ".join(f"{field.name}{short.get(str(field.type), ' ' + _arrow(str(field.type)))}" for field in schema)
+    return ", ".join(
+        f"{field.name}{short.get(str(field.type), ' ' + _arrow(str(field.type)))}"
+        for field in schema
+    )
 
 
 def _arrow(kind: str) -> str:
-    kind = re.sub(r"(element|item|child \d+): ", "", kind).replace("int64", "int").replace("double", "float")
+    kind = (
+        re.sub(r"(element|item|child \d+): ", "", kind)
+        .replace("int64", "int")
+        .replace("double", "float")
+    )
     return kind.replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -312,7 +416,9 @@ def _words() -> Iterator[str]:
     yield from ("## Prompts", "", "Who sees which: [prompts](../prompts/README.md).", "")
     rows = []
     for name in prompts.names():
-        note = re.match(r"<!--\s*(.*?)\s*-->", (prompts.folder() / f"{name}.md").read_text("utf-8"), re.DOTALL)
+        note = re.match(
+            r"<!--\s*(.*?)\s*-->", (prompts.folder() / f"{name}.md").read_text("utf-8"), re.DOTALL
+        )
         first = re.split(r"(?<=[.;])\s", " ".join(note[1].split()) if note else "", maxsplit=1)[0]
         variables = ", ".join(f"`${one}`" for one in prompts.load(name).get_identifiers())
         rows.append((f"[{name}](../prompts/{name}.md)", first, variables or "none"))
@@ -323,17 +429,25 @@ def _errors() -> Iterator[str]:
     from graphrag_mcp import errors
 
     yield from (
-        "## Errors", "",
+        "## Errors",
+        "",
         "Each has two sentences: what is wrong, and what to do next. A tool gives them as its text with `isError`, the",
-        "command line on stderr, Python as an exception of `graphrag_mcp.errors`.", "",
-    )  # fmt: skip
-    kinds = [one for _, one in inspect.getmembers(errors, inspect.isclass) if issubclass(one, errors.GraphRAGError)]
+        "command line on stderr, Python as an exception of `graphrag_mcp.errors`.",
+        "",
+    )
+    kinds = [
+        one
+        for _, one in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(one, errors.GraphRAGError)
+    ]
     kinds.sort(key=lambda one: [base.__name__ for base in reversed(one.__mro__)])
     wrong_use = (errors.BadInput, errors.NotFound)  # cli.py
     rows = []
     for one in kinds:
         status = "2" if issubclass(one, wrong_use) else "1"
-        rows.append((f"`{one.__name__}`", f"`{one.__base__.__name__}`", inspect.getdoc(one) or "", status))
+        rows.append(
+            (f"`{one.__name__}`", f"`{one.__base__.__name__}`", " ".join((inspect.getdoc(one) or "").split()), status)
+        )
     yield from _table(("error", "is a", "means", "exit status"), rows)
 
 

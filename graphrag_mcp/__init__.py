@@ -19,8 +19,8 @@ _HOME = {
     "local_search": "query.local",
     "global_search": "query.global_",
     "Drift": "query.drift",
-    "export": "upkeep.export",
-    "digest": "upkeep.digest",
+    "export": "exchange.export",
+    "digest": "doctor.generations",
 }
 
 __all__ = [*_HOME, "__version__"]

@@ -1,7 +1,8 @@
 """The handle that holds the open things: which corpus, which folders may be read, cached snapshots.
 
-Takes `Settings`; gives corpus names, folders, snapshots pinned to the newest generation, resolved paths.
-Knows no MCP, computes nothing about documents, and imports the store only when a snapshot is wanted.
+Takes `Settings`; gives corpus names, folders, snapshots pinned to the newest generation, resolved
+paths. Knows no MCP, computes nothing about documents, and imports the store only when a snapshot is
+wanted.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class App:
         self.home = settings.home
         self._snapshots: dict[str, tuple[tuple[int, int, int], Snapshot]] = {}
         self._askers: dict[str, Asker] = {}
-        self._pinned = [(root, root.resolve()) for root in settings.roots]  # a link put in its place leads elsewhere
+        self._pinned = [
+            (root, root.resolve()) for root in settings.roots
+        ]  # a link put in its place leads elsewhere
         self._lock = threading.Lock()
 
     # ---- corpora ------------------------------------------------------------------------------
@@ -50,11 +53,15 @@ class App:
         return sorted(entry.name for entry in base.iterdir() if _is_corpus(entry))
 
     def folder(self, corpus: str) -> Path:
-        """Where a corpus lives, whether or not it exists yet. BadInput for a name that cannot be one."""
+        """Where a corpus lives, whether or not it exists yet. BadInput for a name that cannot be
+        one.
+        """
         return self.home / "corpora" / checked_name(corpus)
 
     def corpus_for_writing(self, name: str = "", first_path: str | Path = "") -> str:
-        """The given name, else the one of this server, of the first folder indexed, of the first root, or `notes`."""
+        """The given name, else the one of this server, of the first folder indexed, of the first
+        root, or `notes`.
+        """
         if name or self.corpus:
             return checked_name(name or self.corpus)
         if str(first_path):
@@ -63,8 +70,8 @@ class App:
         return corpus_name(self.settings.roots[0]) if self.settings.roots else NOTES_CORPUS
 
     def corpus_for_reading(self, name: str = "") -> str:
-        """The given name; else the corpus of the first root; else the only one with a folder of this
-        project; else the only one there is. NotFound lists the corpora, nearest name first."""
+        """The given name; else the corpus of the first root; else the only one with a folder of
+        this project; else the only one there is. NotFound lists the corpora, nearest name first."""
         known = self.corpora()
         if name:
             if name in known:
@@ -72,22 +79,31 @@ class App:
             if name.strip() in ("*", "all") or re.search("[,，、;]", name):
                 if len(known) == 1 and name.strip() in ("*", "all"):
                     return known[0]
-                raise BadInput(f"this works on one corpus, and {name[:80]!r} means several", _choose(known, ""))
+                raise BadInput(
+                    f"this works on one corpus, and {name[:80]!r} means several", _choose(known, "")
+                )
             raise NotFound(f"there is no corpus {checked_name(name)!r}", _choose(known, name))
         if self.corpus:
             if self.corpus in known:
                 return self.corpus
-            raise NotFound(f"there is no corpus {self.corpus!r} yet", 'Call index_documents(paths=["."]) first')
+            raise NotFound(
+                f"there is no corpus {self.corpus!r} yet", 'Call index_documents(paths=["."]) first'
+            )
         if self.settings.roots and (own := corpus_name(self.settings.roots[0])) in known:
             return own
         if len(known) == 1:
             return known[0]
         if not known:
-            raise NotFound("there is no index yet", 'Call index_documents(paths=["."]) or give it texts first')
+            raise NotFound(
+                "there is no index yet", 'Call index_documents(paths=["."]) or give it texts first'
+            )
         ours = [corpus for corpus in known if self._holds_our_folder(corpus)]
         if len(ours) == 1:
             return ours[0]
-        raise NotFound(f"there are {len(known)} corpora and none belongs to this project alone", _choose(known, ""))
+        raise NotFound(
+            f"there are {len(known)} corpora and none belongs to this project alone",
+            _choose(known, ""),
+        )
 
     def snapshot(self, corpus: str = "") -> Snapshot:
         """A reader of the newest generation, cached until the manifest file changes."""
@@ -110,7 +126,9 @@ class App:
             self._snapshots.pop(corpus, None)
 
     def asker(self, corpus: str) -> Asker:
-        """Whom searches of a corpus may ask: the configured models through its answer book, without a budget."""
+        """Whom searches of a corpus may ask: the configured models through its answer book, without
+        a budget.
+        """
         from graphrag_mcp.llm.opening import open_asker
 
         with self._lock:
@@ -119,14 +137,25 @@ class App:
             return self._askers[corpus]
 
     def drift_path(self, session_id: str) -> Path:
-        """The journal of a DRIFT session of the caller. BadInput unless it looks like an id that we gave."""
+        """The journal of a DRIFT session of the caller. BadInput unless it looks like an id that we
+        gave.
+        """
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", session_id):
-            raise BadInput(f"session_id {session_id[:40]!r} is not one of ours", "Start with drift_search(query=...)")
-        subject = SUBJECT.get()  # with tokens each has a folder: the same question is then not the same session
-        return self.home / "drift" / (folder_name(subject) if subject else "") / f"{session_id}.jsonl"
+            raise BadInput(
+                f"session_id {session_id[:40]!r} is not one of ours",
+                "Start with drift_search(query=...)",
+            )
+        subject = (
+            SUBJECT.get()
+        )  # with tokens each has a folder: the same question is then not the same session
+        return (
+            self.home / "drift" / (folder_name(subject) if subject else "") / f"{session_id}.jsonl"
+        )
 
     def warm(self) -> None:
-        """Import what the first search needs and open the default corpus. That there is none yet is no matter."""
+        """Import what the first search needs and open the default corpus. That there is none yet is
+        no matter.
+        """
         from graphrag_mcp.query import local  # noqa: F401  (all that a search reads with)
         from graphrag_mcp.store.lance import lancedb
 
@@ -138,9 +167,11 @@ class App:
     # ---- folders ------------------------------------------------------------------------------
 
     def allowed(self, path: str | Path) -> Path:
-        """`path` with every link resolved, when it lies in a root and exists; relative to the first root.
+        """`path` with every link resolved, when it lies in a root and exists; relative to the first
+        root.
 
-        OutsideRoots for anything else, whether or not it exists there; BadInput for what is no path.
+        OutsideRoots for anything else, whether or not it exists there; BadInput for what is no
+        path.
         """
         roots = self._roots()
         if not roots:
@@ -151,26 +182,43 @@ class App:
             f"{_short(path)} is outside the folders this server may read",
             f"Use a path under {', '.join(map(str, roots))}, or add its folder to GRAPHRAG_MCP_ROOTS",
         )
-        if wanted.drive.startswith("\\\\") and wanted.drive.lower() not in [root.drive.lower() for root in roots]:
-            raise outside  # on Windows: looking at another machine's folder would already greet that machine
+        if wanted.drive.startswith("\\\\") and wanted.drive.lower() not in [
+            root.drive.lower() for root in roots
+        ]:
+            # on Windows: looking at another machine's folder would already greet that machine
+            raise outside
         try:
             resolved = wanted.resolve()
         except (OSError, RuntimeError, ValueError) as error:
-            raise BadInput(f"{_short(path)} cannot be resolved", "Give the path of a real file or folder") from error
+            raise BadInput(
+                f"{_short(path)} cannot be resolved", "Give the path of a real file or folder"
+            ) from error
         if not any(resolved.is_relative_to(root) for root in roots):
             raise outside
         try:
-            real = (wanted if os.path.lexists(wanted) else _respelled(resolved, roots)).resolve(strict=True)
+            real = (wanted if os.path.lexists(wanted) else _respelled(resolved, roots)).resolve(
+                strict=True
+            )
             if not any(real.is_relative_to(root) for root in roots):
                 raise outside  # a link has been put there meanwhile
             return real
         except (OSError, RuntimeError) as error:
-            near = _siblings(resolved) if any(resolved.parent.is_relative_to(root) for root in roots) else []
-            advice = f"Nearest there: {', '.join(near)}" if near else f"Relative paths start at {roots[0]}"
+            near = (
+                _siblings(resolved)
+                if any(resolved.parent.is_relative_to(root) for root in roots)
+                else []
+            )
+            advice = (
+                f"Nearest there: {', '.join(near)}"
+                if near
+                else f"Relative paths start at {roots[0]}"
+            )
             raise BadInput(f"there is no file or folder {_short(path)}", advice) from error
 
     def _roots(self) -> list[Path]:
-        """The roots as they were when this process began; one that leads elsewhere by now is none any more."""
+        """The roots as they were when this process began; one that leads elsewhere by now is none
+        any more.
+        """
         return [real for root, real in self._pinned if root.resolve() == real]
 
     def _holds_our_folder(self, corpus: str) -> bool:
@@ -178,21 +226,35 @@ class App:
 
         roots = self._roots()
         held = manifest.read(self.folder(corpus))
-        paths = [Path(source["path"]) for source in held.sources.values() if source.get("path")] if held else []
+        paths = (
+            [Path(source["path"]) for source in held.sources.values() if source.get("path")]
+            if held
+            else []
+        )
         return any(path.is_relative_to(root) for path in paths for root in roots)
 
 
 def corpus_name(folder: Path) -> str:
-    """`<slug of the folder's name>-<6 hex of its absolute path>`: stable, and two folders never share it."""
+    """`<slug of the folder's name>-<6 hex of its absolute path>`: stable, and two folders never
+    share it.
+    """
     path = os.path.normcase(folder.resolve())
     letters = unicodedata.normalize("NFC", folder.resolve().name).lower()
-    slug = re.sub(r"-+", "-", "".join(ch if _name_character(ch) else "-" for ch in letters)).strip("-.~")[:40]
+    slug = re.sub(r"-+", "-", "".join(ch if _name_character(ch) else "-" for ch in letters)).strip(
+        "-.~"
+    )[:40]
     return f"{slug or 'folder'}-{hashlib.sha256(path.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
 
 
 def checked_name(name: str) -> str:
-    """The name itself when it can be one folder on any platform: letters of any script, digits, - _ . ~"""
-    fits = 0 < len(name.encode("utf-8", "surrogatepass")) <= 200 and not name.startswith(".") and not name.endswith(".")
+    """The name itself when it can be one folder on any platform: letters of any script, digits, - _
+    . ~
+    """
+    fits = (
+        0 < len(name.encode("utf-8", "surrogatepass")) <= 200
+        and not name.startswith(".")
+        and not name.endswith(".")
+    )
     if not fits or not all(_name_character(ch) for ch in name):
         raise BadInput(
             f"corpus name {name[:40]!r} cannot be used",
@@ -206,7 +268,8 @@ def _name_character(ch: str) -> bool:
 
 
 def _is_corpus(folder: Path) -> bool:
-    # A kept generation stands in for a lost manifest (store/manifest.py), so such a corpus is still there.
+    # A kept generation stands in for a lost manifest (store/manifest.py), so such a corpus is still
+    # there.
     return (folder / "manifest.json").is_file() or any((folder / "generations").glob("*.json"))
 
 
@@ -215,42 +278,58 @@ def _choose(known: list[str], name: str) -> str:
     listed = [*near, *(corpus for corpus in known if corpus not in near)][:12]
     if not listed:
         return 'Call index_documents(paths=["FOLDER"]) to make the first'
-    return f"Give corpus= one of: {', '.join(listed)}" + (f" (and {len(known) - 12} more)" if len(known) > 12 else "")
+    return f"Give corpus= one of: {', '.join(listed)}" + (
+        f" (and {len(known) - 12} more)" if len(known) > 12 else ""
+    )
 
 
 def _plain_path(text: str) -> Path:
     """Text as a path: `~` and file:// understood, other URLs and NUL refused."""
     text = text.strip()
     if not text or "\0" in text:
-        raise BadInput("an empty path or one with a NUL character names nothing", 'Give a folder or file, e.g. "docs"')
+        raise BadInput(
+            "an empty path or one with a NUL character names nothing",
+            'Give a folder or file, e.g. "docs"',
+        )
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text):
         parts = urlsplit(text)
         if parts.scheme.lower() != "file" or parts.netloc not in ("", "localhost"):
-            raise BadInput(f"{_short(text)} is a URL, and only files and folders are read", "Save it to a file first")
+            raise BadInput(
+                f"{_short(text)} is a URL, and only files and folders are read",
+                "Save it to a file first",
+            )
         text = unquote(parts.path)
         if "\0" in text:
-            raise BadInput("a path with a NUL character names nothing", 'Give a folder or file, e.g. "docs"')
+            raise BadInput(
+                "a path with a NUL character names nothing", 'Give a folder or file, e.g. "docs"'
+            )
     try:
         return Path(text).expanduser()
     except RuntimeError as error:
-        raise BadInput(f"{_short(text)} names an unknown user's folder", "Give an absolute path") from error
+        raise BadInput(
+            f"{_short(text)} names an unknown user's folder", "Give an absolute path"
+        ) from error
 
 
 def _respelled(path: Path, roots: list[Path]) -> Path:
-    """The path as the disk spells it, where only the form of its accents differs: names from a Mac are decomposed,
-    and what models write is not. Looks only below the roots."""
+    """The path as the disk spells it, where only the form of its accents differs: names from a Mac
+    are decomposed, and what models write is not. Looks only below the roots."""
     spelled = next(root for root in roots if path.is_relative_to(root))
     for part in path.relative_to(spelled).parts:
         if not part.isascii() and not os.path.lexists(spelled / part):
             form = unicodedata.normalize("NFC", part)
-            same = [name for name in _names_in(spelled) if unicodedata.normalize("NFC", name) == form]
+            same = [
+                name for name in _names_in(spelled) if unicodedata.normalize("NFC", name) == form
+            ]
             part = same[0] if len(same) == 1 else part
         spelled /= part
     return spelled
 
 
 def _siblings(path: Path) -> list[str]:
-    """Entries beside a missing path whose names are near; [] when its folder is missing too, or a link by now."""
+    """Entries beside a missing path whose names are near; [] when its folder is missing too, or a
+    link by now.
+    """
     names = [name for name in _names_in(path.parent) if not name.startswith(".")]
     return difflib.get_close_matches(path.name, sorted(names), n=3, cutoff=0.4)
 

@@ -1,13 +1,12 @@
 """Every way to fail, as one tree.
 
-    GraphRAGError                 what is wrong; what to do next
-    ├── BadInput                  an argument cannot be used as given
-    │   └── OutsideRoots          a path that this server may not read
-    ├── NotFound                  a corpus, entity, community, source, session or job that is not there
-    ├── Damaged                   bytes on disk that do not match their check value
-    ├── NewerFormat               an index written by a later release
-    ├── Busy                      another process holds the writer's lock
-    └── ModelError                a configured model cannot be reached, refuses, or does not answer usefully
+    GraphRAGError                 what is wrong; what to do next ├── BadInput                  an
+    argument cannot be used as given │   └── OutsideRoots          a path that this server may not
+    read ├── NotFound                  a corpus, entity, community, source, session or job that is
+    not there ├── Damaged                   bytes on disk that do not match their check value ├──
+    NewerFormat               an index written by a later release ├── Busy
+    another process holds the writer's lock └── ModelError                a configured model cannot
+    be reached, refuses, or does not answer usefully
 
 A message is always two sentences: what is wrong, then the next move. This file knows nothing else.
 """
@@ -18,8 +17,8 @@ from __future__ import annotations
 class GraphRAGError(Exception):
     """Base of all errors that are meant to be read by a person or an agent."""
 
-    # `names`: words of documents that help (the nearest names). They are no part of the message, which a model reads as
-    # ours: a tool shows them in a fence, the command line behind the rest.
+    # `names`: words of documents that help (the nearest names). They are no part of the message,
+    # which a model reads as ours: a tool shows them in a fence, the command line behind the rest.
     def __init__(self, what: str, next_move: str, *, names: str = "") -> None:
         self.what = what.rstrip(". ")
         self.next_move = next_move.rstrip(". ")
@@ -52,9 +51,13 @@ class Busy(GraphRAGError):
 
 
 class ModelError(GraphRAGError):
-    """A model gave no reply. `final`: asking again in this run is useless (wrong key, unknown model, no credit)."""
+    """A model gave no reply. `final`: asking again in this run is useless (wrong key, unknown
+    model, no credit).
+    """
 
     # `divisible`: it is about what was sent; of several texts in one call, others may be welcome.
-    def __init__(self, what: str, next_move: str, *, final: bool = False, divisible: bool = False) -> None:
+    def __init__(
+        self, what: str, next_move: str, *, final: bool = False, divisible: bool = False
+    ) -> None:
         super().__init__(what, next_move)
         self.final, self.divisible = final, divisible

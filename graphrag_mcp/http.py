@@ -1,8 +1,10 @@
-"""The server over streamable HTTP: one door in front of it that checks Host, Origin and token of every request.
+"""The server over streamable HTTP: one door in front of it that checks Host, Origin and token of
+every request.
 
-Takes settings, an address and the tokens of the environment; serves until SIGTERM or Ctrl-C. Without tokens only
-programs of this machine may come in, so another address is refused; with tokens each names the subject whose handles
-it may open. Tokens are kept as hashes in memory only. Knows no tool.
+Takes settings, an address and the tokens of the environment; serves until SIGTERM or Ctrl-C.
+Without tokens only programs of this machine may come in, so another address is refused; with tokens
+each names the subject whose handles it may open. Tokens are kept as hashes in memory only. Knows no
+tool.
 """
 
 from __future__ import annotations
@@ -53,14 +55,23 @@ class Token:
 
 
 def serve(
-    settings: Settings, host: str = HOST, port: int = PORT, *, tools: str = "all", read_only: bool = False,
-    compat: bool = False, corpus: str = "", allow_hosts: Sequence[str] = (),
-) -> None:  # fmt: skip
+    settings: Settings,
+    host: str = HOST,
+    port: int = PORT,
+    *,
+    tools: str = "all",
+    read_only: bool = False,
+    compat: bool = False,
+    corpus: str = "",
+    allow_hosts: Sequence[str] = (),
+) -> None:
     """Serve until told to stop. Ends the process: threads left behind must not keep it."""
     tokens = tokens_of(os.environ.pop(TOKENS, ""))  # taken out, so that no child process has them
     names = allowed_names(host, allow_hosts, tokens)
     listener = listening(host, port)
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
+    )
     log.setLevel(logging.INFO)
     status = 0
     try:
@@ -69,7 +80,9 @@ def serve(
         app = App(settings, corpus)
         server = build_server(app, tools, read_only, compat, warm=True)
         names_of = ", ".join(sorted({token.name for token in tokens}))
-        who = f"with the tokens of {names_of}" if tokens else "without tokens, for this machine only"
+        who = (
+            f"with the tokens of {names_of}" if tokens else "without tokens, for this machine only"
+        )
         log.info("listening on %s (%s)", address_of(listener), who)
         asyncio.run(run(http_app(server, names, tokens), listener))
     except KeyboardInterrupt:
@@ -83,22 +96,34 @@ def serve(
 
 
 async def run(door: Door, listener: socket.socket) -> None:
-    """Serve on a socket until SIGTERM or Ctrl-C; then calls get GRACE seconds to finish, streams end at once."""
+    """Serve on a socket until SIGTERM or Ctrl-C; then calls get GRACE seconds to finish, streams
+    end at once.
+    """
     import uvicorn
 
     class Server(uvicorn.Server):
-        def capture_signals(self) -> Any:  # its own handler ends the event streams in which calls answer
+        def capture_signals(
+            self,
+        ) -> Any:  # its own handler ends the event streams in which calls answer
             return contextlib.nullcontext()
 
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
     config = uvicorn.Config(
-        door, log_config=None, access_log=False, lifespan="on", ws="none", server_header=False,
+        door,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        ws="none",
+        server_header=False,
         timeout_graceful_shutdown=1,
-    )  # fmt: skip
+    )
     server = Server(config)
-    serving, stopping = asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(stop.wait())
+    serving, stopping = (
+        asyncio.create_task(server.serve(sockets=[listener])),
+        asyncio.create_task(stop.wait()),
+    )
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     await door.drain(GRACE)
@@ -106,8 +131,12 @@ async def run(door: Door, listener: socket.socket) -> None:
     await serving
 
 
-def http_app(server: MCPServer[Any], names: Iterable[str] = LOOPBACK, tokens: Sequence[Token] = ()) -> Door:
-    """The ASGI application of a server: `/mcp`, and `/health`, which says nothing of what is indexed."""
+def http_app(
+    server: MCPServer[Any], names: Iterable[str] = LOOPBACK, tokens: Sequence[Token] = ()
+) -> Door:
+    """The ASGI application of a server: `/mcp`, and `/health`, which says nothing of what is
+    indexed.
+    """
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.responses import JSONResponse
 
@@ -118,12 +147,16 @@ def http_app(server: MCPServer[Any], names: Iterable[str] = LOOPBACK, tokens: Se
     names = frozenset(names)
     hosts = [f"[{name}]" if ":" in name else name for name in sorted(names)]
     origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
-    # The SDK checks again what the door has checked for every path, and more strictly (it compares beginnings).
+    # The SDK checks again what the door has checked for every path, and more strictly (it compares
+    # beginnings).
     checked = TransportSecuritySettings(
-        enable_dns_rebinding_protection=True, allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
         allowed_origins=[*origins, *(f"{origin}:*" for origin in origins)],
-    )  # fmt: skip
-    app = server.streamable_http_app(streamable_http_path=PATH, transport_security=checked, max_sessions=SESSIONS)
+    )
+    app = server.streamable_http_app(
+        streamable_http_path=PATH, transport_security=checked, max_sessions=SESSIONS
+    )
     listeners = server._lowlevel_server.get_request_handler("subscriptions/listen")
     return Door(app, names, tokens, listeners.handler.close if listeners else None)
 
@@ -135,9 +168,18 @@ class Door:
     """An ASGI application in front of another: refuses, or names the caller and passes on."""
 
     def __init__(
-        self, app: Any, names: Iterable[str], tokens: Sequence[Token] = (), goodbye: Callable[[], None] | None = None
+        self,
+        app: Any,
+        names: Iterable[str],
+        tokens: Sequence[Token] = (),
+        goodbye: Callable[[], None] | None = None,
     ) -> None:
-        self.app, self.names, self.tokens, self.goodbye = app, frozenset(names), tuple(tokens), goodbye
+        self.app, self.names, self.tokens, self.goodbye = (
+            app,
+            frozenset(names),
+            tuple(tokens),
+            goodbye,
+        )
         self.streams: set[Any] = set()
         self.calls, self.stopping = 0, False
 
@@ -154,21 +196,38 @@ class Door:
         elif self.stopping:
             await _refuse(scope, send, 503, _STOPPING)
         elif scope["method"] == "GET":
-            # No event of ours has an id, so there is nothing to resume; the SDK has no answer to who asks for it.
-            kept = [(name, value) for name, value in scope["headers"] if name.lower() != b"last-event-id"]
+            # No event of ours has an id, so there is nothing to resume; the SDK has no answer to
+            # who asks for it.
+            kept = [
+                (name, value)
+                for name, value in scope["headers"]
+                if name.lower() != b"last-event-id"
+            ]
             await self._stream({**scope, "headers": kept}, receive, send)
         elif headers.get("mcp-method") == ["subscriptions/listen"]:
             await self._stream(scope, receive, send)
         else:
             await self._call(scope, receive, send, headers)
 
-    def refusal(self, scope: Scope, headers: Mapping[str, list[str]]) -> tuple[int, str, str] | None:
-        """(status, what is wrong, WWW-Authenticate) for a request that may not come in; names the caller of others."""
+    def refusal(
+        self, scope: Scope, headers: Mapping[str, list[str]]
+    ) -> tuple[int, str, str] | None:
+        """(status, what is wrong, WWW-Authenticate) for a request that may not come in; names the
+        caller of others.
+        """
         hosts, origins = headers.get("host", []), headers.get("origin", [])
         if len(hosts) != 1 or name_in(hosts[0]) not in self.names:
-            return 421, "this server does not answer to that Host. Start it with --allow-host NAME to change that.", ""
+            return (
+                421,
+                "this server does not answer to that Host. Start it with --allow-host NAME to change that.",
+                "",
+            )
         if len(origins) > 1 or any(origin_name(origin) not in self.names for origin in origins):
-            return 403, "pages of that Origin may not use this server. Start it with --allow-host NAME otherwise.", ""
+            return (
+                403,
+                "pages of that Origin may not use this server. Start it with --allow-host NAME otherwise.",
+                "",
+            )
         if not self.tokens or scope["path"] == "/health":
             return None
         given = headers.get("authorization", [])
@@ -189,15 +248,23 @@ class Door:
                 found = known.name
         return found if scheme.lower() == "bearer" else ""
 
-    async def _call(self, scope: Scope, receive: Any, send: Any, headers: Mapping[str, list[str]]) -> None:
-        """A call that a stop waits for: once all of it is here, since whoever never sends the rest keeps nobody up."""
+    async def _call(
+        self, scope: Scope, receive: Any, send: Any, headers: Mapping[str, list[str]]
+    ) -> None:
+        """A call that a stop waits for: once all of it is here, since whoever never sends the rest
+        keeps nobody up.
+        """
         whole = headers.get("content-length", ["0"]) == ["0"] and "transfer-encoding" not in headers
         self.calls += whole
 
         async def counted() -> MutableMapping[str, Any]:
             nonlocal whole
             message = await receive()
-            if not whole and message["type"] == "http.request" and not message.get("more_body", False):
+            if (
+                not whole
+                and message["type"] == "http.request"
+                and not message.get("more_body", False)
+            ):
                 whole = True
                 self.calls += 1
             return message
@@ -226,7 +293,9 @@ class Door:
         async def noting(message: MutableMapping[str, Any]) -> None:
             nonlocal started, ended
             started = started or message["type"] == "http.response.start"
-            ended = ended or (message["type"] == "http.response.body" and not message.get("more_body", False))
+            ended = ended or (
+                message["type"] == "http.response.body" and not message.get("more_body", False)
+            )
             await send(message)
 
         with anyio.CancelScope() as cancel:
@@ -254,11 +323,17 @@ class Door:
             await asyncio.sleep(0.05)
 
 
-async def _refuse(scope: Scope, send: Callable[..., Any], status: int, text: str, challenge: str = "") -> None:
+async def _refuse(
+    scope: Scope, send: Callable[..., Any], status: int, text: str, challenge: str = ""
+) -> None:
     kind = b"text/plain; charset=utf-8"
-    if scope["method"] == "POST":  # clients show what an error of their protocol says, and of any other reply nothing
+    if (
+        scope["method"] == "POST"
+    ):  # clients show what an error of their protocol says, and of any other reply nothing
         kind = b"application/json"
-        text = json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}})
+        text = json.dumps(
+            {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
+        )
     headers = [(b"content-type", kind), (b"content-length", str(len(text)).encode())]
     if challenge:
         headers.append((b"www-authenticate", challenge.encode("latin-1")))
@@ -267,7 +342,9 @@ async def _refuse(scope: Scope, send: Callable[..., Any], status: int, text: str
 
 
 def _user(name: str) -> Any:
-    """The SDK's authenticated user: its session manager lets nobody else into a session that this one opened."""
+    """The SDK's authenticated user: its session manager lets nobody else into a session that this
+    one opened.
+    """
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
     from mcp.server.auth.provider import AccessToken
 
@@ -299,19 +376,27 @@ def tokens_of(text: str) -> list[Token]:
         name, token = name.strip(), token.strip()
         if not equals or not re.fullmatch(r"[A-Za-z0-9_.@-]{1,64}", name):
             what = f"entry {number} of {TOKENS} has no name that can be used before its ="
-            raise BadInput(what, "Write name=token,name=token with names of letters, digits and _ . @ -")
+            raise BadInput(
+                what, "Write name=token,name=token with names of letters, digits and _ . @ -"
+            )
         if len(token) < SHORTEST or not re.fullmatch(r"[!-~]+", token):
             what = f"the token of {name} in {TOKENS} is shorter than {SHORTEST} characters, or not plain ASCII"
-            raise BadInput(what, 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"')
+            raise BadInput(
+                what, 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
+            )
         digest = hashlib.sha256(token.encode("latin-1")).digest()
         if any(hmac.compare_digest(known.digest, digest) and known.name != name for known in found):
-            raise BadInput(f"{name} has the same token as another name in {TOKENS}", "Give each name its own")
+            raise BadInput(
+                f"{name} has the same token as another name in {TOKENS}", "Give each name its own"
+            )
         found.append(Token(name, digest))
     return found
 
 
 def allowed_names(host: str, allow_hosts: Iterable[str], tokens: Sequence[Token]) -> set[str]:
-    """The names that a Host header may hold. BadInput for an address that others reach, without tokens."""
+    """The names that a Host header may hold. BadInput for an address that others reach, without
+    tokens.
+    """
     if not is_loopback(host) and not tokens:
         raise BadInput(
             f"on {host} anybody in the network could use this server, and no token is set",
@@ -344,7 +429,9 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket that listens there; port 0 takes a free one. BadInput when it cannot be had."""
     where = HOST if host.lower() == "localhost" else host.strip("[]")
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(where, port, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            where, port, type=socket.SOCK_STREAM
+        )[0]
         listener = socket.socket(family, kind, protocol)
         try:
             if os.name != "nt":
@@ -356,7 +443,9 @@ def listening(host: str, port: int) -> socket.socket:
             raise
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", "") or error
-        raise BadInput(f"{host}:{port} cannot be listened on ({reason})", "Choose another --port or --host") from error
+        raise BadInput(
+            f"{host}:{port} cannot be listened on ({reason})", "Choose another --port or --host"
+        ) from error
     return listener
 
 

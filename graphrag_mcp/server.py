@@ -1,14 +1,15 @@
 """The composition root: Settings -> App -> MCPServer, and serving it over stdio.
 
-Takes settings; gives a server with its tools, middleware and lifespan. Imports the SDK only inside functions,
-because starting is measured: a host waits for `initialize` and `tools/list`, so nothing heavy comes before them
-and what the first search needs is imported behind them.
+Takes settings; gives a server with its tools, middleware and lifespan. Imports the SDK only inside
+functions, because starting is measured: a host waits for `initialize` and `tools/list`, so nothing
+heavy comes before them and what the first search needs is imported behind them.
 
 Lines that come over stdin: what the SDK could not read is put right where it can be, else answered.
 
-Takes lines; gives those that hold a message. The SDK drops any other without a word, and a host that sent a request
-then waits for its time-out. So half an emoji (models write such) becomes a replacement character, as over HTTP, and
-what is no message at all is refused with its id. Knows no method and no tool.
+Takes lines; gives those that hold a message. The SDK drops any other without a word, and a host
+that sent a request then waits for its time-out. So half an emoji (models write such) becomes a
+replacement character, as over HTTP, and what is no message at all is refused with its id. Knows no
+method and no tool.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ _HALVES = re.compile("[\ud800-\udfff]")  # after parsing, whole pairs are one ch
 
 
 class Incoming:
-    """The lines of a file, as `stdio_server` iterates over them. `answer` sends a message to the other side."""
+    """The lines of a file, as `stdio_server` iterates over them. `answer` sends a message to the
+    other side.
+    """
 
     def __init__(self, lines: Any) -> None:
         self.lines = lines
@@ -72,8 +75,11 @@ def judged(line: str) -> tuple[str, Any]:
             found = jsonrpc_message_adapter.validate_json(text, by_name=False)
         except ValueError:
             return False
-        # A request whose id is null, 1.5 or true passes for a notification, and nobody would ever answer it.
-        return not (isinstance(found, JSONRPCNotification) and '"id"' in text and "id" in json.loads(text))
+        # A request whose id is null, 1.5 or true passes for a notification, and nobody would ever
+        # answer it.
+        return not (
+            isinstance(found, JSONRPCNotification) and '"id"' in text and "id" in json.loads(text)
+        )
 
     def refused(code: int, message: str, name: Any = None) -> tuple[str, Any]:
         return "", JSONRPCError(jsonrpc="2.0", id=name, error=ErrorData(code=code, message=message))
@@ -87,15 +93,22 @@ def judged(line: str) -> tuple[str, Any]:
         parsed = json.loads(line)
         mended = _HALVES.sub("\ufffd", json.dumps(parsed, ensure_ascii=False))
     except (ValueError, RecursionError):
-        return refused(PARSE_ERROR, "this line is no JSON that can be read. Send each message on a line of its own.")
+        return refused(
+            PARSE_ERROR,
+            "this line is no JSON that can be read. Send each message on a line of its own.",
+        )
     if readable(mended):
         return mended, None
     if not isinstance(parsed, dict):
-        return refused(INVALID_REQUEST, "this is no message, or several. Send each on a line of its own.")
+        return refused(
+            INVALID_REQUEST, "this is no message, or several. Send each on a line of its own."
+        )
     if "method" in parsed and "id" not in parsed or "result" in parsed or "error" in parsed:
         return "", None  # notifications and answers are not answered
     name = parsed.get("id")
-    known = isinstance(name, int | str) and not isinstance(name, bool) and not _HALVES.search(str(name))
+    known = (
+        isinstance(name, int | str) and not isinstance(name, bool) and not _HALVES.search(str(name))
+    )
     wanted = 'It needs jsonrpc "2.0", an id that is text or a whole number, a method, and params that are an object,'
     wanted += " not nested 200 levels deep."
     return refused(INVALID_REQUEST, f"this is no request. {wanted}", name if known else None)
@@ -110,14 +123,19 @@ log = logging.getLogger(__name__)
 
 
 def build_server(
-    app: App, tools: str = "all", read_only: bool = False, compat: bool = False, *, more: Sequence[Tool] = (),
+    app: App,
+    tools: str = "all",
+    read_only: bool = False,
+    compat: bool = False,
+    *,
+    more: Sequence[Tool] = (),
     warm: bool = False,
-) -> MCPServer[Any]:  # fmt: skip
+) -> MCPServer[Any]:
     """A server over `app`: the same over stdio, HTTP, in memory, or any other transport.
 
-    `tools` is all, core or index; `read_only` leaves out every tool that writes; `compat` adds search and fetch;
-    `more` are tools of the one who embeds it. With `warm`, the heavy imports and the default corpus are opened in a
-    thread, after the first tools/list.
+    `tools` is all, core or index; `read_only` leaves out every tool that writes; `compat` adds
+    search and fetch; `more` are tools of the one who embeds it. With `warm`, the heavy imports and
+    the default corpus are opened in a thread, after the first tools/list.
     """
     with _no_collection():
         import anyio
@@ -137,7 +155,9 @@ def build_server(
         async def lifespan(_: Any) -> AsyncIterator[Desk]:
             if warmer is not None:
                 warmer.start(WARM_AFTER)
-            async with updates.watching():  # one that only reads leaves the work of dead processes to others
+            async with (
+                updates.watching()
+            ):  # one that only reads leaves the work of dead processes to others
                 with contextlib.nullcontext() if read_only else start.keeping(app.settings):
                     yield Desk(app, anyio.CapacityLimiter(THREADS))
 
@@ -147,7 +167,9 @@ def build_server(
             SHOW_SECRETS.set(app.settings.show_secrets)
             try:
                 if ctx.method == "tools/call":
-                    return await lessons(_with_own_cursor(ctx, known) if SUBJECT.get() else ctx, call_next)
+                    return await lessons(
+                        _with_own_cursor(ctx, known) if SUBJECT.get() else ctx, call_next
+                    )
                 if ctx.method == "subscriptions/listen":
                     return await updates.listen(ctx, call_next)
                 if ctx.method == "prompts/get":
@@ -160,8 +182,15 @@ def build_server(
                 SUBJECT.reset(token)
 
         server: MCPServer[Any] = MCPServer(
-            "graphrag-mcp", title="GraphRAG", version=__version__, tools=given, instructions=_instructions(set(known)),
-            lifespan=lifespan, middleware=[door], subscriptions=updates.bus, log_level="WARNING",
+            "graphrag-mcp",
+            title="GraphRAG",
+            version=__version__,
+            tools=given,
+            instructions=_instructions(set(known)),
+            lifespan=lifespan,
+            middleware=[door],
+            subscriptions=updates.bus,
+            log_level="WARNING",
         )
         resources.register(server, app)
         prompts.register(server, app, set(known))
@@ -171,9 +200,13 @@ def build_server(
 
 
 def _caller(ctx: Any) -> str:
-    """The name of the token that the request came with (http.py has verified it); "" without tokens."""
+    """The name of the token that the request came with (http.py has verified it); "" without
+    tokens.
+    """
     user = getattr(ctx.request, "scope", {}).get("user")
-    return str(getattr(user, "display_name", "")) if getattr(user, "is_authenticated", False) else ""
+    return (
+        str(getattr(user, "display_name", "")) if getattr(user, "is_authenticated", False) else ""
+    )
 
 
 def _with_own_cursor(ctx: Any, tools: Mapping[str, Tool]) -> Any:
@@ -185,8 +218,15 @@ def _with_own_cursor(ctx: Any, tools: Mapping[str, Tool]) -> Any:
     if tool is None or not isinstance(given, Mapping):
         return ctx
     names = accepted(tool)
-    cursors = {name: value for name, value in given.items() if names.get(name) == "cursor" and isinstance(value, str)}
-    opened = {name: _NO_PAGE if (plain := unsealed(value)) is None else plain for name, value in cursors.items()}
+    cursors = {
+        name: value
+        for name, value in given.items()
+        if names.get(name) == "cursor" and isinstance(value, str)
+    }
+    opened = {
+        name: _NO_PAGE if (plain := unsealed(value)) is None else plain
+        for name, value in cursors.items()
+    }
     return replace(ctx, params={**params, "arguments": {**given, **opened}}) if opened else ctx
 
 
@@ -205,11 +245,19 @@ def main() -> None:
 
 
 def serve(
-    settings: Settings, tools: str = "all", read_only: bool = False, compat: bool = False, corpus: str = ""
+    settings: Settings,
+    tools: str = "all",
+    read_only: bool = False,
+    compat: bool = False,
+    corpus: str = "",
 ) -> None:
-    """Serve over stdio until the client goes away. Ends the process: threads left behind must not keep it."""
+    """Serve over stdio until the client goes away. Ends the process: threads left behind must not
+    keep it.
+    """
     wire = take_stdio()
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
+    )
     status = 0
     try:
         import anyio
@@ -226,7 +274,8 @@ def serve(
     last_moments(LAST_MOMENTS)
     if not read_only:
         start.hand_over(settings)
-    # A thread may still be reading stdin or an abandoned search still run; nothing of it is waited for.
+    # A thread may still be reading stdin or an abandoned search still run; nothing of it is waited
+    # for.
     logging.shutdown()
     os._exit(status)
 
@@ -235,8 +284,9 @@ async def _serve(server: MCPServer[Any], wire: tuple[Any, Any]) -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
-
-    lowlevel = server._lowlevel_server  # run_stdio_async would take fd 1 as it finds it, which is stderr by now
+    lowlevel = (
+        server._lowlevel_server
+    )  # run_stdio_async would take fd 1 as it finds it, which is stderr by now
     incoming: Any = Incoming(anyio.wrap_file(wire[0]))
     async with stdio_server(incoming, anyio.wrap_file(wire[1])) as (read, write):
         incoming.answer = write.send
@@ -244,7 +294,8 @@ async def _serve(server: MCPServer[Any], wire: tuple[Any, Any]) -> None:
 
 
 def take_stdio() -> tuple[TextIOWrapper, TextIOWrapper]:
-    """The protocol's own (in, out); after it fd 0 is empty and fd 1 and sys.stdout are stderr, for good.
+    """The protocol's own (in, out); after it fd 0 is empty and fd 1 and sys.stdout are stderr, for
+    good.
 
     For good, unlike the SDK's: what a C library has in its buffer is written when the process ends.
     """
@@ -276,7 +327,9 @@ def last_moments(seconds: float) -> None:
 
 @contextlib.contextmanager
 def _no_collection() -> Iterator[None]:
-    """No garbage collection while thousands of model classes are built: a quarter of the start-up, for nothing."""
+    """No garbage collection while thousands of model classes are built: a quarter of the start-up,
+    for nothing.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -288,7 +341,9 @@ def _no_collection() -> Iterator[None]:
 
 
 class _Once:
-    """Runs a function in a daemon thread, once, after the shortest of the delays it was started with."""
+    """Runs a function in a daemon thread, once, after the shortest of the delays it was started
+    with.
+    """
 
     def __init__(self, work: Callable[[], None]) -> None:
         self.work, self.lock, self.begun = work, threading.Lock(), False

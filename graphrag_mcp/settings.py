@@ -1,7 +1,8 @@
 """The knobs: read once at the door from the environment and one optional TOML file.
 
-Takes `os.environ`-like mappings and a path; gives a frozen `Settings`. Knows no MCP and opens no index.
-Each algorithm keeps its own parameters beside its code; only what a user may turn stands here.
+Takes `os.environ`-like mappings and a path; gives a frozen `Settings`. Knows no MCP and opens no
+index. Each algorithm keeps its own parameters beside its code; only what a user may turn stands
+here.
 """
 
 from __future__ import annotations
@@ -31,9 +32,18 @@ ENVIRONMENT = {
 }
 
 DEFAULT_TYPES = (
-    "person", "organization", "location", "event", "concept", "method", "content", "data", "artifact", "creature",
+    "person",
+    "organization",
+    "location",
+    "event",
+    "concept",
+    "method",
+    "content",
+    "data",
+    "artifact",
+    "creature",
     "natural object",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +51,18 @@ class Settings:
     """All lengths in tokens of `text.count_tokens` unless said otherwise."""
 
     home: Path = field(default_factory=lambda: user_data_path("graphrag-mcp"))
-    roots: tuple[Path, ...] = ()  # folders that tools may index; the command line may index anywhere
+    roots: tuple[
+        Path, ...
+    ] = ()  # folders that tools may index; the command line may index anywhere
     chunk_size: int = 1200
     chunk_overlap: int = 100
     chunk_mode: str = "auto"  # auto, tokens, sentences, separator, separator_only
     chunk_separator: str = "\n\n"
     passage_size: int = 400
     max_file_bytes: int = 20_000_000
-    show_secrets: bool = False  # credentials that stand in documents are masked in what tools return
+    show_secrets: bool = (
+        False  # credentials that stand in documents are masked in what tools return
+    )
     # What one call of indexing reads and makes; the rest is left for the next call.
     max_files: int = 50_000
     max_bytes: int = 1_000_000_000
@@ -56,15 +70,20 @@ class Settings:
     hard_links: bool = False  # take files one of whose names lies outside the folder indexed
     max_cluster_size: int = 10
     seed: int = 42
-    # Which models, where, how fast. A key is never a setting: only the name of the variable that holds it is.
+    # Which models, where, how fast. A key is never a setting: only the name of the variable that
+    # holds it is.
     chat_model: str = ""  # "" = none: nothing ever calls out
-    embedding_model: str = ""  # "" = no vectors; "local:<folder or name>" runs in this process (extra [local])
+    embedding_model: str = (
+        ""  # "" = no vectors; "local:<folder or name>" runs in this process (extra [local])
+    )
     rerank_model: str = ""  # "" = none; "local:<folder or name>" of a cross-encoder
     base_url: str = ""  # "" = the provider's own
     embedding_base_url: str = ""  # "" = base_url
     api_key_variable: str = "OPENAI_API_KEY"
     json_mode: str = "auto"  # auto, schema, object, none
-    chat_options: Mapping[str, Any] = field(default_factory=dict)  # sent with every chat call as they are
+    chat_options: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # sent with every chat call as they are
     embedding_dimensions: int = 0  # 0 = the model's own
     embedding_batch: int = 64  # texts of one embedding call
     concurrency: int = 25  # calls in flight
@@ -85,8 +104,12 @@ class Settings:
     gleanings: str = "auto"  # auto, 0, 1, 2
     summary_fragments: int = 8  # descriptions of one name from which a model joins them,
     summary_tokens: int = 1200  # or tokens
-    report_min_size: int = 5  # entities below which a community's report is extractive even with a model
-    report_min_units: int = 4  # the same for text units: a report on three of them could only repeat them
+    report_min_size: int = (
+        5  # entities below which a community's report is extractive even with a model
+    )
+    report_min_units: int = (
+        4  # the same for text units: a report on three of them could only repeat them
+    )
     report_tokens: int = 8000  # of context for one report
     claims_enabled: bool = False
     claims_entity_specs: tuple[str, ...] = ("organization", "person", "location", "event")
@@ -96,19 +119,42 @@ class Settings:
 CHUNK_MODES = ("auto", "tokens", "sentences", "separator", "separator_only")
 CHOICES = {"json_mode": ("auto", "schema", "object", "none"), "gleanings": ("auto", "0", "1", "2")}
 KINDS: dict[str, type] = {
-    "int": int, "str": str, "float": float, "bool": bool, "tuple[str, ...]": list, "Mapping[str, Any]": dict,
-}  # fmt: skip
+    "int": int,
+    "str": str,
+    "float": float,
+    "bool": bool,
+    "tuple[str, ...]": list,
+    "Mapping[str, Any]": dict,
+}
 LEAST = {
-    "max_files": 1, "max_bytes": 1, "max_text_units": 1,
-    "concurrency": 1, "embedding_batch": 1, "max_retries": 0, "timeout_seconds": 1, "max_calls": 0, "max_tokens": 0,
-    "max_cost": 0, "price_prompt": 0, "price_output": 0, "price_embedding": 0, "summary_fragments": 2,
-    "summary_tokens": 100, "report_min_size": 1, "report_min_units": 1, "report_tokens": 1000, "requests_per_minute": 0,
-    "tokens_per_minute": 0, "embedding_dimensions": 0,
-}  # fmt: skip
+    "max_files": 1,
+    "max_bytes": 1,
+    "max_text_units": 1,
+    "concurrency": 1,
+    "embedding_batch": 1,
+    "max_retries": 0,
+    "timeout_seconds": 1,
+    "max_calls": 0,
+    "max_tokens": 0,
+    "max_cost": 0,
+    "price_prompt": 0,
+    "price_output": 0,
+    "price_embedding": 0,
+    "summary_fragments": 2,
+    "summary_tokens": 100,
+    "report_min_size": 1,
+    "report_min_units": 1,
+    "report_tokens": 1000,
+    "requests_per_minute": 0,
+    "tokens_per_minute": 0,
+    "embedding_dimensions": 0,
+}
 
 
 def default_roots(cwd: Path | None = None) -> tuple[Path, ...]:
-    """The working directory, unless it is `/`, a drive or a home folder: then nothing may be indexed."""
+    """The working directory, unless it is `/`, a drive or a home folder: then nothing may be
+    indexed.
+    """
     here = (cwd or Path.cwd()).resolve()
     if here == Path(here.anchor) or here == Path.home().resolve():
         return ()
@@ -116,9 +162,11 @@ def default_roots(cwd: Path | None = None) -> tuple[Path, ...]:
 
 
 def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-    """Settings from defaults, then the TOML file, then the environment, then `overrides` that are not None.
+    """Settings from defaults, then the TOML file, then the environment, then `overrides` that are
+    not None.
 
-    Raises BadInput for an unknown name (with the nearest known one), a wrong type or a missing `${VAR}`.
+    Raises BadInput for an unknown name (with the nearest known one), a wrong type or a missing
+    `${VAR}`.
     """
     env = os.environ if environ is None else environ
     values: dict[str, Any] = {}
@@ -133,7 +181,9 @@ def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings
             values[ENVIRONMENT[variable]] = env[variable].strip()
     if said := env.get("GRAPHRAG_MCP_CONCURRENCY"):
         if not said.strip().isdigit():
-            raise BadInput(f"GRAPHRAG_MCP_CONCURRENCY {said!r} is no number", "Set it to a number such as 25")
+            raise BadInput(
+                f"GRAPHRAG_MCP_CONCURRENCY {said!r} is no number", "Set it to a number such as 25"
+            )
         values["concurrency"] = int(said)
     values.update({name: value for name, value in overrides.items() if value is not None})
     settings = replace(Settings(), **{name: _typed(name, value) for name, value in values.items()})
@@ -149,13 +199,19 @@ def _checked(settings: Settings) -> Settings:
             "Set chunk_size to at least 50 and chunk_overlap to less than half of it",
         )
     if settings.chunk_mode not in CHUNK_MODES:
-        raise BadInput(f"chunk_mode {settings.chunk_mode!r} is unknown", f"Use one of {', '.join(CHUNK_MODES)}")
+        raise BadInput(
+            f"chunk_mode {settings.chunk_mode!r} is unknown", f"Use one of {', '.join(CHUNK_MODES)}"
+        )
     for name, known in CHOICES.items():
         if getattr(settings, name) not in known:
-            raise BadInput(f"{name} {getattr(settings, name)!r} is unknown", f"Use one of {', '.join(known)}")
+            raise BadInput(
+                f"{name} {getattr(settings, name)!r} is unknown", f"Use one of {', '.join(known)}"
+            )
     for name, least in LEAST.items():
         if getattr(settings, name) < least:
-            raise BadInput(f"{name} {getattr(settings, name)} cannot be used", f"Set it to at least {least}")
+            raise BadInput(
+                f"{name} {getattr(settings, name)} cannot be used", f"Set it to at least {least}"
+            )
     return settings
 
 
@@ -163,23 +219,36 @@ def _typed(name: str, value: Any) -> Any:
     known = {f.name: f for f in fields(Settings)}
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
-        raise BadInput(f"unknown setting {name!r}", f"Use {near[0]!r}" if near else f"Use one of {', '.join(known)}")
+        raise BadInput(
+            f"unknown setting {name!r}",
+            f"Use {near[0]!r}" if near else f"Use one of {', '.join(known)}",
+        )
     if name == "home":
         return Path(value).expanduser().absolute()
     if name == "roots":
         return tuple(Path(part).expanduser().absolute() for part in value)
     said = str(known[name].type)
-    if said == "str" and name == "gleanings" and isinstance(value, int) and not isinstance(value, bool):
+    if (
+        said == "str"
+        and name == "gleanings"
+        and isinstance(value, int)
+        and not isinstance(value, bool)
+    ):
         value = str(value)
     if said == "float" and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     kind = KINDS[said]
     value = list(value) if isinstance(value, tuple) else value
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise BadInput(f"setting {name!r} must be {kind.__name__}, not {value!r}", "Correct it in the settings file")
+        raise BadInput(
+            f"setting {name!r} must be {kind.__name__}, not {value!r}",
+            "Correct it in the settings file",
+        )
     if kind is list:
         if not all(isinstance(part, str) for part in value):
-            raise BadInput(f"setting {name!r} must be a list of texts", "Correct it in the settings file")
+            raise BadInput(
+                f"setting {name!r} must be a list of texts", "Correct it in the settings file"
+            )
         return tuple(part.strip() for part in value if part.strip())
     return value
 
@@ -194,12 +263,16 @@ def _read_toml(path: Path, env: Mapping[str, str]) -> dict[str, Any]:
     try:
         parsed = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"the settings file {path} is not TOML ({error})", "Correct that line") from error
+        raise BadInput(
+            f"the settings file {path} is not TOML ({error})", "Correct that line"
+        ) from error
     return _flat(_substituted(parsed, path, env))
 
 
 def _substituted(value: Any, path: Path, env: Mapping[str, str]) -> Any:
-    """Every `${NAME}` inside a text replaced from the environment: after parsing, so that comments do not count."""
+    """Every `${NAME}` inside a text replaced from the environment: after parsing, so that comments
+    do not count.
+    """
     if isinstance(value, dict):
         return {name: _substituted(one, path, env) for name, one in value.items()}
     if isinstance(value, list):

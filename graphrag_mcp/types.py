@@ -1,8 +1,9 @@
 """The nouns: what the engine passes around and what an agent sees.
 
-Frozen dataclasses travel between the workshops; pydantic models are what a tool returns, used by the
-engine as they are so that nothing is repacked. Bulk travels as `pyarrow.Table` (columns: store/schema.py).
-All spans are character offsets into `Document.text` (Python string indices, end exclusive).
+Frozen dataclasses travel between the workshops; pydantic models are what a tool returns, used by
+the engine as they are so that nothing is repacked. Bulk travels as `pyarrow.Table` (columns:
+store/schema.py). All spans are character offsets into `Document.text` (Python string indices, end
+exclusive).
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def content_id(*parts: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document as read. `uri` is `<source label>/<relative path>[#row]` or `text:<id>`, never absolute."""
+    """One document as read. `uri` is `<source label>/<relative path>[#row]` or `text:<id>`, never
+    absolute.
+    """
 
     uri: str
     title: str
@@ -34,7 +37,9 @@ class Document:
 
     @property
     def sha(self) -> str:
-        return content_id(self.title, self.text, json.dumps(self.metadata, sort_keys=True, ensure_ascii=False))
+        return content_id(
+            self.title, self.text, json.dumps(self.metadata, sort_keys=True, ensure_ascii=False)
+        )
 
     @property
     def id(self) -> str:
@@ -53,7 +58,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One text unit of a document with the passages that tile it. `n_tokens` by `text.count_tokens`."""
+    """One text unit of a document with the passages that tile it. `n_tokens` by
+    `text.count_tokens`.
+    """
 
     index: int
     span: Span
@@ -71,12 +78,15 @@ class Mention:
     strong: bool  # True: a name worth an entity at its first mention; False: needs two text units
     start: int
     end: int
-    alias_of: str = ""  # key of the expansion when the text itself defines an acronym: "WHO" in "World ... (WHO)"
+    # key of the expansion when the text itself defines an acronym: "WHO" in "World ... (WHO)"
+    alias_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class InlineText:
-    """A text handed over in the call itself; its uri is `text:<id>` (the content hash when no id is given)."""
+    """A text handed over in the call itself; its uri is `text:<id>` (the content hash when no id is
+    given).
+    """
 
     text: str
     id: str = ""
@@ -86,16 +96,22 @@ class InlineText:
 
 @dataclass(frozen=True, slots=True)
 class IndexRequest:
-    """What one call of index_documents asks for. Paths are absolute and already allowed by the caller."""
+    """What one call of index_documents asks for. Paths are absolute and already allowed by the
+    caller.
+    """
 
     paths: tuple[str, ...] = ()
     texts: tuple[InlineText, ...] = ()
     method: str = "auto"  # auto, fast, llm, agent
-    remove_missing: bool = False  # let one call remove more than half of a corpus of over 20 documents
+    remove_missing: bool = (
+        False  # let one call remove more than half of a corpus of over 20 documents
+    )
     recluster: bool = False  # forget the previous communities: the hierarchy of a fresh index
     dry_run: bool = False
     refresh_answers: bool = False  # ask the model again, whatever stands in the answer book
-    within: tuple[str, ...] = ()  # folders without links in which the paths must still lie when they are read; (): any
+    within: tuple[
+        str, ...
+    ] = ()  # folders without links in which the paths must still lie when they are read; (): any
 
 
 # ---- what an agent sees -------------------------------------------------------------------------
@@ -119,7 +135,9 @@ class Citation(BaseModel):
 
 
 class Result(BaseModel):
-    """What every tool result carries: the same Markdown as the text channel, and the budget's account."""
+    """What every tool result carries: the same Markdown as the text channel, and the budget's
+    account.
+    """
 
     text: str = ""
     tokens: int = 0
@@ -127,20 +145,30 @@ class Result(BaseModel):
     next_cursor: str = ""
     hint: str = ""
     next_call: str = ""
-    suspicious: dict[str, str] = Field(default_factory=dict, description="by id: what its text was flagged for")
+    suspicious: dict[str, str] = Field(
+        default_factory=dict, description="by id: what its text was flagged for"
+    )
 
 
 class SearchResult(Result):
     state: State = "context"
     mode: str = ""
     corpus: str = ""
-    answer: str = Field(default="", description="a model's answer, when one was asked for and given")
+    answer: str = Field(
+        default="", description="a model's answer, when one was asked for and given"
+    )
     method: str = Field(default="", description="who answered: llm:<model>")
-    usage: dict[str, Any] = Field(default_factory=dict, description="calls, prompt_tokens, output_tokens, by_stage")
+    usage: dict[str, Any] = Field(
+        default_factory=dict, description="calls, prompt_tokens, output_tokens, by_stage"
+    )
     citations: list[Citation] = Field(default_factory=list)
     communities: list[str] = Field(default_factory=list)
-    coverage: dict[str, int] = Field(default_factory=dict, description="how much was considered, by kind")
-    candidates: list[dict[str, Any]] = Field(default_factory=list, description="{id, in_context}, detailed only")
+    coverage: dict[str, int] = Field(
+        default_factory=dict, description="how much was considered, by kind"
+    )
+    candidates: list[dict[str, Any]] = Field(
+        default_factory=list, description="{id, in_context}, detailed only"
+    )
 
 
 class DriftNode(BaseModel):
@@ -207,10 +235,18 @@ class ExploreResult(Result):
     corpus: str = ""
     start: str = ""
     goal: str = ""
-    nodes: list[dict[str, Any]] = Field(default_factory=list, description="{id, title, type, degree, hops}")
-    edges: list[dict[str, Any]] = Field(default_factory=list, description="{id, source, target, weight}")
-    paths: list[dict[str, Any]] = Field(default_factory=list, description="{kind, entities, relationships, strength}")
-    communities: list[dict[str, Any]] = Field(default_factory=list, description="{id, title, level, parent, size}")
+    nodes: list[dict[str, Any]] = Field(
+        default_factory=list, description="{id, title, type, degree, hops}"
+    )
+    edges: list[dict[str, Any]] = Field(
+        default_factory=list, description="{id, source, target, weight}"
+    )
+    paths: list[dict[str, Any]] = Field(
+        default_factory=list, description="{kind, entities, relationships, strength}"
+    )
+    communities: list[dict[str, Any]] = Field(
+        default_factory=list, description="{id, title, level, parent, size}"
+    )
     candidates: list[dict[str, Any]] = Field(default_factory=list)
     citations: list[Citation] = Field(default_factory=list)
 
@@ -221,13 +257,21 @@ class IndexResult(Result):
     corpus: str = ""
     done: int = 0
     total: int = 0
-    counts: dict[str, int] = Field(default_factory=dict, description="added, changed, removed, unchanged, ...")
+    counts: dict[str, int] = Field(
+        default_factory=dict, description="added, changed, removed, unchanged, ..."
+    )
     skipped: dict[str, int] = Field(default_factory=dict)
     errors: list[dict[str, str]] = Field(default_factory=list, description="{path, reason}")
     estimate: dict[str, Any] = Field(default_factory=dict)
-    usage: dict[str, Any] = Field(default_factory=dict, description="calls, prompt_tokens, output_tokens, by_stage")
-    degraded: list[dict[str, str]] = Field(default_factory=list, description="{kind, id, document, reason}")
-    pending: dict[str, int] = Field(default_factory=dict, description="what a model still has to answer, by kind")
+    usage: dict[str, Any] = Field(
+        default_factory=dict, description="calls, prompt_tokens, output_tokens, by_stage"
+    )
+    degraded: list[dict[str, str]] = Field(
+        default_factory=list, description="{kind, id, document, reason}"
+    )
+    pending: dict[str, int] = Field(
+        default_factory=dict, description="what a model still has to answer, by kind"
+    )
     poll_after_ms: int = 0
     seconds: dict[str, float] = Field(default_factory=dict, description="CPU seconds per stage")
 
@@ -239,10 +283,16 @@ class StatusResult(Result):
     counts: dict[str, int] = Field(default_factory=dict)
     levels: dict[str, int] = Field(default_factory=dict, description="communities per level")
     model: str = "none (extractive)"
-    pending: dict[str, int] = Field(default_factory=dict, description="what a model still has to answer, by kind")
+    pending: dict[str, int] = Field(
+        default_factory=dict, description="what a model still has to answer, by kind"
+    )
     jobs: list[dict[str, Any]] = Field(default_factory=list)
-    documents: list[dict[str, str]] = Field(default_factory=list, description="of a job: {uri, state, error}")
-    states: dict[str, int] = Field(default_factory=dict, description="of a job: its documents by state")
+    documents: list[dict[str, str]] = Field(
+        default_factory=list, description="of a job: {uri, state, error}"
+    )
+    states: dict[str, int] = Field(
+        default_factory=dict, description="of a job: its documents by state"
+    )
     stale: list[str] = Field(default_factory=list)
 
 
@@ -261,10 +311,16 @@ class EditResult(Result):
     op: str = ""
     dry_run: bool = True
     undo_id: str = Field(default="", description="op undo takes it")
-    changes: dict[str, int] = Field(default_factory=dict, description="entities_added, relationships_removed, ...")
+    changes: dict[str, int] = Field(
+        default_factory=dict, description="entities_added, relationships_removed, ..."
+    )
     ids: list[str] = Field(default_factory=list, description="entities that come or change")
-    edits: list[dict[str, Any]] = Field(default_factory=list, description="{undo_id, what, by, time, state}")
-    proposals: list[dict[str, Any]] = Field(default_factory=list, description="{ids, names, kind, why, score}")
+    edits: list[dict[str, Any]] = Field(
+        default_factory=list, description="{undo_id, what, by, time, state}"
+    )
+    proposals: list[dict[str, Any]] = Field(
+        default_factory=list, description="{ids, names, kind, why, score}"
+    )
 
 
 class RemoveResult(Result):
@@ -273,6 +329,8 @@ class RemoveResult(Result):
     job_id: str = ""
     status: str = ""
     undo_id: str = ""
-    counts: dict[str, int] = Field(default_factory=dict, description="documents, text_units, entities")
+    counts: dict[str, int] = Field(
+        default_factory=dict, description="documents, text_units, entities"
+    )
     documents: list[str] = Field(default_factory=list, description="uris")
     unknown: list[dict[str, Any]] = Field(default_factory=list, description="{id, nearest}")

@@ -29,7 +29,7 @@ from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text import tokens
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, InlineText, SearchResult
 from tests.conftest import SAMPLE
 
@@ -262,7 +262,7 @@ def test_answer_and_context_stay_within_the_budget_and_the_answer_goes_first(
     if budget >= 1500:
         assert said.partition(" [")[0] in result.text and said.partition(" [")[0] in result.answer
         assert "## Sources" in result.text
-    elif tokens.count_tokens(said) < budget // 2:
+    elif count_tokens(said) < budget // 2:
         assert f"word{words - 1}" in result.text or budget == 200
 
 

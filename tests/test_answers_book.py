@@ -134,7 +134,7 @@ def test_a_salvage_that_the_disk_stops_leaves_the_book_as_it_was(tmp_path: Path)
     book.close()
     before = (tmp_path / NAME).read_bytes()
     code = (
-        "import resource, signal, sys; from pathlib import Path; from graphrag_mcp.store.answers import salvage\n"
+        "import resource, signal, sys; from pathlib import Path; from graphrag_mcp.store.reply_cache import salvage\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before) // 2},) * 2)\n"
         f"salvage(Path({str(tmp_path)!r}))"
@@ -183,7 +183,7 @@ def test_a_folder_that_may_not_be_written_is_a_clear_error(tmp_path: Path) -> No
 WRITER = """
 import sys
 from pathlib import Path
-from graphrag_mcp.store.answers import AnswerBook, Stored
+from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 book = AnswerBook(Path(sys.argv[1]))
 for number in range(40):
     book.put([Stored(f"{sys.argv[2]}{number}", "llm:m", "extract", "t" * 500)])

@@ -11,7 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.bits import OFF, build, contents, files, flipped, like_a_new_process, mend, places, try_all
+from benchmarks.bits import (
+    OFF,
+    build,
+    contents,
+    files,
+    flipped,
+    like_a_new_process,
+    mend,
+    places,
+    try_all,
+)
 from graphrag_mcp.doctor.doctor import DERIVE, REMOVE, doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import Damaged

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from mcp.types import Implementation
 
 from graphrag_mcp.app import App
-from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import wire
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search

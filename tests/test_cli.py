@@ -281,7 +281,7 @@ def test_plain_output_is_markdown_and_utf8(sample_home: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="homes are found another way there")
 def test_a_home_that_is_set_to_nothing_is_not_the_root_of_the_disk() -> None:
-    code = "import sys, graphrag_mcp.cli as c, pathlib; sys.argv[1:] = ['init', '/dev/null/x']; c.main(); print(pathlib.Path.home())"
+    code = "import sys, graphrag_mcp.cli.main as c, pathlib; sys.argv[1:] = ['init', '/dev/null/x']; c.main(); print(pathlib.Path.home())"
     environment = {**clean_environment(), "HOME": ""}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
     unset = {name: value for name, value in environment.items() if name != "HOME"}

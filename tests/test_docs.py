@@ -42,7 +42,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN = [page for page in PAGES if re.search(r"^```(python|console)$", page.read_text("utf-8"), re.MULTILINE)]
 PRELUDE = """
 import io, os, sys
-import graphrag_mcp.cli
+import graphrag_mcp.cli.main
 _said = sys.stdout
 
 def _begin():
@@ -110,7 +110,7 @@ def script(page: Path) -> str:
             for line in body.splitlines():
                 command = shlex.split(line)
                 assert command[:2] == ["$", "graphrag-mcp"], f"{page.name}: {line!r} cannot be run; use ```sh"
-                parts.append(f"assert graphrag_mcp.cli.main({command[2:]!r}) == 0, {line!r}")
+                parts.append(f"assert graphrag_mcp.cli.main.main({command[2:]!r}) == 0, {line!r}")
         elif kind == "output":
             assert parts, f"{page.name}: an output without what prints it"
             parts.append(f"_compare({page.name!r}, {body!r})")
@@ -300,8 +300,8 @@ def test_no_page_is_too_long_and_every_page_is_linked_from_the_readme() -> None:
 
 
 def test_the_files_of_a_request_are_counted_as_the_pages_say() -> None:
-    """How many files a search and an index run are read in: the limits of tests/test_house.py, told in the docs."""
-    limits = re.findall(r"at_most_(\d+)_files", (ROOT / "tests" / "test_house.py").read_text("utf-8"))
+    """How many files a search and an index run go through: the limits of tests/test_house.py, stated in the docs."""
+    limits = re.findall(r"_FILES = (\d+), (\d+)", (ROOT / "tests" / "test_house.py").read_text("utf-8"))[0]
     text = (DOCS / "how-it-works.md").read_text("utf-8")
     assert limits and [one for one in limits if f"at most {one} files" not in text] == []
 

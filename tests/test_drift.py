@@ -14,7 +14,6 @@ import networkx as nx
 import pytest
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import wire
 from graphrag_mcp.query.drift import FORMS, Drift, _question, forget_old
 from graphrag_mcp.query.drift_state import Walk, read_follow_ups, read_score

@@ -16,7 +16,6 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.scripted import ScriptedChat
-from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import wire
 from graphrag_mcp.query import drift_llm
 from graphrag_mcp.query.answer import Wish, read_node

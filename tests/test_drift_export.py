@@ -13,7 +13,6 @@ import pytest
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import wire
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.query.drift_export import export, to_graph, view

@@ -221,7 +221,7 @@ def test_no_repeated_pattern_is_slow(pump: str) -> None:
 
 
 def test_the_same_text_gives_the_same_answer_under_any_hash_seed() -> None:
-    program = "import sys; from graphrag_mcp.extract import extract; print(extract(sys.stdin.buffer.read().decode()))"
+    program = "import sys; from graphrag_mcp.names.extract import extract; print(extract(sys.stdin.buffer.read().decode()))"
     outputs = {
         subprocess.run(
             [sys.executable, "-c", program],
@@ -236,7 +236,7 @@ def test_the_same_text_gives_the_same_answer_under_any_hash_seed() -> None:
 
 
 def test_english_text_loads_no_chinese_word_list() -> None:
-    program = "import sys; from graphrag_mcp.extract import extract; extract('Ada Lovelace'); print('rjieba' in sys.modules)"
+    program = "import sys; from graphrag_mcp.names.extract import extract; extract('Ada Lovelace'); print('rjieba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
                           env={"PYTHONPATH": str(Path(__file__).parents[1])})  # fmt: skip
     assert done.stdout.strip() == "False"

@@ -121,7 +121,7 @@ FORBIDDEN = {
 def test_while_bytes_are_parsed_nothing_else_can_be_opened() -> None:
     lines = [
         "import os, socket, subprocess, sys, urllib.request",
-        "from graphrag_mcp.index import parser_child as child",
+        "from graphrag_mcp.sources import parser_child as child",
     ]
     lines += ["sys.addaudithook(child._guard)", "child._sealed = True", "import email.charset, encodings.cp037"]
     for name, code in FORBIDDEN.items():

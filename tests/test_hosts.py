@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import re
 import socket
 import subprocess
@@ -13,12 +12,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Empty, Queue
 from typing import Any
 
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.jobs import queue, start
+from graphrag_mcp.jobs import queue
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from tests.conftest import clean_environment, run_cli
@@ -126,7 +126,7 @@ class Wire:
             [command.command, *command.args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=clean_environment(**command.env), cwd=root,
         )  # fmt: skip
-        self.lines: queue.Queue[dict[str, Any]] = queue.Queue()
+        self.lines: Queue[dict[str, Any]] = Queue()
         self.seen: list[dict[str, Any]] = []
         threading.Thread(target=self._read, daemon=True).start()
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
@@ -204,7 +204,7 @@ def test_a_host_that_waits_five_seconds_gets_the_work_done(tmp_path: Path) -> No
             try:
                 result = wire.answer(f"try {attempt}", 5.0)["result"]
                 break
-            except queue.Empty:
+            except Empty:
                 wire.send("notifications/cancelled", {"requestId": f"try {attempt}", "reason": "timeout"})
         assert result["structuredContent"]["status"] == "done", result
         assert result["structuredContent"]["counts"]["documents_total"] == 400

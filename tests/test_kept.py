@@ -99,12 +99,12 @@ def test_a_large_table_is_kept_from_the_second_question_on_with_as_much_of_it_as
     said = [found_of(open_snapshot(folder), question) for question in questions]
     for most, kept in ((1 << 20, {*retrieval.RANKED, *retrieval.MORE, "evidence"}), (without, {*retrieval.RANKED, *retrieval.MORE}),
                        (1_000, {*retrieval.RANKED})):  # fmt: skip
-        monkeypatch.setattr("graphrag_mcp.store.kept.BYTES", most)
+        monkeypatch.setattr("graphrag_mcp.store.cache.BYTES", most)
         snapshot = open_snapshot(folder)
         assert [found_of(snapshot, question) for question in questions] == said
         assert {*snapshot._light["entities"].rows.column_names} == kept
     for most, kept in ((1 << 20, True), (1_000, False)):
-        monkeypatch.setattr("graphrag_mcp.store.kept.BYTES", most)
+        monkeypatch.setattr("graphrag_mcp.store.cache.BYTES", most)
         snapshot = open_snapshot(folder)
         assert [context.short(snapshot, True) is None for _ in range(3)] == [True, False, False]
         assert ("terms" in context.short(snapshot).rows.column_names) is kept

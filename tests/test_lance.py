@@ -67,7 +67,7 @@ def test_neither_pandas_nor_the_models_of_replies_are_imported_and_both_work_lat
     code = """
 import sys
 from graphrag_mcp.store.lance import lancedb
-from graphrag_mcp.models.wire import openai_client
+from graphrag_mcp.llm.transport import openai_client
 database, client = lancedb(), openai_client()
 print("pandas" in sys.modules, any(name.startswith("openai.types") for name in sys.modules))
 import pandas, pyarrow, tempfile

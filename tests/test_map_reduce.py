@@ -13,7 +13,6 @@ import pytest
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.scripted import ScriptedChat
-from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import wire
 from graphrag_mcp.query import global_
 from graphrag_mcp.query.answer import Point, read_points, read_rating

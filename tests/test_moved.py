@@ -11,7 +11,7 @@ import pytest
 from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.jobs import start
+from graphrag_mcp.jobs import run, start
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import read
 from graphrag_mcp.store.tables import open_snapshot
@@ -162,5 +162,5 @@ def test_a_job_tells_the_documents_of_the_folder_by_their_new_names(tmp_path: Pa
     docs.rename(tmp_path / "on" / "docs")
     job = start.run_job(settings, start.start(settings, "kb", IndexRequest(paths=(str(tmp_path / "on" / "docs"),))).job_id)
     assert job.status == "done" and "taken as moved" in job.result["hint"]
-    states = start.jobs_run.documents.states(settings.home, job)
+    states = run.states(settings.home, job)
     assert len(states) == 5 and all(uri.startswith("docs/") for uri in states)

@@ -150,7 +150,7 @@ def test_without_the_extra_such_files_are_counted_with_the_command_that_installs
         "        missing = name.partition('.')[0] in ('markitdown', 'mammoth', 'pypdfium2')\n"
         "        return None if missing else PathFinder.find_spec(name, path, target)\n"
         "sys.meta_path[sys.meta_path.index(PathFinder)] = Without()\n"
-        "from graphrag_mcp.index.read import find\n"
+        "from graphrag_mcp.sources.walk import find\n"
         "from graphrag_mcp.settings import Settings\n"
         f"found = find([{str(tmp_path)!r}], {{}}, Settings())\n"
         "print([file.uri.rpartition('/')[2] for file in found.files], found.skipped)\n"

@@ -14,7 +14,6 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import wire
 from graphrag_mcp.query.explore import Connection, Graph, around, connect, explore_graph
 from graphrag_mcp.server import build_server

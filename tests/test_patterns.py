@@ -24,7 +24,7 @@ SIZES = (1_000, 10_000)
 RATIO = 15.0  # of the times of two sizes ten apart; a quadratic pattern has 100
 FLOOR = 0.003  # seconds below which a time is noise: a quadratic pattern takes far more at 10,000 characters
 PUMPS = 40
-MATCHED = {"graphrag_mcp.loose_json._AFTER"}  # collections whose patterns are only matched where they are to stand
+MATCHED = {"graphrag_mcp.llm.replies._AFTER"}  # collections whose patterns are only matched where they are to stand
 
 
 def modules() -> list[str]:

@@ -309,8 +309,8 @@ def test_the_exact_text_of_every_kind_of_id_is_given(snapshot: Snapshot, texts: 
 
 def test_a_document_is_covered_by_its_passages(snapshot: Snapshot, texts: dict[str, str]) -> None:
     sources = get_source(snapshot, ["d1"], max_tokens=20_000).sources
-    text = texts[lookup[0]["document_id"]]
-    assert " ".join(text[one["char_start"] : one["char_end"]] for one in lookup).split() == text.split()
+    text = texts[sources[0]["document_id"]]
+    assert " ".join(text[one["char_start"] : one["char_end"]] for one in sources).split() == text.split()
 
 
 def test_neighbours_are_added_on_both_sides(snapshot: Snapshot) -> None:

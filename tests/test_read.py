@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import read, walk
+from graphrag_mcp.sources import walk
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.read import inline, load, sha
 from graphrag_mcp.sources.walk import FoundFile, Scope, find

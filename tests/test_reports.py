@@ -8,7 +8,13 @@ from dataclasses import asdict, replace
 
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow, readable
-from graphrag_mcp.index.report_extractive import Report, extractive_report, fingerprint, stored, write
+from graphrag_mcp.index.report_extractive import (
+    Report,
+    extractive_report,
+    fingerprint,
+    stored,
+    write,
+)
 from graphrag_mcp.packing.budget import referenced_ids, render_references
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.types import content_id

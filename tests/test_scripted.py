@@ -121,8 +121,8 @@ def test_any_text_has_a_vector_of_length_one(text: str) -> None:
 
 def test_vectors_and_replies_are_the_same_in_another_process() -> None:
     code = (
-        "import asyncio, hashlib; from graphrag_mcp.models.scripted import *\n"
-        "from graphrag_mcp.models.demonstration import demonstration; from graphrag_mcp.seams import Message\n"
+        "import asyncio, hashlib; from graphrag_mcp.llm.scripted import *\n"
+        "from graphrag_mcp.llm.demonstration import demonstration; from graphrag_mcp.llm.protocols import Message\n"
         "made = asyncio.run(ScriptedEmbedder().embed(['The harbour of Corrie']))\n"
         "said = asyncio.run(ScriptedChat(demonstration()).complete([Message('user', 'Ada met Bo. <|COMPLETE|>')])).text\n"
         "print(hashlib.sha256(made.vectors[0] + said.encode()).hexdigest())"

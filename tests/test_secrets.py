@@ -29,7 +29,7 @@ PARTS = (KEY, KEY[:14], KEY[-10:])
 LOUD = """
 import json, logging, sys
 logging.basicConfig(level=logging.DEBUG)
-from graphrag_mcp.cli import main
+from graphrag_mcp.cli.main import main
 for command in json.loads(sys.argv[1]):
     try:
         main(command)

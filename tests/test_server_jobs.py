@@ -21,7 +21,7 @@ from mcp.types import CallToolResult
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import NotFound
-from graphrag_mcp.jobs import queue, start
+from graphrag_mcp.jobs import queue
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.tools.contract import teach
 from graphrag_mcp.tools.results import Ctx, Desk, serve

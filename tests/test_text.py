@@ -11,7 +11,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graphrag_mcp.text.terms import Lines, is_cjk, normalise_name, query_terms, sentences, stop_word, terms
+from graphrag_mcp.text.terms import (
+    Lines,
+    is_cjk,
+    normalise_name,
+    query_terms,
+    sentences,
+    stop_word,
+    terms,
+)
 from graphrag_mcp.text.tokens import count_tokens
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.evaluate.tune import clean, clean_types, excerpts, passages, read_example, read_profile, sample
+from graphrag_mcp.evaluate.tune import (
+    clean,
+    clean_types,
+    excerpts,
+    passages,
+    read_example,
+    read_profile,
+    sample,
+)
 from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.scripted import ScriptedEmbedder
 from graphrag_mcp.text.tokens import count_tokens

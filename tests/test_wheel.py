@@ -64,7 +64,7 @@ def test_the_version_is_said_outside_the_checkout(installed: dict[str, str], tmp
 def test_the_installed_package_is_used_and_finds_its_prompts(installed: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "drift_step.md").write_text("a trap in the working directory")
-    code = "from graphrag_mcp import prompts; print(prompts.folder()); print(prompts.load('drift_step').template)"
+    code = "from graphrag_mcp.llm import prompts; print(prompts.folder()); print(prompts.load('drift_step').template)"
     done = run(["-c", code], installed, tmp_path)
     folder, text = done.stdout.split("\n", 1)
     assert Path(folder).parts[-2:] == ("graphrag_mcp", "_prompts") and str(ROOT) not in folder

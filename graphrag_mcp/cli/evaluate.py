@@ -1,7 +1,8 @@
-"""The command eval: questions from a file asked of an index, in this process or through a real server.
+"""The command eval: questions from a file asked of an index, in this process or through a real
+server.
 
-Takes parsed arguments; gives tables, or one JSON object, through the printing of the other commands. What is measured
-and how stands in upkeep/eval.py; here its search function is made.
+Takes parsed arguments; gives tables, or one JSON object, through the printing of the other
+commands. What is measured and how stands in upkeep/eval.py; here its search function is made.
 """
 
 from __future__ import annotations
@@ -38,19 +39,34 @@ def eval(options: argparse.Namespace) -> int:
     questions = evaluate.read_questions(path)[: options.limit or None]
     modes = _modes(options.modes)
     if options.judge and not options.against:
-        raise BadInput("--judge compares two indexes and only one is named", "Add --against HOME/CORPUS")
+        raise BadInput(
+            "--judge compares two indexes and only one is named", "Add --against HOME/CORPUS"
+        )
     with tempfile.TemporaryDirectory() as scratch:
         own = evaluate.is_set(path) and not options.corpus
-        app, corpus = _indexed(options, path, Path(scratch)) if own else _opened(app_of(options), options.corpus)
+        app, corpus = (
+            _indexed(options, path, Path(scratch))
+            if own
+            else _opened(app_of(options), options.corpus)
+        )
         result = _measured(options, app, corpus, questions, modes)
         record, tables = result.record(), [evaluation.table(result)]
         if options.against:
             other_app, other_corpus = _other(app, options.against)
-            name = other_corpus if other_corpus != corpus else f"{other_app.home.name}/{other_corpus}"
+            name = (
+                other_corpus if other_corpus != corpus else f"{other_app.home.name}/{other_corpus}"
+            )
             other = _measured(options, other_app, other_corpus, questions, modes, name)
             found = evaluation.compare(result, other)
-            record = {"one": record, "other": other.record(), "differences": [asdict(row) for row in found]}
-            tables += [evaluation.table(other), evaluation.comparison_table(result.name, other.name, found)]
+            record = {
+                "one": record,
+                "other": other.record(),
+                "differences": [asdict(row) for row in found],
+            }
+            tables += [
+                evaluation.table(other),
+                evaluation.comparison_table(result.name, other.name, found),
+            ]
         if options.judge:
             from graphrag_mcp.evaluate import judge
 
@@ -95,7 +111,9 @@ def _indexed(options: argparse.Namespace, folder: Path, scratch: Path) -> tuple[
 
 
 def _other(app: App, named: str) -> tuple[App, str]:
-    """The index to compare with: a corpus of the same home, or `HOME/CORPUS` (`HOME/corpora/CORPUS` too)."""
+    """The index to compare with: a corpus of the same home, or `HOME/CORPUS` (`HOME/corpora/CORPUS`
+    too).
+    """
     from graphrag_mcp.app import App
 
     if named in app.corpora():
@@ -104,7 +122,9 @@ def _other(app: App, named: str) -> tuple[App, str]:
     home = path.parent.parent if path.parent.name == "corpora" else path.parent
     other = App(replace(app.settings, home=home.resolve()))
     if path.name not in other.corpora():
-        raise NotFound(f"there is no index {named!r}", "Give --against HOME/CORPUS, or a corpus of this home")
+        raise NotFound(
+            f"there is no index {named!r}", "Give --against HOME/CORPUS, or a corpus of this home"
+        )
     return other, path.name
 
 
@@ -112,15 +132,28 @@ def _other(app: App, named: str) -> tuple[App, str]:
 
 
 def _measured(
-    options: argparse.Namespace, app: App, corpus: str, questions: Sequence[Question], modes: Sequence[str],
+    options: argparse.Namespace,
+    app: App,
+    corpus: str,
+    questions: Sequence[Question],
+    modes: Sequence[str],
     name: str = "",
-) -> EvalResult:  # fmt: skip
+) -> EvalResult:
     from graphrag_mcp.evaluate.evaluate import evaluate
 
     name = name or corpus
     rows = app.snapshot(corpus).rows("documents", "", ["id", "uri", "title"]).to_pylist()
-    held = [Citation(id="", title=row["title"], uri=row["uri"], document_id=row["id"], char_start=0, char_end=0)
-            for row in rows]  # fmt: skip
+    held = [
+        Citation(
+            id="",
+            title=row["title"],
+            uri=row["uri"],
+            document_id=row["id"],
+            char_start=0,
+            char_end=0,
+        )
+        for row in rows
+    ]
     bar = Bar(sys.stderr.isatty() and not options.json)
     wanted: dict[str, Any] = {"tokens": options.tokens, "documents": held, "progress": bar}
     try:
@@ -161,14 +194,24 @@ def through_server(home: Path, corpus: str, modes: Sequence[str]) -> Iterator[Se
     ours = ("GRAPHRAG_MCP_", "OPENAI_", "PYTHON")
     kept = {name: value for name, value in os.environ.items() if name.startswith(ours)}
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "graphrag_mcp", "serve", "--home", str(home)],
+        command=sys.executable,
+        args=["-m", "graphrag_mcp", "serve", "--home", str(home)],
         env={**get_default_environment(), **kept},
-    )  # fmt: skip
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(server)) as client:
-        tools = {tool.name: tool.input_schema["properties"] for tool in portal.call(client.list_tools).tools}
+    )
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(server)) as client,
+    ):
+        tools = {
+            tool.name: tool.input_schema["properties"]
+            for tool in portal.call(client.list_tools).tools
+        }
         for mode in modes:
             if mode in ("hybrid", "basic") and "mode" not in tools["local_search"]:
-                raise BadInput(f"no tool of the server searches in mode {mode!r}", "Leave out --through-server or it")
+                raise BadInput(
+                    f"no tool of the server searches in mode {mode!r}",
+                    "Leave out --through-server or it",
+                )
 
         def search(mode: str, question: str, max_tokens: int) -> SearchResult:
             tool = TOOLS.get(mode, "local_search")
@@ -177,7 +220,9 @@ def through_server(home: Path, corpus: str, modes: Sequence[str]) -> Iterator[Se
                 arguments["mode"] = mode
             result = portal.call(lambda: client.call_tool(tool, arguments))
             if result.is_error:
-                raise GraphRAGError(result.content[0].text, f"Try it by hand: graphrag-mcp search --mode {mode}")
+                raise GraphRAGError(
+                    result.content[0].text, f"Try it by hand: graphrag-mcp search --mode {mode}"
+                )
             return SearchResult(**result.structured_content)
 
         yield search
@@ -192,17 +237,25 @@ def _judged(
     from graphrag_mcp.evaluate.judge import Pair, judge
 
     if mode == "text":
-        raise BadInput("mode text gives no answers to judge", "Name another mode first, e.g. --modes local")
+        raise BadInput(
+            "mode text gives no answers to judge", "Name another mode first, e.g. --modes local"
+        )
     asker = app.asker(corpus)
     if not asker.may_answer("judge"):
-        raise BadInput("judging needs a chat model and none is configured", "Set GRAPHRAG_MCP_CHAT_MODEL")
+        raise BadInput(
+            "judging needs a chat model and none is configured", "Set GRAPHRAG_MCP_CHAT_MODEL"
+        )
     sides = [_answers(app, corpus, questions, mode), _answers(other, other_corpus, questions, mode)]
-    pairs = [Pair(question.text, one, two) for question, one, two in zip(questions, *sides, strict=True)]
+    pairs = [
+        Pair(question.text, one, two) for question, one, two in zip(questions, *sides, strict=True)
+    ]
     return judge(asker, pairs)
 
 
 def _answers(app: App, corpus: str, questions: Sequence[Question], mode: str) -> list[str]:
-    """A model's answer to each question, from what this index finds; the context itself where none was given."""
+    """A model's answer to each question, from what this index finds; the context itself where none
+    was given.
+    """
     from graphrag_mcp.query.global_ import global_search
     from graphrag_mcp.query.local import local_search
 

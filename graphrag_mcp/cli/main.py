@@ -1,12 +1,13 @@
 """The command line: the street door for humans and scripts.
 
-Takes arguments; gives the exit status: 0 done, 1 something failed or was left out (named), 2 wrong use. Commands stand
-in cli_read.py, cli_write.py and cli_upkeep.py, their arguments in cli_arguments.py; only files named cli*.py print.
+Takes arguments; gives the exit status: 0 done, 1 something failed or was left out (named), 2 wrong
+use. Commands stand in cli_read.py, cli_write.py and cli_upkeep.py, their arguments in
+cli_arguments.py; only files named cli*.py print.
 
 The arguments of every command: names, defaults and one line of help each.
 
-Takes the functions that run the commands; gives an `argparse` parser whose result carries one of them as `run`.
-Checks nothing beyond types and choices and prints nothing by itself.
+Takes the functions that run the commands; gives an `argparse` parser whose result carries one of
+them as `run`. Checks nothing beyond types and choices and prints nothing by itself.
 """
 
 from __future__ import annotations
@@ -30,14 +31,24 @@ from graphrag_mcp.lazy_imports import alone
 METHODS = ("auto", "fast", "llm", "agent")
 Run = Callable[[argparse.Namespace], int]
 BUDGET: dict[str, Any] = {"type": int, "metavar": "N", "help": "budget of the result"}
-FORMATS: dict[str, Any] = {"choices": ("concise", "detailed"), "default": "concise", "help": "how much of each item"}
+FORMATS: dict[str, Any] = {
+    "choices": ("concise", "detailed"),
+    "default": "concise",
+    "help": "how much of each item",
+}
 
 
 def parser(runs: Sequence[Run]) -> argparse.ArgumentParser:
-    """The whole command line; each of `runs` is a command named after it and described by its docstring."""
+    """The whole command line; each of `runs` is a command named after it and described by its
+    docstring.
+    """
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--home", default="", metavar="DIR", help="where indexes are kept (else GRAPHRAG_MCP_HOME)")
-    common.add_argument("--corpus", default="", metavar="NAME", help="which index (else that of this folder)")
+    common.add_argument(
+        "--home", default="", metavar="DIR", help="where indexes are kept (else GRAPHRAG_MCP_HOME)"
+    )
+    common.add_argument(
+        "--corpus", default="", metavar="NAME", help="which index (else that of this folder)"
+    )
     common.add_argument("--json", action="store_true", help="print one JSON object")
     about = "A folder of documents in, a knowledge graph and tools for agents out."
     parser = argparse.ArgumentParser(prog="graphrag-mcp", description=about)
@@ -48,7 +59,7 @@ def parser(runs: Sequence[Run]) -> argparse.ArgumentParser:
 
     def command(name: str) -> Callable[..., Any]:
         run = by_name[name]
-        about = (run.__doc__ or "").splitlines()[0]
+        about = " ".join((run.__doc__ or "").partition("\n\n")[0].split())
         made = commands.add_parser(name, help=about, description=about, parents=[common])
         made.set_defaults(run=run)
         return made.add_argument
@@ -60,36 +71,103 @@ def parser(runs: Sequence[Run]) -> argparse.ArgumentParser:
 
 def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("serve")
-    add("--root", action="append", metavar="DIR", help="a folder that tools may index; repeat it for more")
-    add("--tools", choices=("all", "core", "index"), default="all", help="core: to ask with; index: to feed an index")
+    add(
+        "--root",
+        action="append",
+        metavar="DIR",
+        help="a folder that tools may index; repeat it for more",
+    )
+    add(
+        "--tools",
+        choices=("all", "core", "index"),
+        default="all",
+        help="core: to ask with; index: to feed an index",
+    )
     add("--read-only", action="store_true", help="without the tools that write")
-    add("--chatgpt", action="store_true", help="with the tools search and fetch, which some hosts ask for by name")
+    add(
+        "--chatgpt",
+        action="store_true",
+        help="with the tools search and fetch, which some hosts ask for by name",
+    )
     add("--http", action="store_true", help="over HTTP instead of stdin and stdout")
-    add("--host", default="127.0.0.1", help="the address to listen on; another than this needs GRAPHRAG_MCP_TOKENS")
+    add(
+        "--host",
+        default="127.0.0.1",
+        help="the address to listen on; another than this needs GRAPHRAG_MCP_TOKENS",
+    )
     add("--port", type=int, default=8765, metavar="N", help="the port; 0 takes a free one")
-    add("--allow-host", action="append", metavar="NAME", help="a name this server is reached by; repeat it for more")
+    add(
+        "--allow-host",
+        action="append",
+        metavar="NAME",
+        help="a name this server is reached by; repeat it for more",
+    )
     add = command("index")
     add("paths", nargs="*", metavar="PATH", help="folders and files")
-    add("--remove-missing", action="store_true", help="let it remove more than half of a corpus of over 20 documents")
+    add(
+        "--remove-missing",
+        action="store_true",
+        help="let it remove more than half of a corpus of over 20 documents",
+    )
     add("--recluster", action="store_true", help="forget earlier communities and cluster afresh")
     add("--dry-run", action="store_true", help="only read and estimate")
-    add("--method", choices=METHODS, default="auto", help="fast: without any model; auto: with the configured one")
-    add("--max-calls", type=int, metavar="N", help="stop asking models after N calls; 0: ask nothing, keep the answers")
+    add(
+        "--method",
+        choices=METHODS,
+        default="auto",
+        help="fast: without any model; auto: with the configured one",
+    )
+    add(
+        "--max-calls",
+        type=int,
+        metavar="N",
+        help="stop asking models after N calls; 0: ask nothing, keep the answers",
+    )
     add("--max-tokens", type=int, metavar="N", help="the same for tokens, in and out")
-    add("--max-cost", type=float, metavar="X", help="the same for money, by the prices in the settings")
-    add("--refresh-answers", action="store_true", help="ask the model again, whatever it answered before")
+    add(
+        "--max-cost",
+        type=float,
+        metavar="X",
+        help="the same for money, by the prices in the settings",
+    )
+    add(
+        "--refresh-answers",
+        action="store_true",
+        help="ask the model again, whatever it answered before",
+    )
     add("--job", default="", help=argparse.SUPPRESS)
 
 
 def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("search")
     add("query", metavar="QUERY")
-    add("--mode", default="auto", help="auto, fused, hybrid, local, global, basic, text, or drift (with a model)")
-    add("--filter", action="append", default=[], metavar="X", help="field=value, !=, >=, <=; repeat it for more")
+    add(
+        "--mode",
+        default="auto",
+        help="auto, fused, hybrid, local, global, basic, text, or drift (with a model)",
+    )
+    add(
+        "--filter",
+        action="append",
+        default=[],
+        metavar="X",
+        help="field=value, !=, >=, <=; repeat it for more",
+    )
     add("--explain", action="store_true", help="say of each item what brought it in")
     add("--answer", action="store_true", help="let the configured model answer from the context")
-    add("--response-type", default="", metavar="TEXT", help='form of that answer, e.g. "a table of three rows"')
-    add("--level", type=int, default=-1, metavar="N", help="community level for global: 0 is the coarsest, -1 chooses")
+    add(
+        "--response-type",
+        default="",
+        metavar="TEXT",
+        help='form of that answer, e.g. "a table of three rows"',
+    )
+    add(
+        "--level",
+        type=int,
+        default=-1,
+        metavar="N",
+        help="community level for global: 0 is the coarsest, -1 chooses",
+    )
     add("--max-tokens", type=int, metavar="N", help="budget of the result")
     add("--format", **FORMATS)
     add = command("entity")
@@ -110,14 +188,30 @@ def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
 
 def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("doctor")
-    add("folder", nargs="?", default="", metavar="DIR", help="a folder of GraphRAG's tables or LightRAG's storage")
-    add("--repair", action="store_true", help="derive what is wrong again from the stored originals")
+    add(
+        "folder",
+        nargs="?",
+        default="",
+        metavar="DIR",
+        help="a folder of GraphRAG's tables or LightRAG's storage",
+    )
+    add(
+        "--repair", action="store_true", help="derive what is wrong again from the stored originals"
+    )
     command("digest")
     add = command("export")
     add("folder", metavar="DIR", help="where the Parquet files go")
-    add("--graphml", action="store_true", help="also write graph.graphml, for networkx, Gephi and others")
+    add(
+        "--graphml",
+        action="store_true",
+        help="also write graph.graphml, for networkx, Gephi and others",
+    )
     add = command("import")
-    add("folder", metavar="DIR", help="tables of GraphRAG, a storage of LightRAG, or what export wrote")
+    add(
+        "folder",
+        metavar="DIR",
+        help="tables of GraphRAG, a storage of LightRAG, or what export wrote",
+    )
     add = command("remove")
     add("ids", nargs="+", metavar="ID", help="documents: d4, a uri, a file name, the id of a text")
     add("--yes", action="store_true", help="do it; without, only say what would go")
@@ -125,20 +219,56 @@ def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
     add("name", metavar="CORPUS", help="the corpus, by its name")
     add("--yes", action="store_true", help="do it; without, only say what would go")
     add = command("edit")
-    ops = ("create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log", "replay")
+    ops = (
+        "create",
+        "update",
+        "rename",
+        "merge",
+        "delete",
+        "undo",
+        "proposals",
+        "reject",
+        "log",
+        "replay",
+    )
     add("op", choices=ops, metavar="OP", help=f"one of {', '.join(ops)}")
-    add("ids", nargs="*", metavar="ID", help="e12, r7 or names; of an undo its id; of replay a file")
-    add("--set", action="append", default=[], metavar="X", help="name=value, e.g. type=person; repeat it")
+    add(
+        "ids", nargs="*", metavar="ID", help="e12, r7 or names; of an undo its id; of replay a file"
+    )
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="X",
+        help="name=value, e.g. type=person; repeat it",
+    )
     add("--yes", action="store_true", help="do it; without, only say what would change")
     add = command("rollback")
     add("generation", type=int, metavar="N", help="a generation that is still kept")
     add = command("tune")
-    add("--selection", choices=("random", "top", "centroid"), default="random", help="which texts the sample is of")
+    add(
+        "--selection",
+        choices=("random", "top", "centroid"),
+        default="random",
+        help="which texts the sample is of",
+    )
     add("--limit", type=int, default=15, metavar="N", help="text units of the sample")
-    add("--max-tokens", type=int, default=2000, metavar="N", help="of the question about the sample")
-    add("--min-examples", type=int, default=2, metavar="N", help="worked examples in the extraction prompt")
+    add(
+        "--max-tokens", type=int, default=2000, metavar="N", help="of the question about the sample"
+    )
+    add(
+        "--min-examples",
+        type=int,
+        default=2,
+        metavar="N",
+        help="worked examples in the extraction prompt",
+    )
     add("--domain", default="", help="what the texts are about, where you know it")
-    add("--language", default="", help="of descriptions and reports, where it shall be another than the texts'")
+    add(
+        "--language",
+        default="",
+        help="of descriptions and reports, where it shall be another than the texts'",
+    )
     add("--no-entity-types", action="store_true", help="let extraction use any type")
     add("--seed", type=int, default=42, metavar="N", help="of the random sample")
     add("--output", default="", metavar="DIR", help="write there instead of into the index")
@@ -146,37 +276,95 @@ def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
     add("folder", nargs="?", default=".", metavar="DIR", help="where the files go")
     add("--force", action="store_true", help="overwrite")
     add = command("explore")
-    add("start", nargs="?", default="", metavar="START", help="an entity (name or e12), a community (c5), or nothing")
+    add(
+        "start",
+        nargs="?",
+        default="",
+        metavar="START",
+        help="an entity (name or e12), a community (c5), or nothing",
+    )
     add("goal", nargs="?", default="", metavar="GOAL", help="an entity to connect it with")
     add("--hops", type=int, default=1, metavar="N", help="steps around START, 1 to 4")
     add("--max-nodes", type=int, default=30, metavar="N", help="entities, 2 to 200")
     add("--max-tokens", type=int, metavar="N", help="budget of the result")
     add = command("drift")
-    add("session", nargs="?", default="", metavar="SESSION", help="from drift_search; none: list them")
+    add(
+        "session",
+        nargs="?",
+        default="",
+        metavar="SESSION",
+        help="from drift_search; none: list them",
+    )
     add("--format", default="tree", help="tree, json (node-link) or mermaid")
     add = command("eval")
-    add("file", metavar="FILE", help="questions (.jsonl, .json, .csv), or a folder with corpus.jsonl and queries.jsonl")
-    add("--modes", default="local,fused,basic,global,text", metavar="LIST", help="which searches; also hybrid")
-    add("--tokens", type=int, default=2000, metavar="N", help="of the context in which evidence is looked for")
+    add(
+        "file",
+        metavar="FILE",
+        help="questions (.jsonl, .json, .csv), or a folder with corpus.jsonl and queries.jsonl",
+    )
+    add(
+        "--modes",
+        default="local,fused,basic,global,text",
+        metavar="LIST",
+        help="which searches; also hybrid",
+    )
+    add(
+        "--tokens",
+        type=int,
+        default=2000,
+        metavar="N",
+        help="of the context in which evidence is looked for",
+    )
     add("--limit", type=int, default=0, metavar="N", help="only the first N questions")
-    add("--through-server", action="store_true", help="ask a real server over stdio, as a host does")
-    add("--against", default="", metavar="HOME/CORPUS", help="compare with another index, question by question")
-    add("--judge", action="store_true", help="let the configured model compare the answers of the two")
+    add(
+        "--through-server", action="store_true", help="ask a real server over stdio, as a host does"
+    )
+    add(
+        "--against",
+        default="",
+        metavar="HOME/CORPUS",
+        help="compare with another index, question by question",
+    )
+    add(
+        "--judge",
+        action="store_true",
+        help="let the configured model compare the answers of the two",
+    )
     add = command("answers")
     add("action", choices=("list", "clear"))
-    add("--kind", default="", help="extract, glean, describe, claims, report, answer, ...; embedding for vectors")
+    add(
+        "--kind",
+        default="",
+        help="extract, glean, describe, claims, report, answer, ...; embedding for vectors",
+    )
 
 
 def _installing(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("install")
     hosts = ("claude-desktop", "claude-code", "cursor", "vscode", "codex")
     add("--client", choices=hosts, default="", help="the host; without it: which hosts are here")
-    add("--root", action="append", metavar="DIR", help="a folder that tools may index; repeat it for more")
+    add(
+        "--root",
+        action="append",
+        metavar="DIR",
+        help="a folder that tools may index; repeat it for more",
+    )
     add("--tools", choices=("all", "core", "index"), default="all", help="as serve")
     add("--read-only", action="store_true", help="without the tools that write")
-    add("--env", action="append", metavar="NAME", help="a variable the server shall see; a key is never written down")
+    add(
+        "--env",
+        action="append",
+        metavar="NAME",
+        help="a variable the server shall see; a key is never written down",
+    )
     add("--name", default="graphrag", help="of the server, in the host")
-    add("--project", nargs="?", const=".", metavar="DIR", help="for this project only, in its own file")
+    add(
+        "--project",
+        nargs="?",
+        const=".",
+        metavar="DIR",
+        help="for this project only, in its own file",
+    )
     add("--config", default="", metavar="FILE", help="another file than the host's usual one")
     add("--print", action="store_true", help="show the block to paste, and write nothing")
     add("--undo", action="store_true", help="take it out again")
@@ -184,12 +372,29 @@ def _installing(command: Callable[[str], Callable[..., Any]]) -> None:
 
 
 STOPPED = 130  # what shells report for Ctrl-C
-COMMANDS = (serve, index, search, entity, report, source, status, doctor, digest, export, rollback, tune, init, answers)
+COMMANDS = (
+    serve,
+    index,
+    search,
+    entity,
+    report,
+    source,
+    status,
+    doctor,
+    digest,
+    export,
+    rollback,
+    tune,
+    init,
+    answers,
+)
 COMMANDS += (remove, delete, edit, explore, drift, evaluate, install, import_)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status (argparse itself exits with 2 for arguments it does not know)."""
+    """Run one command; returns the exit status (argparse itself exits with 2 for arguments it does
+    not know).
+    """
     if arguments is None:
         alone()
         if not os.environ.get("HOME", "?"):
@@ -209,9 +414,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return failed(options, f"{error.strerror or error}: {error.filename or options.home or 'the index folder'}", 1)
+        return failed(
+            options,
+            f"{error.strerror or error}: {error.filename or options.home or 'the index folder'}",
+            1,
+        )
     except KeyboardInterrupt:
-        return failed(options, "Stopped. What was committed stays; the same command goes on from there.", STOPPED)
+        return failed(
+            options,
+            "Stopped. What was committed stays; the same command goes on from there.",
+            STOPPED,
+        )
     finally:
         if arguments is None:
-            gc.freeze()  # the process ends: its last collection looked through every row in vain, for 0.4 s of CPU
+            # the process ends: its last collection looked through every row in vain, for 0.4 s of
+            # CPU
+            gc.freeze()

@@ -1,13 +1,14 @@
 """What every command needs: the settings and the open index, and how to talk to people.
 
-Takes parsed arguments and results; gives an `App`, snapshots and paths, and prints Markdown, or one JSON object, on
-stdout and everything else on stderr. Knows no command.
+Takes parsed arguments and results; gives an `App`, snapshots and paths, and prints Markdown, or one
+JSON object, on stdout and everything else on stderr. Knows no command.
 
 What the engine advises, in the words of the command line.
 
-Takes a sentence written for agents (`Call index_documents(paths=["."])`, `Give corpus= one of: ...`); gives the same
-advice as commands and options. The one place that translates. Knows the names of tools and commands, no index; what
-stands in quotation marks, or is a name with its id behind it, is somebody's data and stays as it is.
+Takes a sentence written for agents (`Call index_documents(paths=["."])`, `Give corpus= one of:
+...`); gives the same advice as commands and options. The one place that translates. Knows the names
+of tools and commands, no index; what stands in quotation marks, or is a name with its id behind it,
+is somebody's data and stays as it is.
 """
 
 from __future__ import annotations
@@ -34,17 +35,24 @@ if TYPE_CHECKING:
 
 
 PROGRAM = "graphrag-mcp"
-# tool -> command, and which arguments come after it in which order; {} stands for what a person fills in.
+# tool -> command, and which arguments come after it in which order; {} stands for what a person
+# fills in.
 COMMANDS = {
-    "index_documents": ("index", {"paths": "PATH"}), "local_search": ("search", {"query": "QUERY"}),
+    "index_documents": ("index", {"paths": "PATH"}),
+    "local_search": ("search", {"query": "QUERY"}),
     "global_search": ("search --mode global", {"query": "QUERY"}),
     "search_text": ("search --mode text", {"query": "QUERY"}),
-    "drift_search": ("search --mode drift", {"query": "QUERY"}), "get_entity": ("entity", {"id_or_name": "NAME"}),
-    "get_community_report": ("report", {"community_id": "COMMUNITY"}), "get_source": ("source", {"ids": "ID"}),
-    "explore_graph": ("explore", {"start": "", "goal": ""}), "graph_status": ("status", {}),
-    "remove_documents": ("remove", {"ids": "ID"}), "edit_graph": ("edit", {"op": "OP", "ids": ""}),
-    "drift_finish": ("drift", {"session_id": "SESSION"}), "drift_step": ("drift", {"session_id": "SESSION"}),
-}  # fmt: skip
+    "drift_search": ("search --mode drift", {"query": "QUERY"}),
+    "get_entity": ("entity", {"id_or_name": "NAME"}),
+    "get_community_report": ("report", {"community_id": "COMMUNITY"}),
+    "get_source": ("source", {"ids": "ID"}),
+    "explore_graph": ("explore", {"start": "", "goal": ""}),
+    "graph_status": ("status", {}),
+    "remove_documents": ("remove", {"ids": "ID"}),
+    "edit_graph": ("edit", {"op": "OP", "ids": ""}),
+    "drift_finish": ("drift", {"session_id": "SESSION"}),
+    "drift_step": ("drift", {"session_id": "SESSION"}),
+}
 ONLY_TOOLS = ("claim_work", "submit_work", "cancel_job")  # what only an agent does
 OPTIONS = ("max_tokens", "max_nodes", "hops", "around", "level", "method", "corpus")
 _NAMES = "|".join(sorted((*COMMANDS, *ONLY_TOOLS), key=len, reverse=True))
@@ -54,19 +62,33 @@ _BARE = re.compile(rf"(?<![\w/.'\"`]|-)({_NAMES})(?![\w'\"`(]| \([tderck]\d)")
 _QUALIFIED = re.compile(r"[^\s/]+/[tderck]\d[\d.]*\+?")
 _PHRASES = (
     (re.compile(r" or give it texts first"), " first"),
-    (re.compile(r'\bop "?(\w+)"? with ids=\[([^\[\]]*)\]'), lambda one: f"{PROGRAM} edit {one[1]} {_all(one[2])}"),
+    (
+        re.compile(r'\bop "?(\w+)"? with ids=\[([^\[\]]*)\]'),
+        lambda one: f"{PROGRAM} edit {one[1]} {_all(one[2])}",
+    ),
     (re.compile(r'\b[Uu]se op "?(\w+)"?'), rf"Use {PROGRAM} edit \1"),
     (re.compile(r'\bop="(\w+)"'), rf"{PROGRAM} edit \1"),
     (re.compile(r'\bfields=\["([^"]*)"\]'), r"--set \1"),
     (re.compile(r"\b(?:ids|paths)=\[([^\[\]]*)\]"), lambda one: _all(one[1])),
-    (re.compile(r"\bdry_run=false\b"), "--yes"), (re.compile(r"\banswer=true\b"), "--answer"),
+    (re.compile(r"\bdry_run=false\b"), "--yes"),
+    (re.compile(r"\banswer=true\b"), "--answer"),
     (re.compile(r"\bwith query=\.\.\."), "with a QUERY"),
-    (re.compile(r"\b(start|goal)= (an? \w+(?: \([ec]\d+\))?)"), lambda one: f"{one[2]} as {one[1].upper()}"),
-    (re.compile(r"\b(remove_missing|refresh_answers|recluster)=true\b"), lambda one: f"--{one[1].replace('_', '-')}"),
-    (re.compile(r"\bcorpus= ?"), "--corpus "), (re.compile(r"\bcorpus (?=')"), "--corpus "),
-    (re.compile(r"(?<![-\w])(max_tokens|max_nodes)\b"), lambda one: f"--{one[1].replace('_', '-')}"),
+    (
+        re.compile(r"\b(start|goal)= (an? \w+(?: \([ec]\d+\))?)"),
+        lambda one: f"{one[2]} as {one[1].upper()}",
+    ),
+    (
+        re.compile(r"\b(remove_missing|refresh_answers|recluster)=true\b"),
+        lambda one: f"--{one[1].replace('_', '-')}",
+    ),
+    (re.compile(r"\bcorpus= ?"), "--corpus "),
+    (re.compile(r"\bcorpus (?=')"), "--corpus "),
+    (
+        re.compile(r"(?<![-\w])(max_tokens|max_nodes)\b"),
+        lambda one: f"--{one[1].replace('_', '-')}",
+    ),
     (re.compile(rf"\b[Cc]all (?={PROGRAM})"), lambda one: "Run " if one[0][0] == "C" else "run "),
-)  # fmt: skip
+)
 
 
 def as_commands(said: str, corpus: str = "") -> str:
@@ -78,7 +100,9 @@ def as_commands(said: str, corpus: str = "") -> str:
 
 
 def calls_as_commands(said: str, corpus: str = "") -> str:
-    """Only whole calls, for text in which words of documents may stand; with the `corpus` that was asked for."""
+    """Only whole calls, for text in which words of documents may stand; with the `corpus` that was
+    asked for.
+    """
     return _CALL.sub(lambda found: _command(found[1], found[2], corpus), said)
 
 
@@ -87,7 +111,9 @@ def _named(tool: str) -> str:
 
 
 def _command(tool: str, arguments: str, corpus: str) -> str:
-    """`get_source(ids=["t3", "t4"])` as `graphrag-mcp source t3 t4`, and the corpus where no id says it."""
+    """`get_source(ids=["t3", "t4"])` as `graphrag-mcp source t3 t4`, and the corpus where no id
+    says it.
+    """
     if tool in ONLY_TOOLS:
         return _named(tool)
     command, places = COMMANDS[tool]
@@ -100,14 +126,18 @@ def _command(tool: str, arguments: str, corpus: str) -> str:
         words += [_all(given[name]) if name in given and "..." not in given[name] else unknown]
     for name in filter(given.__contains__, OPTIONS):
         words += [f"--{name.replace('_', '-')} {_all(given[name])}"]
-    words += [f"--set {shlex.quote(one)}" for one in re.findall(r'"([^"]*)"', given.get("fields", ""))]
+    words += [
+        f"--set {shlex.quote(one)}" for one in re.findall(r'"([^"]*)"', given.get("fields", ""))
+    ]
     words += ["--yes"] if given.get("dry_run") == "false" else []
     return " ".join(filter(None, words))
 
 
 def _all(written: str) -> str:
     """The values of a list, or the one value, as a shell takes them."""
-    values = re.findall(r'"([^"]*)"', written) or [one.strip() for one in written.strip("[]").split(",")]
+    values = re.findall(r'"([^"]*)"', written) or [
+        one.strip() for one in written.strip("[]").split(",")
+    ]
     rest = ["..."] if written.strip("[] ").endswith("...") and '"' in written else []
     return " ".join([*(shlex.quote(one) for one in values if one), *rest])
 
@@ -139,17 +169,25 @@ class Bar:
 
 
 def show(options: argparse.Namespace, result: Result) -> int:
-    """The result in the words of the command line: JSON, or its text with what is advised on stderr."""
+    """The result in the words of the command line: JSON, or its text with what is advised on
+    stderr.
+    """
     hint = as_commands(result.hint, options.corpus)
     following = calls_as_commands(result.next_call, options.corpus)
     if options.json:
         print_json(result.model_dump(mode="json") | {"hint": hint, "next_call": following})
         return 0
-    print(fencing.clean(_own_words(result.text, options.corpus) if _is_ours(result) else result.text))
+    print(
+        fencing.clean(_own_words(result.text, options.corpus) if _is_ours(result) else result.text)
+    )
     if result.truncated:
         from graphrag_mcp.packing.budget import HIGHEST
 
-        more = ": --max-tokens N shows more" if (getattr(options, "max_tokens", 0) or 0) < HIGHEST else ""
+        more = (
+            ": --max-tokens N shows more"
+            if (getattr(options, "max_tokens", 0) or 0) < HIGHEST
+            else ""
+        )
         print(f"cut to fit{more}", file=sys.stderr)
     if following and (result.truncated or not _answers(result)):
         print(f"next: {fencing.clean(following)}", file=sys.stderr)
@@ -159,7 +197,9 @@ def show(options: argparse.Namespace, result: Result) -> int:
 
 
 def _is_ours(result: Result) -> bool:
-    """Is the text our own report, in which no document is quoted at length? That of documents stays to the letter."""
+    """Is the text our own report, in which no document is quoted at length? That of documents stays
+    to the letter.
+    """
     from graphrag_mcp.types import EditResult, RemoveResult, StatusResult
 
     return isinstance(result, EditResult | RemoveResult | StatusResult)
@@ -168,7 +208,9 @@ def _is_ours(result: Result) -> bool:
 def _own_words(said: str, corpus: str) -> str:
     """Our report in the words of the command line, but for lines that list what is somebody's."""
     theirs = ("- ", "Folders: ", "Other corpora: ", "Unknown: ")
-    return "\n".join(line if line.startswith(theirs) else as_commands(line, corpus) for line in said.split("\n"))
+    return "\n".join(
+        line if line.startswith(theirs) else as_commands(line, corpus) for line in said.split("\n")
+    )
 
 
 def _answers(result: Result) -> bool:
@@ -178,15 +220,21 @@ def _answers(result: Result) -> bool:
 
 
 def counts_line(counts: Mapping[str, int], names: Sequence[str] = ()) -> str:
-    """`26 documents, 1 passage`, zeros left out; what is no plain noun, such as a reason, stays as it is."""
+    """`26 documents, 1 passage`, zeros left out; what is no plain noun, such as a reason, stays as
+    it is.
+    """
     shown = [(name.removesuffix("_total"), counts.get(name, 0)) for name in names or counts]
     return ", ".join(
-        terms.counted(count, name) if " " not in name else f"{count:,} {name}" for name, count in shown if count
+        terms.counted(count, name) if " " not in name else f"{count:,} {name}"
+        for name, count in shown
+        if count
     )
 
 
 def estimated(result: IndexResult) -> list[str]:
-    """What `index --dry-run` found, line by line: what would be read, what a model would be asked, at what price."""
+    """What `index --dry-run` found, line by line: what would be read, what a model would be asked,
+    at what price.
+    """
     guess, counts = result.estimate, result.counts
     size = f"{guess.get('bytes', 0) / 1000:,.1f} kB"
     lines = [
@@ -199,7 +247,11 @@ def estimated(result: IndexResult) -> list[str]:
         lines.append(f"leave {terms.counted(same, 'documents')} as they are")
     if not guess.get("calls"):
         return [*lines, "ask no model, so it costs nothing"]
-    cost = f", at a cost of about {guess['cost']:,.4g} by the prices in the settings" if guess.get("cost") else ""
+    cost = (
+        f", at a cost of about {guess['cost']:,.4g} by the prices in the settings"
+        if guess.get("cost")
+        else ""
+    )
     lines.append(f"ask a model about {_asked(guess)}{cost}")
     lines += [f"  {kind}: {_asked(one)}" for kind, one in guess.get("by_stage", {}).items()]
     if why := guess.get("because"):
@@ -213,10 +265,14 @@ def _asked(guess: Mapping[str, Any]) -> str:
 
 
 def print_json(value: Any, exact: bool = False) -> None:
-    """One object; credentials in it are masked as in the tools, unless it is `exact` because it will be read back."""
+    """One object; credentials in it are masked as in the tools, unless it is `exact` because it
+    will be read back.
+    """
     shown = value if exact or fencing.SHOW_SECRETS.get() else _without_credentials(value)
     said = json.dumps(shown, ensure_ascii=False, indent=None, separators=(", ", ": "))
-    print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", said))  # the same value, and nothing for the terminal
+    print(
+        _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", said)
+    )  # the same value, and nothing for the terminal
 
 
 def _without_credentials(value: Any) -> Any:
@@ -229,12 +285,16 @@ def _without_credentials(value: Any) -> Any:
         return [_without_credentials(one) for one in value]
     if isinstance(value, dict):
         kept = EXACT - {"text"}
-        return {name: one if name in kept else _without_credentials(one) for name, one in value.items()}
+        return {
+            name: one if name in kept else _without_credentials(one) for name, one in value.items()
+        }
     return value
 
 
 def failed(options: argparse.Namespace, error: GraphRAGError | str, status: int) -> int:
-    """Says what is wrong as it is, for it may quote anything; and the next move in the words of the command line."""
+    """Says what is wrong as it is, for it may quote anything; and the next move in the words of the
+    command line.
+    """
     message = str(error)
     if isinstance(error, GraphRAGError):
         message = f"{error.what}. {as_commands(error.next_move, getattr(options, 'corpus', ''))}."
@@ -265,7 +325,9 @@ def snapshot_of(options: argparse.Namespace) -> Snapshot:
 
 
 def parts_of(options: argparse.Namespace, ids: Sequence[str]) -> list[tuple[str, Snapshot]]:
-    """The corpora that ids such as `a/e12` name or --corpus lists; [] where the one corpus of the command is meant."""
+    """The corpora that ids such as `a/e12` name or --corpus lists; [] where the one corpus of the
+    command is meant.
+    """
     from graphrag_mcp.query.federated import named_by, wanted
 
     app = app_of(options)
@@ -280,7 +342,9 @@ def parts_of(options: argparse.Namespace, ids: Sequence[str]) -> list[tuple[str,
 
 
 def elsewhere(app: App, corpus: str) -> str:
-    """A line that says how to reach this corpus, where commands without `--corpus` mean another one or none."""
+    """A line that says how to reach this corpus, where commands without `--corpus` mean another one
+    or none.
+    """
     try:
         meant = app.corpus_for_reading()
     except GraphRAGError:
@@ -300,5 +364,6 @@ def existing(path: str) -> Path:
         return Path(path).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
         raise BadInput(
-            f"there is no file or folder {path!r}", "Check the spelling; paths start at the working directory"
+            f"there is no file or folder {path!r}",
+            "Check the spelling; paths start at the working directory",
         ) from error

@@ -1,11 +1,12 @@
 """Commands that read an index: search, entity, report, source, status.
 
-Takes parsed arguments; prints what the searches give. Each command imports what it needs when it runs.
+Takes parsed arguments; prints what the searches give. Each command imports what it needs when it
+runs.
 
 Commands that walk: explore (the graph of an index) and drift (the sessions that agents walked).
 
-Takes parsed arguments; gives results and sessions through the printing of the other commands. Each command imports
-what it needs when it runs.
+Takes parsed arguments; gives results and sessions through the printing of the other commands. Each
+command imports what it needs when it runs.
 """
 
 from __future__ import annotations
@@ -32,8 +33,12 @@ def explore(options: argparse.Namespace) -> int:
     from graphrag_mcp.query.federated import ends
 
     given = {} if options.max_tokens is None else {"max_tokens": options.max_tokens}
-    options.corpus, start, goal = ends(options.start, options.goal, options.corpus, app_of(options).corpora())
-    found = explore_graph(snapshot_of(options), start, goal, hops=options.hops, max_nodes=options.max_nodes, **given)
+    options.corpus, start, goal = ends(
+        options.start, options.goal, options.corpus, app_of(options).corpora()
+    )
+    found = explore_graph(
+        snapshot_of(options), start, goal, hops=options.hops, max_nodes=options.max_nodes, **given
+    )
     return show(options, found)
 
 
@@ -48,12 +53,19 @@ def drift(options: argparse.Namespace) -> int:
     app = app_of(options)
     if not options.session:
         names = wanted(options.corpus, app.corpora()) or [options.corpus]
-        return _listed(options, app.home / "drift", [app.corpus_for_reading(name) for name in names if name])
+        return _listed(
+            options, app.home / "drift", [app.corpus_for_reading(name) for name in names if name]
+        )
     path = app.drift_path(options.session)
     walk = Walk(sessions.read(path))
     if not walk.header:
-        raise NotFound(f"there is no session {options.session[:60]!r}", "Call graphrag-mcp drift for those there are")
-    text = export(Drift(app.snapshot(walk.header["corpus"]), path), "json" if options.json else options.format)
+        raise NotFound(
+            f"there is no session {options.session[:60]!r}",
+            "Call graphrag-mcp drift for those there are",
+        )
+    text = export(
+        Drift(app.snapshot(walk.header["corpus"]), path), "json" if options.json else options.format
+    )
     if options.json:
         print_json(json.loads(text))
         return 0
@@ -69,10 +81,16 @@ def _listed(options: argparse.Namespace, folder: Path, corpora: Sequence[str]) -
     paths = sorted(folder.glob("*.jsonl"), key=lambda path: (-path.stat().st_mtime, path.name))
     walks = {path.stem: Walk(sessions.read(path)) for path in paths}
     rows = [
-        {"session": name, "corpus": walk.header["corpus"], "question": walk.header["query"],
-         "answered": len(walk.with_status("answered")), "nodes": len(walk.graph)}
-        for name, walk in walks.items() if walk.header and (not corpora or walk.header["corpus"] in corpora)
-    ]  # fmt: skip
+        {
+            "session": name,
+            "corpus": walk.header["corpus"],
+            "question": walk.header["query"],
+            "answered": len(walk.with_status("answered")),
+            "nodes": len(walk.graph),
+        }
+        for name, walk in walks.items()
+        if walk.header and (not corpora or walk.header["corpus"] in corpora)
+    ]
     if options.json:
         print_json({"sessions": rows})
         return 0
@@ -100,24 +118,33 @@ def search(options: argparse.Namespace) -> int:
     corpus = app.corpus_for_reading(options.corpus)
     snapshot = app.snapshot(corpus)
     mode, reason = choose(options.query, snapshot) if options.mode == "auto" else (options.mode, "")
-    told = reason and (options.json or options.explain or mode != "fused")  # of the usual mode only on request
+    told = reason and (
+        options.json or options.explain or mode != "fused"
+    )  # of the usual mode only on request
     reason = f"Mode {mode}: {reason}" if told else ""
     if mode == "drift":
         return show(options, _drift(app, corpus, options.query, given))
     if mode == "text":
         from graphrag_mcp.query.text_search import search_text
 
-        return _shown(options, search_text(snapshot, options.query, filters=options.filter, **given), reason)
+        return _shown(
+            options, search_text(snapshot, options.query, filters=options.filter, **given), reason
+        )
     given |= {
-        "answer": options.answer, "response_format": options.format, "response_type": options.response_type,
-        "filters": options.filter, "explain": options.explain,
-    }  # fmt: skip
+        "answer": options.answer,
+        "response_format": options.format,
+        "response_type": options.response_type,
+        "filters": options.filter,
+        "explain": options.explain,
+    }
     asked = options.answer or app.settings.embedding_model or app.settings.rerank_model
     given["asker"] = app.asker(corpus) if asked else None
     if mode == "global":
         from graphrag_mcp.query.global_ import global_search
 
-        return _shown(options, global_search(snapshot, options.query, level=options.level, **given), reason)
+        return _shown(
+            options, global_search(snapshot, options.query, level=options.level, **given), reason
+        )
     from graphrag_mcp.query.local import local_search
 
     return _shown(options, local_search(snapshot, options.query, mode=mode, **given), reason)
@@ -129,13 +156,19 @@ def _shown(options: argparse.Namespace, result: Any, reason: str) -> int:
     return show(options, result)
 
 
-def _in_several(app: App, names: Sequence[str], options: argparse.Namespace, given: dict[str, Any]) -> Result:
+def _in_several(
+    app: App, names: Sequence[str], options: argparse.Namespace, given: dict[str, Any]
+) -> Result:
     from graphrag_mcp.query import federated
 
     parts = [(name, app.snapshot(app.corpus_for_reading(name))) for name in names]
     if options.mode == "text":
         return federated.search_text(parts, options.query, filters=options.filter, **given)
-    given |= {"response_format": options.format, "filters": options.filter, "explain": options.explain}
+    given |= {
+        "response_format": options.format,
+        "filters": options.filter,
+        "explain": options.explain,
+    }
     if options.mode == "global":
         return federated.global_search(parts, options.query, **given)
     return federated.local_search(parts, options.query, **given)
@@ -163,7 +196,9 @@ def entity(options: argparse.Namespace) -> int:
 
     given = {"response_format": options.format, **_budget(options)}
     if parts := parts_of(options, [options.name]):
-        return show(options, federated.get_entity(parts, federated.qualified(options.name)[1], **given))
+        return show(
+            options, federated.get_entity(parts, federated.qualified(options.name)[1], **given)
+        )
     return show(options, get_entity(snapshot_of(options), options.name, **given))
 
 
@@ -205,7 +240,9 @@ def status(options: argparse.Namespace) -> int:
         else:
             print(fencing.clean("\n".join(_changed(found))))
         return 0
-    from graphrag_mcp.tools.index import status as status_of  # the graph_status tool, without its wire
+    from graphrag_mcp.tools.index import (
+        status as status_of,
+    )  # the graph_status tool, without its wire
 
     return show(options, status_of(app, options.corpus))
 
@@ -217,9 +254,21 @@ def _changed(found: Mapping[str, Any]) -> list[str]:
         return [f"Generation {now} is the current one, so nothing has changed since."]
     lines = [f"From generation {since} ({found['committed']}) to {now}, the current one:"]
     for table, one in found["counts"].items():
-        came = f" ({one['added']:,} new, {one['removed']:,} gone)" if one["added"] or one["removed"] else " (the same)"
+        came = (
+            f" ({one['added']:,} new, {one['removed']:,} gone)"
+            if one["added"] or one["removed"]
+            else " (the same)"
+        )
         lines.append(f"{counted(one['now'], table)}, before {one['before']:,}{came}")
     for how in ("added", "changed", "removed"):
         uris = found[how]
-        lines += [f"{counted(len(uris), 'documents')} {how}:", *(f"- {uri}" for uri in uris)] if uris else []
-    return lines if any(found[how] for how in ("added", "changed", "removed")) else [*lines, "No document has changed."]
+        lines += (
+            [f"{counted(len(uris), 'documents')} {how}:", *(f"- {uri}" for uri in uris)]
+            if uris
+            else []
+        )
+    return (
+        lines
+        if any(found[how] for how in ("added", "changed", "removed"))
+        else [*lines, "No document has changed."]
+    )

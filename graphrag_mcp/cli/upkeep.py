@@ -4,8 +4,8 @@ Takes parsed arguments; prints what was found. Each command imports what it need
 
 The command that puts this server into a host: install.
 
-Takes parsed arguments; prints what was written where, and what to do next. The work is in upkeep/install.py,
-upkeep/hosts.py and upkeep/launch.py.
+Takes parsed arguments; prints what was written where, and what to do next. The work is in
+upkeep/install.py, upkeep/hosts.py and upkeep/launch.py.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def install(options: argparse.Namespace) -> int:
     from graphrag_mcp.install.hosts import BY_NAME
 
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", options.name):
-        raise BadInput(f"a server cannot be named {options.name[:40]!r}", "Use letters, digits, - and _")
+        raise BadInput(
+            f"a server cannot be named {options.name[:40]!r}", "Use letters, digits, - and _"
+        )
     if not options.client:
         if options.undo:
             raise BadInput("--undo takes the server out of one host", "Say which with --client")
@@ -69,7 +71,9 @@ def install(options: argparse.Namespace) -> int:
     change, backup = installs.retrying(lambda: installs.installing(host, file, options.name, made))
     notes += change.notes
     if change.line:
-        notes.append(f"{host.title} reads plain JSON only, and line {change.line} of its file is something else")
+        notes.append(
+            f"{host.title} reads plain JSON only, and line {change.line} of its file is something else"
+        )
     record = {"client": host.name, "file": str(file), "name": options.name, "change": change.change}
     record |= {"backup": str(backup or ""), "entry": change.entry or made, "started": started}
     record["notes"] = notes
@@ -81,7 +85,9 @@ def install(options: argparse.Namespace) -> int:
     if backup:
         print(f"the file as it was: {backup}")
     if started:
-        print(f"started it as the host would: {started['tools']} tools after {started['seconds']} s")
+        print(
+            f"started it as the host would: {started['tools']} tools after {started['seconds']} s"
+        )
     _tell(notes, [*record["next"], "Then say: index this folder, and tell me what it is about"])
     return 0
 
@@ -91,24 +97,40 @@ def _undo(options: argparse.Namespace, host: Host, file: Path) -> int:
 
     change, _ = installs.retrying(lambda: installs.undoing(host, file, options.name))
     if options.json:
-        print_json({"client": host.name, "file": str(file), "name": options.name, "change": change.change})
+        print_json(
+            {"client": host.name, "file": str(file), "name": options.name, "change": change.change}
+        )
     elif change.change == "absent":
         print(f"{host.title}: there is no server {options.name!r} in {file}; nothing was changed")
     else:
         how = "is as it was before" if change.change == "restored" else "has it no more"
-        print(f"{host.title}: {file} {how}" + ("; it held nothing else and is gone" if change.after is None else ""))
+        print(
+            f"{host.title}: {file} {how}"
+            + ("; it held nothing else and is gone" if change.after is None else "")
+        )
         _tell([], [host.gone or host.reload])
     return 0
 
 
-def _show(options: argparse.Namespace, host: Host, file: Path, made: dict[str, Any], notes: list[str]) -> int:
+def _show(
+    options: argparse.Namespace, host: Host, file: Path, made: dict[str, Any], notes: list[str]
+) -> int:
     from graphrag_mcp.install import install as installs
     from graphrag_mcp.install.hosts import own_way
 
     text = installs.block(host, options.name, made)
     own = own_way(host, options.name, made)
     if options.json:
-        print_json({"client": host.name, "file": str(file), "entry": made, "block": text, "own": own, "notes": notes})
+        print_json(
+            {
+                "client": host.name,
+                "file": str(file),
+                "entry": made,
+                "block": text,
+                "own": own,
+                "notes": notes,
+            }
+        )
         return 0
     print(f"{host.title}, for {file}:\n\n{text}")
     _tell(notes, [f"the host's own way to the same: {own}"] if own else [])
@@ -130,18 +152,31 @@ def _overview(options: argparse.Namespace) -> int:
             for one in inside
             if one["host"] == host.name
         ]
-        rows.append({
-            "client": host.name, "found": seen(host, os.environ, home), "file": str(_file(host, None)),
-            "installed": mine, "entry": made, "notes": notes,
-        })  # fmt: skip
+        rows.append(
+            {
+                "client": host.name,
+                "found": seen(host, os.environ, home),
+                "file": str(_file(host, None)),
+                "installed": mine,
+                "entry": made,
+                "notes": notes,
+            }
+        )
     if options.json:
         print_json({"hosts": rows})
         return 0
     for row in rows:
         print(f"{row['client']:<15} {'found' if row['found'] else 'not found'}: {row['file']}")
         for one in row["installed"]:
-            state = f"installed as {one['name']!r}" if one["name"] else "its configuration cannot be read"
-            print(f"{'':<16}{state} in {one['file']}" + (f": {one['problem']}" if one["problem"] else ""))
+            state = (
+                f"installed as {one['name']!r}"
+                if one["name"]
+                else "its configuration cannot be read"
+            )
+            print(
+                f"{'':<16}{state} in {one['file']}"
+                + (f": {one['problem']}" if one["problem"] else "")
+            )
         print(f"{'':<16}would start: {' '.join([row['entry']['command'], *row['entry']['args']])}")
     print("\nTo put it into one of them: graphrag-mcp install --client NAME [--root FOLDER]")
     return 0
@@ -150,13 +185,17 @@ def _overview(options: argparse.Namespace) -> int:
 # ---- what the server is started with -----------------------------------------------------------
 
 
-def _entry(options: argparse.Namespace, host: Host, project: Path | None) -> tuple[dict[str, Any], list[str]]:
+def _entry(
+    options: argparse.Namespace, host: Host, project: Path | None
+) -> tuple[dict[str, Any], list[str]]:
     from graphrag_mcp.app import checked_name
     from graphrag_mcp.install import install as installs
     from graphrag_mcp.install import launch
 
     settings = settings_of(options)
-    values, handed, notes = installs.variables(host, project is not None, options.env or (), os.environ)
+    values, handed, notes = installs.variables(
+        host, project is not None, options.env or (), os.environ
+    )
     env = launch.environment()
     if path := os.environ.get("GRAPHRAG_MCP_SETTINGS"):
         env["GRAPHRAG_MCP_SETTINGS"] = str(Path(path).expanduser().absolute())
@@ -170,19 +209,29 @@ def _entry(options: argparse.Namespace, host: Host, project: Path | None) -> tup
     words += ["--tools", options.tools] if options.tools != "all" else []
     words += ["--read-only"] if options.read_only else []
     if project is not None:
-        notes.append("this file names places of this machine, so whoever shares the project needs one of their own")
+        notes.append(
+            "this file names places of this machine, so whoever shares the project needs one of their own"
+        )
     if not roots and not host.follows:
         notes.append(
             "no folder was named, so tools cannot index files; give --root FOLDER, or index with graphrag-mcp index"
         )
-    unsaid = [name for name in MODEL_VARIABLES if os.environ.get(name) and name not in {*values, *handed}]
+    unsaid = [
+        name for name in MODEL_VARIABLES if os.environ.get(name) and name not in {*values, *handed}
+    ]
     if unsaid and (host.toml or not host.follows):
-        notes.append(f"{', '.join(unsaid)}: set here, not seen by {host.title}; give --env NAME to hand it on")
+        notes.append(
+            f"{', '.join(unsaid)}: set here, not seen by {host.title}; give --env NAME to hand it on"
+        )
     return installs.entry(host, words, {**env, **values}, handed), notes
 
 
-def _roots(options: argparse.Namespace, host: Host, project: Path | None, settings: Settings) -> tuple[Path, ...]:
-    """Folders named here or in the settings; else the project; else this folder where the host has none of its own."""
+def _roots(
+    options: argparse.Namespace, host: Host, project: Path | None, settings: Settings
+) -> tuple[Path, ...]:
+    """Folders named here or in the settings; else the project; else this folder where the host has
+    none of its own.
+    """
     if options.root:
         roots = tuple(existing(root) for root in options.root)
         if files := [root for root in roots if not root.is_dir()]:
@@ -200,7 +249,9 @@ def _as_started(host: Host, made: dict[str, Any]) -> tuple[list[str], dict[str, 
     from graphrag_mcp.install.launch import poorest_environment
 
     given = made.get("env", {})
-    resolved = {name: os.environ.get(name, "") if "${" in value else value for name, value in given.items()}
+    resolved = {
+        name: os.environ.get(name, "") if "${" in value else value for name, value in given.items()
+    }
     resolved |= {name: os.environ[name] for name in made.get("env_vars", ()) if name in os.environ}
     folder = Path.cwd() if host.follows else Path.home()
     return [made["command"], *made["args"]], poorest_environment(os.environ) | resolved, folder
@@ -217,7 +268,9 @@ def _project(options: argparse.Namespace, host: Host) -> Path | None:
 def _file(host: Host, project: Path | None) -> Path:
     from graphrag_mcp.install.hosts import user_file
 
-    return project / host.project if project else user_file(host, os.environ, Path.home()).absolute()
+    return (
+        project / host.project if project else user_file(host, os.environ, Path.home()).absolute()
+    )
 
 
 def _tell(notes: list[str], following: list[str]) -> None:
@@ -242,23 +295,39 @@ def doctor(options: argparse.Namespace) -> int:
     except NotFound as error:
         if options.corpus or options.repair:
             raise
-        here = about(app.settings, app.corpora(), None)  # which is meant is open; how this is installed is not
+        here = about(
+            app.settings, app.corpora(), None
+        )  # which is meant is open; how this is installed is not
         if not options.json:
             print("\n".join(lines(here)) + "\n", flush=True)
             raise
         said = f"{error.what}. {as_commands(error.next_move)}."
         print_json({"sound": None, "findings": [], "about": here, "error": said})
         return 2
-    findings = examine(folder, options.repair, lambda folder: _derive(folder, app.settings), cut) if folder else []
+    findings = (
+        examine(folder, options.repair, lambda folder: _derive(folder, app.settings), cut)
+        if folder
+        else []
+    )
     wrong = [found for found in findings if not found.repaired and not found.remark]
     if options.json:
         here = about(app.settings, app.corpora(), folder, bool(wrong))
-        print_json({"sound": not wrong, "findings": [asdict(found) for found in findings], "about": here})
+        print_json(
+            {"sound": not wrong, "findings": [asdict(found) for found in findings], "about": here}
+        )
     else:
         for found in findings:
             mark = "remark: " if found.remark and not found.repaired else ""
-            print(f"{mark}{found.kind} {found.where}: {found.what}. {'Repaired' if found.repaired else found.repair}.")
-        print(f"{len(wrong)} wrong" if wrong else "Everything that is stored is sound." if folder else "No index yet.")
+            print(
+                f"{mark}{found.kind} {found.where}: {found.what}. {'Repaired' if found.repaired else found.repair}."
+            )
+        print(
+            f"{len(wrong)} wrong"
+            if wrong
+            else "Everything that is stored is sound."
+            if folder
+            else "No index yet."
+        )
         print("\n" + "\n".join(lines(about(app.settings, app.corpora(), folder, bool(wrong)))))
     return 1 if wrong else 0
 
@@ -269,7 +338,10 @@ def _examine(options: argparse.Namespace) -> int:
     from graphrag_mcp.exchange.files import located
 
     if options.repair:
-        raise BadInput("doctor repairs only indexes of its own", "Leave --repair out; each fault says what to do")
+        raise BadInput(
+            "doctor repairs only indexes of its own",
+            "Leave --repair out; each fault says what to do",
+        )
     found = examine(located(existing(options.folder)))
     wrong = [one for one in found if not one.remark]
     if options.json:
@@ -279,16 +351,21 @@ def _examine(options: argparse.Namespace) -> int:
         shown = "; ".join(one.examples) + ("; ..." if one.count > len(one.examples) else "")
         mark = "remark: " if one.remark else ""
         print(f"{mark}{one.kind} {one.where}: {one.count:,} {one.what} ({shown}). {one.repair}.")
-    print(f"{len(wrong)} wrong" if wrong else "No faults: ids, counts, communities and vectors agree.")
+    print(
+        f"{len(wrong)} wrong" if wrong else "No faults: ids, counts, communities and vectors agree."
+    )
     return 1 if wrong else 0
 
 
 def _derive(folder: Path, settings: Settings) -> None:
-    """All tables again from the stored originals: what indexing does when it finds a generation without tables."""
+    """All tables again from the stored originals: what indexing does when it finds a generation
+    without tables.
+    """
     from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.types import IndexRequest
 
-    # A budget that is spent from the start: what models answered comes from the answer book, nothing is bought.
+    # A budget that is spent from the start: what models answered comes from the answer book,
+    # nothing is bought.
     index_documents(folder, IndexRequest(), replace(settings, max_calls=-1))
 
 
@@ -338,20 +415,32 @@ def import_(options: argparse.Namespace) -> int:
     elapsed = time.monotonic() - began
     changes = ("added", "changed", "removed", "unchanged")
     if options.json:
-        print_json({
-            "status": result.status, "corpus": corpus, "counts": result.counts, "notes": notes, "errors": result.errors,
-            "elapsed_seconds": round(elapsed, 3),
-        })  # fmt: skip
+        print_json(
+            {
+                "status": result.status,
+                "corpus": corpus,
+                "counts": result.counts,
+                "notes": notes,
+                "errors": result.errors,
+                "elapsed_seconds": round(elapsed, 3),
+            }
+        )
     else:
-        held = counts_line({name: count for name, count in result.counts.items() if name not in changes})
-        print(f"{corpus}: {counts_line(result.counts, changes) or 'nothing to do'} ({elapsed:.1f} s)\nit holds {held}")
+        held = counts_line(
+            {name: count for name, count in result.counts.items() if name not in changes}
+        )
+        print(
+            f"{corpus}: {counts_line(result.counts, changes) or 'nothing to do'} ({elapsed:.1f} s)\nit holds {held}"
+        )
         print("\n".join(f"note: {note}" for note in notes), end="\n" if notes else "")
         if said := elsewhere(app, corpus):
             print(said, file=sys.stderr)
     return 0 if result.status == "done" and not result.errors else 1
 
 
-import_.__name__ = "import"  # a command is called like its function, and this is a word of the language
+import_.__name__ = (
+    "import"  # a command is called like its function, and this is a word of the language
+)
 
 
 def rollback(options: argparse.Namespace) -> int:
@@ -363,12 +452,16 @@ def rollback(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"generation": new.generation, "content_of": options.generation})
     else:
-        print(f"The content of generation {options.generation} is current again, as generation {new.generation}.")
+        print(
+            f"The content of generation {options.generation} is current again, as generation {new.generation}."
+        )
     return 0
 
 
 def delete(options: argparse.Namespace) -> int:
-    """Delete a corpus with all that is kept of it; the documents that were indexed stay where they are."""
+    """Delete a corpus with all that is kept of it; the documents that were indexed stay where they
+    are.
+    """
     from graphrag_mcp.jobs import delete
 
     app = app_of(options)
@@ -383,5 +476,7 @@ def delete(options: argparse.Namespace) -> int:
     if options.yes:
         print(f"Deleted corpus {found.corpus}: {size}.")
     else:
-        print(f"Corpus {found.corpus} in {found.path}: {size}.\nNothing was deleted. The same with --yes does it.")
+        print(
+            f"Corpus {found.corpus} in {found.path}: {size}.\nNothing was deleted. The same with --yes does it."
+        )
     return 0

@@ -4,8 +4,8 @@ Takes parsed arguments; prints what was done. Each command imports what it needs
 
 Commands that change an index by hand: edit (the graph), remove (documents).
 
-Takes parsed arguments; prints what would change, and with --yes what has changed and how to undo it. Each command
-imports what it needs when it runs.
+Takes parsed arguments; prints what would change, and with --yes what has changed and how to undo
+it. Each command imports what it needs when it runs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ YES = "Nothing was changed. The same with --yes does it."
 
 
 def edit(options: argparse.Namespace) -> int:
-    """Create, update, rename, merge or delete entities and relationships; undo; proposals of names; the log."""
+    """Create, update, rename, merge or delete entities and relationships; undo; proposals of names;
+    the log.
+    """
     from graphrag_mcp.tools.edit import edit as change  # the edit_graph tool, without its wire
 
     app = app_of(options)
@@ -57,7 +59,14 @@ def edit(options: argparse.Namespace) -> int:
     if options.op == "log" and options.json:
         return _log(app, options)
     result = change(
-        app, options.corpus, options.op, options.ids, options.set, f"cli:{_user()}", not options.yes, wait=True
+        app,
+        options.corpus,
+        options.op,
+        options.ids,
+        options.set,
+        f"cli:{_user()}",
+        not options.yes,
+        wait=True,
     )
     return _shown(options, result, result.dry_run and options.op not in ("log", "proposals"))
 
@@ -66,7 +75,9 @@ def remove(options: argparse.Namespace) -> int:
     """Take documents out of the index, for good: their folder, indexed again, leaves them out."""
     from graphrag_mcp.tools.edit import remove as take_out
 
-    result = take_out(app_of(options), options.corpus, options.ids, f"cli:{_user()}", not options.yes, wait=True)
+    result = take_out(
+        app_of(options), options.corpus, options.ids, f"cli:{_user()}", not options.yes, wait=True
+    )
     _shown(options, result, result.dry_run)
     return 1 if result.unknown else 0
 
@@ -84,7 +95,10 @@ def _log(app: App, options: argparse.Namespace) -> int:
 
     snapshot = app.snapshot(options.corpus)
     names = ("id", "op", "kind", "keys", "forms", "fields", "by", "time")
-    print_json({"edits": [{name: getattr(row, name) for name in names} for row in in_force(snapshot).log]}, exact=True)
+    print_json(
+        {"edits": [{name: getattr(row, name) for name in names} for row in in_force(snapshot).log]},
+        exact=True,
+    )
     return 0
 
 
@@ -99,10 +113,14 @@ def _replay(app: App, options: argparse.Namespace) -> int:
         raise BadInput("replay takes one file", "Write it with graphrag-mcp edit log --json")
     path = existing(options.ids[0])
     try:
-        rows = [LogRow(**{**row, "keys": tuple(row["keys"]), "forms": tuple(row["forms"])})
-                for row in json.loads(Path(path).read_text("utf-8"))["edits"]]  # fmt: skip
+        rows = [
+            LogRow(**{**row, "keys": tuple(row["keys"]), "forms": tuple(row["forms"])})
+            for row in json.loads(Path(path).read_text("utf-8"))["edits"]
+        ]
     except (ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{path.name} is no log of edits", "Write it with graphrag-mcp edit log --json") from error
+        raise BadInput(
+            f"{path.name} is no log of edits", "Write it with graphrag-mcp edit log --json"
+        ) from error
     if not options.yes:
         return show(options, Result(text=f"The log has {counted(len(rows), 'rows')}. {YES}"))
     folder = app.folder(app.corpus_for_reading(options.corpus))
@@ -129,12 +147,17 @@ def serve(options: argparse.Namespace) -> int:
     if options.http:
         from graphrag_mcp import http
 
-        http.serve(settings, options.host, options.port, **offer, allow_hosts=options.allow_host or ())
+        http.serve(
+            settings, options.host, options.port, **offer, allow_hosts=options.allow_host or ()
+        )
         return 0
     from graphrag_mcp import server
 
     if sys.stdin.isatty():
-        print("This terminal now speaks MCP, which is for a host. Ctrl-C, then: graphrag-mcp --help", file=sys.stderr)
+        print(
+            "This terminal now speaks MCP, which is for a host. Ctrl-C, then: graphrag-mcp --help",
+            file=sys.stderr,
+        )
     server.serve(settings, **offer)
     return 0
 
@@ -146,24 +169,36 @@ def index(options: argparse.Namespace) -> int:
 
         return 0 if start.run_job(settings_of(options), options.job).status == "done" else 1
     if not options.paths:
-        raise BadInput("index needs a folder or file", "Name one, for example: graphrag-mcp index docs")
+        raise BadInput(
+            "index needs a folder or file", "Name one, for example: graphrag-mcp index docs"
+        )
     gc.disable()  # modules are no garbage: a tenth of the time of importing them
     from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.types import IndexRequest
 
-    if not is_alone():  # a process that ends with the run would only look through its rows once more: 0.1 s
+    if (
+        not is_alone()
+    ):  # a process that ends with the run would only look through its rows once more: 0.1 s
         gc.enable()
     paths = tuple(str(existing(path)) for path in options.paths)
     app = app_of(options)
-    budget = {"max_calls": options.max_calls, "max_tokens": options.max_tokens, "max_cost": options.max_cost}
+    budget = {
+        "max_calls": options.max_calls,
+        "max_tokens": options.max_tokens,
+        "max_cost": options.max_cost,
+    }
     settings, nothing = settings_of(options, **budget), any(value == 0 for value in budget.values())
     if nothing:  # said here, a budget of 0 is one; in the settings 0 is none
         settings = replace(settings, max_calls=-1)
     corpus = app.corpus_for_writing(options.corpus, paths[0])
     request = IndexRequest(
-        paths, method=options.method, remove_missing=options.remove_missing,
-        recluster=options.recluster, dry_run=options.dry_run, refresh_answers=options.refresh_answers,
-    )  # fmt: skip
+        paths,
+        method=options.method,
+        remove_missing=options.remove_missing,
+        recluster=options.recluster,
+        dry_run=options.dry_run,
+        refresh_answers=options.refresh_answers,
+    )
     bar = Bar(sys.stderr.isatty() and not options.json)
     began = time.monotonic()
     if not options.dry_run and not nothing:  # an open job has a budget of its own
@@ -188,11 +223,17 @@ def index(options: argparse.Namespace) -> int:
 def _index_record(result: IndexResult, elapsed: float) -> dict[str, Any]:
     """What `index --json` prints: no budget fields, and what was asked of models."""
     record = result.model_dump(
-        mode="json", exclude={"text", "tokens", "truncated", "next_cursor", "next_call", "poll_after_ms"}
+        mode="json",
+        exclude={"text", "tokens", "truncated", "next_cursor", "next_call", "poll_after_ms"},
     )
     usage = result.usage
     tokens = usage.get("prompt_tokens", 0) + usage.get("output_tokens", 0)
-    return {**record, "calls": usage.get("calls", 0), "tokens": tokens, "elapsed_seconds": round(elapsed, 3)}
+    return {
+        **record,
+        "calls": usage.get("calls", 0),
+        "tokens": tokens,
+        "elapsed_seconds": round(elapsed, 3),
+    }
 
 
 def _print_index(result: IndexResult, elapsed: float) -> None:
@@ -200,13 +241,22 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
         print("\n".join(estimated(result)))
     else:
         changes = counts_line(result.counts, CHANGES) or "nothing to do"
-        held = counts_line({name: count for name, count in result.counts.items() if name not in CHANGES})
-        print(f"{result.corpus}: {changes} ({elapsed:.1f} s)" + (f"\nit holds {held}" if held else ""))
+        held = counts_line(
+            {name: count for name, count in result.counts.items() if name not in CHANGES}
+        )
+        print(
+            f"{result.corpus}: {changes} ({elapsed:.1f} s)" + (f"\nit holds {held}" if held else "")
+        )
     if calls := result.usage.get("calls"):
-        tokens = f"{result.usage['prompt_tokens']:,} tokens in, {result.usage['output_tokens']:,} out"
+        tokens = (
+            f"{result.usage['prompt_tokens']:,} tokens in, {result.usage['output_tokens']:,} out"
+        )
         print(f"asked models {number_of(calls, 'times')}: {tokens}")
     if result.pending:
-        print(f"a model has still to answer: {counts_line(result.pending)} (run it again)", file=sys.stderr)
+        print(
+            f"a model has still to answer: {counts_line(result.pending)} (run it again)",
+            file=sys.stderr,
+        )
         for reason, count in _reasons(result.degraded).items():
             print(f"  {count:,} x {reason}", file=sys.stderr)
     if result.skipped:
@@ -220,7 +270,10 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
 def _reasons(degraded: Sequence[Mapping[str, str]]) -> dict[str, int]:
     """Why models did not answer, the most frequent reason first."""
     reasons = [one["reason"] for one in degraded]
-    return {one: reasons.count(one) for one in sorted(set(reasons), key=lambda one: (-reasons.count(one), one))}
+    return {
+        one: reasons.count(one)
+        for one in sorted(set(reasons), key=lambda one: (-reasons.count(one), one))
+    }
 
 
 def tune(options: argparse.Namespace) -> int:
@@ -231,20 +284,36 @@ def tune(options: argparse.Namespace) -> int:
     corpus = app.corpus_for_reading(options.corpus)
     output = Path(options.output).expanduser().absolute() if options.output else None
     found = fit(
-        app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), selection=options.selection,
-        limit=options.limit, min_examples=options.min_examples, max_tokens=options.max_tokens, domain=options.domain,
-        language=options.language, untyped=options.no_entity_types, seed=options.seed, output=output,
-    )  # fmt: skip
+        app.folder(corpus),
+        app.snapshot(corpus),
+        app.settings,
+        app.asker(corpus),
+        selection=options.selection,
+        limit=options.limit,
+        min_examples=options.min_examples,
+        max_tokens=options.max_tokens,
+        domain=options.domain,
+        language=options.language,
+        untyped=options.no_entity_types,
+        seed=options.seed,
+        output=output,
+    )
     if options.json:
         print_json({**asdict(found), "files": [str(path) for path in found.files]})
     else:
-        print(f"{corpus}: {found.domain or 'domain unknown'}, in {found.language or 'an unknown language'}")
-        print(f"entity types: {', '.join(found.entity_types) or 'any'}; {number_of(found.examples, 'examples')}")
+        print(
+            f"{corpus}: {found.domain or 'domain unknown'}, in {found.language or 'an unknown language'}"
+        )
+        print(
+            f"entity types: {', '.join(found.entity_types) or 'any'}; {number_of(found.examples, 'examples')}"
+        )
         print("\n".join(f"wrote {path}" for path in found.files) or "nothing was written")
         then = "the next index run reads the texts with these prompts"
         if output is not None:
             then = f"to have them used, put them into {app.folder(corpus) / 'prompts'}"
-        print(f"asked {number_of(found.usage.get('calls', 0), 'times')}{f'; {then}' if found.files else ''}")
+        print(
+            f"asked {number_of(found.usage.get('calls', 0), 'times')}{f'; {then}' if found.files else ''}"
+        )
     for reason in found.degraded:
         print(f"default kept: {reason}", file=sys.stderr)
     return 0 if found.files else 1
@@ -276,10 +345,15 @@ def answers(options: argparse.Namespace) -> int:
         print_json({"kinds": book.kinds(), "answers": list(book.listing(options.kind))})
     elif options.kind:
         if not (found := list(book.listing(options.kind))):
-            print(f"no answers of the kind {options.kind!r}; there are: {', '.join(book.kinds()) or 'none at all'}")
+            print(
+                f"no answers of the kind {options.kind!r}; there are: {', '.join(book.kinds()) or 'none at all'}"
+            )
         for one in found:
             tokens = f"{one['prompt_tokens']:,} in, {one['output_tokens']:,} out"
             print(f"{one['time']} {one['key'][:12]} {one['answerer']} {tokens}")
     else:
-        print("\n".join(f"{kind} {count:,}" for kind, count in book.kinds().items()) or "the answer book is empty")
+        print(
+            "\n".join(f"{kind} {count:,}" for kind, count in book.kinds().items())
+            or "the answer book is empty"
+        )
     return 0

@@ -1,8 +1,9 @@
 """About: what a person who asks for help is asked first, gathered for the end of `doctor`.
 
-Takes the settings, the names of the corpora and the folder of the one that is meant; gives one record, and the same as
-lines of text: version and installation, extras, who would answer, where things are, what is live, in which hosts this
-server is, what to do next. Reads, never writes; calls nobody, opens no index, shows no key.
+Takes the settings, the names of the corpora and the folder of the one that is meant; gives one
+record, and the same as lines of text: version and installation, extras, who would answer, where
+things are, what is live, in which hosts this server is, what to do next. Reads, never writes; calls
+nobody, opens no index, shows no key.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ SHOWN = 8  # corpora that are named; the rest is counted
 NOBODY = "none; the agent that asks is the model"
 
 
-def about(settings: Settings, corpora: Sequence[str], folder: Path | None, damaged: bool = False) -> dict[str, Any]:
+def about(
+    settings: Settings, corpora: Sequence[str], folder: Path | None, damaged: bool = False
+) -> dict[str, Any]:
     """`folder` is that of the corpus that is meant here, None when there is none yet."""
     home = Path.home()
     hosts = installed(os.environ, home, Path.cwd())
@@ -57,18 +60,30 @@ def lines(record: Mapping[str, Any]) -> list[str]:
     rows = [
         ("version", f"{record['version']}, {record['installed']}"),
         ("python", record["python"]),
-        ("extras", ", ".join(f"{name} {'yes' if there else 'no'}" for name, there in record["extras"].items())),
+        (
+            "extras",
+            ", ".join(
+                f"{name} {'yes' if there else 'no'}" for name, there in record["extras"].items()
+            ),
+        ),
         ("chat model", _with_server(models["chat"], models) or NOBODY),
         ("vectors", _with_server(models["embedding"], models) or "none"),
         ("reranking", models["rerank"] or "none"),
         ("home", record["home"]),
         ("roots", ", ".join(record["roots"]) or "none: tools may index no folder from here"),
         ("corpora", ", ".join(names) or "none yet"),
-        ("meant here", f"{record['corpus']}, generation {record['generation']}" if record["corpus"] else unclear),
+        (
+            "meant here",
+            f"{record['corpus']}, generation {record['generation']}"
+            if record["corpus"]
+            else unclear,
+        ),
     ]
     for host in record["hosts"]:
         problem = f" ({host['problem']})" if host["problem"] else ""
-        rows.append(("in host", f"{host['host']} as {host['name'] or '?'}: {host['file']}{problem}"))
+        rows.append(
+            ("in host", f"{host['host']} as {host['name'] or '?'}: {host['file']}{problem}")
+        )
     if not record["hosts"]:
         rows.append(("in host", "none" + (f"; found here: {', '.join(here)}" if here else "")))
     rows += [("next", step) for step in record["next"]]
@@ -91,9 +106,7 @@ def _with_server(model: str, models: Mapping[str, Any]) -> str:
     if not model or model.startswith(LOCAL):
         return f"{model.removeprefix(LOCAL)}, in this process" if model else ""
     server = models["server"] if model == models["chat"] else models["embedding_server"]
-    return (
-        f"{model} at {server or 'its provider'}, {models['key_variable']} {'set' if models['key_set'] else 'not set'}"
-    )
+    return f"{model} at {server or 'its provider'}, {models['key_variable']} {'set' if models['key_set'] else 'not set'}"
 
 
 def _shown(url: str) -> str:
@@ -124,10 +137,16 @@ def _next(settings: Settings, record: Mapping[str, Any], damaged: bool) -> list[
         steps.append("install the extra graphrag-mcp[local], or set another embedding_model")
     models = record["models"]
     if models["chat"] and not models["key_set"] and not models["server"]:
-        steps.append(f"set {models['key_variable']}, or OPENAI_BASE_URL to a server that needs no key")
+        steps.append(
+            f"set {models['key_variable']}, or OPENAI_BASE_URL to a server that needs no key"
+        )
     for host in record["hosts"]:
         if host["problem"] and host["name"]:
-            steps.append(f"graphrag-mcp install --client {host['host']} (once more: {host['problem']})")
+            steps.append(
+                f"graphrag-mcp install --client {host['host']} (once more: {host['problem']})"
+            )
     if not any(host["name"] for host in record["hosts"]):
-        steps.append(f"graphrag-mcp install --client {record['hosts_here'][0] if record['hosts_here'] else 'NAME'}")
+        steps.append(
+            f"graphrag-mcp install --client {record['hosts_here'][0] if record['hosts_here'] else 'NAME'}"
+        )
     return steps or ["ask: graphrag-mcp search QUESTION, or your host's agent"]

@@ -1,26 +1,31 @@
 """What the rows of one generation promise each other.
 
-Takes a snapshot whose tables can be read; gives (kind, table, what) for every promise that is broken: ids that lead
-nowhere, spans that do not give the text, counts that do not recount, communities without report, vectors without row.
-Repairs nothing and knows no file. Texts are read a batch of documents at a time.
+Takes a snapshot whose tables can be read; gives (kind, table, what) for every promise that is
+broken: ids that lead nowhere, spans that do not give the text, counts that do not recount,
+communities without report, vectors without row. Repairs nothing and knows no file. Texts are read a
+batch of documents at a time.
 
-What the tables owe to the edit log: that every edit in force can be seen in the rows, and none that is not.
+What the tables owe to the edit log: that every edit in force can be seen in the rows, and none that
+is not.
 
-Takes a snapshot whose tables can be read; gives (kind, table, what) for every edit that the rows do not follow, and for
-what is wrong with the log itself. Repairs nothing: the tables are derived again, and the log is the truth.
+Takes a snapshot whose tables can be read; gives (kind, table, what) for every edit that the rows do
+not follow, and for what is wrong with the log itself. Repairs nothing: the tables are derived
+again, and the log is the truth.
 
 Whether texts are cut, and names found, by the parameters that the manifest names.
 
-Takes a snapshot and how a document is cut by given parameters (that is the index workshop's, and handed in); gives
-(kind, table, what) for rows that other parameters have made: an indexing with new settings that was stopped half way,
-and then called with the old ones again. Every document is cut once more; names are looked up in a sample, as finding
-them is most of the work of indexing. What was imported is cut as it came, and not looked at.
+Takes a snapshot and how a document is cut by given parameters (that is the index workshop's, and
+handed in); gives (kind, table, what) for rows that other parameters have made: an indexing with new
+settings that was stopped half way, and then called with the old ones again. Every document is cut
+once more; names are looked up in a sample, as finding them is most of the work of indexing. What
+was imported is cut as it came, and not looked at.
 
 What one table repeats of another: that both say the same, and that no row stands twice.
 
-Takes a snapshot whose tables can be read; gives (kind, table, what) for every row that its table has twice, whose id is
-not that of what it is about, or that repeats another table wrongly: a passage its document and text unit, evidence its
-relationship, a report its community, a text unit's names its passages. Reads no text, and repairs nothing.
+Takes a snapshot whose tables can be read; gives (kind, table, what) for every row that its table
+has twice, whose id is not that of what it is about, or that repeats another table wrongly: a
+passage its document and text unit, evidence its relationship, a report its community, a text unit's
+names its passages. Reads no text, and repairs nothing.
 """
 
 from __future__ import annotations
@@ -66,13 +71,23 @@ def broken(snapshot: Snapshot, by_hand: Mapping[str, PairFact]) -> Iterator[Brok
     yield from _log(snapshot, overlay)
     keys = {*overlay.entities, *overlay.alias, *overlay.alias.values()}
     columns = ["key", "names", "title", "type", "description"]
-    found = snapshot.by_key("entities", sorted(content_id("entity", key) for key in keys), "id", columns).to_pylist()
+    found = snapshot.by_key(
+        "entities", sorted(content_id("entity", key) for key in keys), "id", columns
+    ).to_pylist()
     rows = {row["key"]: row for row in found}
     for key, target in sorted(overlay.alias.items()):
         if key in rows:
-            yield "edit", "entities", f"{key!r} is an entity, but {overlay.aliased[key]} made it a name of {target!r}"
+            yield (
+                "edit",
+                "entities",
+                f"{key!r} is an entity, but {overlay.aliased[key]} made it a name of {target!r}",
+            )
         elif target in rows and key not in rows[target]["names"]:
-            yield "edit", "entities", f"{key!r} is no name of {target!r}, which {overlay.aliased[key]} made it"
+            yield (
+                "edit",
+                "entities",
+                f"{key!r} is no name of {target!r}, which {overlay.aliased[key]} made it",
+            )
     for key, edit in sorted(overlay.entities.items()):
         row = rows.get(key)
         if edit.deleted and row is not None:
@@ -81,7 +96,9 @@ def broken(snapshot: Snapshot, by_hand: Mapping[str, PairFact]) -> Iterator[Brok
             yield "edit", "entities", f"{key!r} is not there, but {edit.rows[-1]} made it"
         elif row is not None:
             yield from _fields("entities", repr(key), row, overlay.words(key))
-    there = snapshot.by_key("relationships", sorted(by_hand), "id", ["id", "description", "keywords", "weight"])
+    there = snapshot.by_key(
+        "relationships", sorted(by_hand), "id", ["id", "description", "keywords", "weight"]
+    )
     related = {row["id"]: row for row in there.to_pylist()}
     for id, fact in sorted(by_hand.items()):
         if fact.hidden and id in related:
@@ -105,13 +122,21 @@ def _log(snapshot: Snapshot, overlay: Overlay) -> Iterator[Broken]:
         if row.op not in OPS or not row.keys:
             yield "edit", "truth", f"row {place} of the edit log is no edit ({row.op!r})"
         if row.op == "undo" and not known.count(row.keys[0]):
-            yield "edit", "truth", f"{row.id} undoes {row.keys[0]!r}, which is not in the log before it"
+            yield (
+                "edit",
+                "truth",
+                f"{row.id} undoes {row.keys[0]!r}, which is not in the log before it",
+            )
         if row.id in known and known[-1] != row.id:
             yield "edit", "truth", f"two edits are called {row.id}"
         known.append(row.id)
     followed = snapshot.manifest.parameters.get(APPLIED, 0)
     if followed != len(overlay.log):
-        yield "edit", "entities", f"the tables follow {followed} of {len(overlay.log)} rows of the edit log"
+        yield (
+            "edit",
+            "entities",
+            f"the tables follow {followed} of {len(overlay.log)} rows of the edit log",
+        )
 
 
 def _fields(table: str, name: str, row: Row, given: Mapping[str, Any]) -> Iterator[Broken]:
@@ -121,7 +146,9 @@ def _fields(table: str, name: str, row: Row, given: Mapping[str, Any]) -> Iterat
 
 
 Spans = set[tuple[int, int]]
-Cutter = Callable[[Mapping[str, Any], Mapping[str, Any], bool], "tuple[Spans, Spans, dict[str, set[str]]] | None"]
+Cutter = Callable[
+    [Mapping[str, Any], Mapping[str, Any], bool], "tuple[Spans, Spans, dict[str, set[str]]] | None"
+]
 TEXTS = 200  # documents whose texts are in memory at once
 SAMPLE = 20  # documents in which names are looked up
 IMPORTED = "import:"  # begins the file of a document that came by an import
@@ -136,7 +163,9 @@ def cut_otherwise(snapshot: Snapshot, cut: Cutter) -> Iterator[Broken]:
         yield "parameters", "text_units", f"{what} names it ({said})"
         return
     try:
-        log = segment_store.live_documents(snapshot.folder, snapshot.manifest, ["uri", "id", "file"]).to_pylist()
+        log = segment_store.live_documents(
+            snapshot.folder, snapshot.manifest, ["uri", "id", "file"]
+        ).to_pylist()
     except GraphRAGError:  # a finding of its own
         return
     ids = sorted(row["id"] for row in log if not row["file"].startswith(IMPORTED))
@@ -145,11 +174,17 @@ def cut_otherwise(snapshot: Snapshot, cut: Cutter) -> Iterator[Broken]:
     for start in range(0, len(ids), TEXTS):
         some = ids[start : start + TEXTS]
         there = {table: _spans(snapshot, table, some) for table in ("text_units", "passages")}
-        for row in snapshot.by_key("documents", some, "id", ["id", "uri", "title", "text"]).to_pylist():
+        for row in snapshot.by_key(
+            "documents", some, "id", ["id", "uri", "title", "text"]
+        ).to_pylist():
             found = cut(row, named, row["id"] in looked_into)
             if found is None:
                 return
-            other = [table for table, spans in zip(there, found, strict=False) if there[table].get(row["id"]) != spans]
+            other = [
+                table
+                for table, spans in zip(there, found, strict=False)
+                if there[table].get(row["id"]) != spans
+            ]
             if not other and _other_names(snapshot, found[2]):
                 other = ["mentions"]
             for table in other:
@@ -163,7 +198,9 @@ def cut_otherwise(snapshot: Snapshot, cut: Cutter) -> Iterator[Broken]:
 
 def _spans(snapshot: Snapshot, table: str, documents: list[str]) -> dict[str, Spans]:
     found: dict[str, Spans] = {}
-    for row in snapshot.by_key(table, documents, "document_id", ["document_id", "char_start", "char_end"]).to_pylist():
+    for row in snapshot.by_key(
+        table, documents, "document_id", ["document_id", "char_start", "char_end"]
+    ).to_pylist():
         found.setdefault(row["document_id"], set()).add((row["char_start"], row["char_end"]))
     return found
 
@@ -172,7 +209,9 @@ def _other_names(snapshot: Snapshot, wanted: Mapping[str, set[str]]) -> bool:
     """Do text units hold other names than these? Not looked at where a model has read them."""
     held: dict[str, set[str]] = {unit: set() for unit in wanted}
     read = set()
-    for row in snapshot.by_key("mentions", sorted(wanted), "text_unit_id", ["text_unit_id", "key", "by"]).to_pylist():
+    for row in snapshot.by_key(
+        "mentions", sorted(wanted), "text_unit_id", ["text_unit_id", "key", "by"]
+    ).to_pylist():
         held[row["text_unit_id"]].add(row["key"])
         read |= {row["text_unit_id"]} if row["by"] else set()
     return any(held[unit] != names for unit, names in wanted.items() if unit not in read)
@@ -185,7 +224,10 @@ TOGETHER = {"mentions": ("key", "text_unit_id", "form", "type", "by"), "evidence
 def disagreements(snapshot: Snapshot) -> Iterator[Broken]:
     """Every row that stands twice or does not say what the table says that it is taken from."""
     yield from _twice(snapshot)
-    units = {row["id"]: row for row in _rows(snapshot, "text_units", ["id", "n", "document_id", "char_start"])}
+    units = {
+        row["id"]: row
+        for row in _rows(snapshot, "text_units", ["id", "n", "document_id", "char_start"])
+    }
     yield from _passages(snapshot, units)
     yield from _names(snapshot)
     yield from _graph(snapshot)
@@ -200,30 +242,57 @@ def _twice(snapshot: Snapshot) -> Iterator[Broken]:
         seen: Counter[str] = Counter()
         for row in _rows(snapshot, table, columns):
             seen[" ".join(row[name] for name in columns)] += 1
-        yield from (("twice", table, f"{id} stands {count} times") for id, count in sorted(seen.items()) if count > 1)
+        yield from (
+            ("twice", table, f"{id} stands {count} times")
+            for id, count in sorted(seen.items())
+            if count > 1
+        )
 
 
 def _passages(snapshot: Snapshot, units: dict[str, Row]) -> Iterator[Broken]:
     documents = {row["id"]: row for row in _rows(snapshot, "documents", ["id", "uri", "title"])}
-    columns = ["id", "n", "text_unit_id", "document_id", "uri", "title", "title_id", "char_start", "char_end"]
+    columns = [
+        "id",
+        "n",
+        "text_unit_id",
+        "document_id",
+        "uri",
+        "title",
+        "title_id",
+        "char_start",
+        "char_end",
+    ]
     for row in _rows(snapshot, "passages", columns):
         unit, document = units.get(row["text_unit_id"]), documents.get(row["document_id"])
         if unit is None or document is None:  # a finding of its own
             continue
         span = (str(row[end] - unit["char_start"]) for end in ("char_start", "char_end"))
         if row["id"] != content_id("passage", unit["id"], *span):
-            yield "id", "passages", f"{row['id']} is not the id of that span of text unit {unit['id']}"
+            yield (
+                "id",
+                "passages",
+                f"{row['id']} is not the id of that span of text unit {unit['id']}",
+            )
         if (row["n"], row["document_id"]) != (unit["n"], unit["document_id"]):
-            yield "passages", "passages", f"{row['id']}: its number or document is not that of its text unit"
+            yield (
+                "passages",
+                "passages",
+                f"{row['id']}: its number or document is not that of its text unit",
+            )
         key = normalise_name(document["title"])
         said = (document["uri"], document["title"], content_id("entity", key) if key else "")
         if (row["uri"], row["title"], row["title_id"]) != said:
-            yield "passages", "passages", f"{row['id']}: its uri or title is not that of its document"
+            yield (
+                "passages",
+                "passages",
+                f"{row['id']}: its uri or title is not that of its document",
+            )
 
 
 def _names(snapshot: Snapshot) -> Iterator[Broken]:
-    """A passage speaks only of what its text unit names. Not looked at where a model has read the unit: passages keep
-    what was found by the rules, and of a unit without a name nobody knows who read it."""
+    """A passage speaks only of what its text unit names. Not looked at where a model has read the
+    unit: passages keep what was found by the rules, and of a unit without a name nobody knows who
+    read it."""
     named: dict[str, set[str]] = {}
     read = set()
     for row in _rows(snapshot, "mentions", ["key", "text_unit_id", "by"]):
@@ -242,22 +311,38 @@ def _graph(snapshot: Snapshot) -> Iterator[Broken]:
     for row in _rows(snapshot, "relationships", ["id", "source_id", "target_id"]):
         if row["id"] != content_id("relationship", row["source_id"], row["target_id"]):
             yield "id", "relationships", f"{row['id']} is not the id of the pair that it names"
-    for row in _rows(snapshot, "evidence", ["relationship_id", "source_id", "target_id", "text_unit_id"]):
+    for row in _rows(
+        snapshot, "evidence", ["relationship_id", "source_id", "target_id", "text_unit_id"]
+    ):
         id = row["relationship_id"]
         if id and id != content_id("relationship", row["source_id"], row["target_id"]):
-            yield "evidence", "evidence", f"{id}: evidence in {row['text_unit_id']} names another pair"
+            yield (
+                "evidence",
+                "evidence",
+                f"{id}: evidence in {row['text_unit_id']} names another pair",
+            )
 
 
 def _reports(snapshot: Snapshot) -> Iterator[Broken]:
-    communities = {row["id"]: row for row in _rows(snapshot, "communities", ["id", "n", "level", "entity_ids"])}
+    communities = {
+        row["id"]: row for row in _rows(snapshot, "communities", ["id", "n", "level", "entity_ids"])
+    }
     for row in _rows(snapshot, "reports", ["id", "n", "level", "entity_ids"]):
         community = communities.get(row["id"])
         if community is None:  # a finding of its own
             continue
         if (row["n"], row["level"]) != (community["n"], community["level"]):
-            yield "report", "reports", f"{row['id']}: its number or level is not that of its community"
+            yield (
+                "report",
+                "reports",
+                f"{row['id']}: its number or level is not that of its community",
+            )
         if not set(community["entity_ids"]).issuperset(row["entity_ids"]):
-            yield "report", "reports", f"{row['id']} names entities that its community does not hold"
+            yield (
+                "report",
+                "reports",
+                f"{row['id']} names entities that its community does not hold",
+            )
 
 
 def _rows(snapshot: Snapshot, table: str, columns: Any) -> Iterator[Row]:
@@ -266,10 +351,21 @@ def _rows(snapshot: Snapshot, table: str, columns: Any) -> Iterator[Row]:
 
 
 PROBES = 20  # rows of a table that are looked up through its indexes
-ALIASES = {"documents": "d", "text_units": "t", "entities": "e", "relationships": "r", "communities": "c"}
+ALIASES = {
+    "documents": "d",
+    "text_units": "t",
+    "entities": "e",
+    "relationships": "r",
+    "communities": "c",
+}
 NUMBERED = {**ALIASES, "claims": "k"}
-ASKED = {"extract": "units", "claims": "units", "entity": "entities", "relationship": "relationships",
-         "report": "communities"}  # fmt: skip
+ASKED = {
+    "extract": "units",
+    "claims": "units",
+    "entity": "entities",
+    "relationship": "relationships",
+    "report": "communities",
+}
 
 
 @dataclass
@@ -308,9 +404,17 @@ def _ids(snapshot: Snapshot, table: str) -> set[str]:
 def _numbers(snapshot: Snapshot) -> Iterator[Broken]:
     for table, letter in NUMBERED.items():
         numbers = Counter(snapshot.rows(table, columns=["n"])["n"].to_pylist())
-        yield from (("number", table, f"{letter}{n} stands for several rows") for n in numbers if numbers[n] > 1)
+        yield from (
+            ("number", table, f"{letter}{n} stands for several rows")
+            for n in numbers
+            if numbers[n] > 1
+        )
         if numbers and max(numbers) >= snapshot.manifest.next.get(letter, 1):
-            yield "number", table, f"{letter}{max(numbers)} is in use, but the next number is not above it"
+            yield (
+                "number",
+                table,
+                f"{letter}{max(numbers)} is in use, but the next number is not above it",
+            )
 
 
 def _against_truth(snapshot: Snapshot) -> Iterator[Broken]:
@@ -333,14 +437,20 @@ def _against_truth(snapshot: Snapshot) -> Iterator[Broken]:
 def _check_spans(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
     for table in ("text_units", "passages"):
         owners = snapshot.rows(table, columns=["id", "document_id"]).to_pylist()
-        yield from _dangling(table, ((row["id"], row["document_id"]) for row in owners), ids.documents)
+        yield from _dangling(
+            table, ((row["id"], row["document_id"]) for row in owners), ids.documents
+        )
     with_passages: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for row in _check_rows(snapshot, "passages", columns=["text_unit_id", "part", "parts"]):
         with_passages[row["text_unit_id"]].append((row["part"], row["parts"]))
     for unit in sorted(ids.units | with_passages.keys()):
         parts = sorted(with_passages.get(unit, ()))
         if unit not in ids.units:
-            yield "dangling", "passages", f"{len(parts)} passages of text unit {unit}, which is not there"
+            yield (
+                "dangling",
+                "passages",
+                f"{len(parts)} passages of text unit {unit}, which is not there",
+            )
         elif not parts or parts != [(part, len(parts)) for part in range(1, len(parts) + 1)]:
             yield "passages", "passages", f"text unit {unit} has the parts {parts}"
     named = {"id", "document_id", "char_start", "char_end", "line_start", "line_end", "text"}
@@ -348,14 +458,21 @@ def _check_spans(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
         documents = {row["id"]: row for row in snapshot.by_key("documents", chunk).to_pylist()}
         for row in documents.values():
             if _document_id(row) != row["id"]:
-                yield "content", "documents", f"{row['uri']}: its text is not the one that its id was made of"
+                yield (
+                    "content",
+                    "documents",
+                    f"{row['uri']}: its text is not the one that its id was made of",
+                )
         line = {id: Lines(row["text"]).at for id, row in documents.items()}
         for table in ("text_units", "passages"):
             for row in snapshot.by_key(table, chunk, "document_id", sorted(named)).to_pylist():
                 start, end, home = row["char_start"], row["char_end"], row["document_id"]
                 if documents[home]["text"][start:end] != row["text"]:
                     yield "span", table, f"{row['id']}: the text at its span is another"
-                elif (row["line_start"], row["line_end"]) != (line[home](start), line[home](max(start, end - 1))):
+                elif (row["line_start"], row["line_end"]) != (
+                    line[home](start),
+                    line[home](max(start, end - 1)),
+                ):
                     yield "span", table, f"{row['id']}: its lines are not those of its span"
 
 
@@ -373,7 +490,10 @@ def _entities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
     for row in _check_rows(snapshot, "mentions", columns=["key", "text_unit_id"]):
         units_of[row["key"]].add(row["text_unit_id"])
     lost = {unit for units in units_of.values() for unit in units} - ids.units
-    yield from (("dangling", "mentions", f"names of text unit {id}, which is not there") for id in sorted(lost))
+    yield from (
+        ("dangling", "mentions", f"names of text unit {id}, which is not there")
+        for id in sorted(lost)
+    )
     degree: Counter[str] = Counter()
     ends = snapshot.rows("relationships", columns=["source_id", "target_id"])
     for column in ends.columns:
@@ -384,14 +504,26 @@ def _entities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
         if set(row["text_unit_ids"]) != units:
             yield "mentions", "entities", f"{row['id']}: its text units are not those of its names"
         if row["frequency"] != len(units):
-            yield "frequency", "entities", f"{row['id']}: {row['frequency']}, recounted {len(units)}"
+            yield (
+                "frequency",
+                "entities",
+                f"{row['id']}: {row['frequency']}, recounted {len(units)}",
+            )
         if row["degree"] != degree[row["id"]]:
-            yield "degree", "entities", f"{row['id']}: {row['degree']}, recounted {degree[row['id']]}"
+            yield (
+                "degree",
+                "entities",
+                f"{row['id']}: {row['degree']}, recounted {degree[row['id']]}",
+            )
     yield from _evidence_texts(snapshot, "entities", ids)
 
 
-def _relationships(snapshot: Snapshot, ids: _Ids, by_hand: Mapping[str, edit_log.PairFact]) -> Iterator[Broken]:
-    hidden = {id for id, fact in by_hand.items() if fact.hidden}  # their evidence stays, for an undo
+def _relationships(
+    snapshot: Snapshot, ids: _Ids, by_hand: Mapping[str, edit_log.PairFact]
+) -> Iterator[Broken]:
+    hidden = {
+        id for id, fact in by_hand.items() if fact.hidden
+    }  # their evidence stays, for an undo
     ids = replace(ids, relationships=ids.relationships | hidden)
     weight: Counter[str] = Counter()
     units_of: dict[str, set[str]] = defaultdict(set)
@@ -400,23 +532,45 @@ def _relationships(snapshot: Snapshot, ids: _Ids, by_hand: Mapping[str, edit_log
             said = (f"{row['source_key']} and {row['target_key']}", row["text_unit_id"])
             yield from _dangling("evidence", [said], ids.units)
             if row["source_id"] or row["target_id"]:
-                yield "evidence", "evidence", f"{row['text_unit_id']}: a statement without relationship names entities"
+                yield (
+                    "evidence",
+                    "evidence",
+                    f"{row['text_unit_id']}: a statement without relationship names entities",
+                )
             continue
         weight[row["relationship_id"]] += row["weight"]
         units_of[row["relationship_id"]].add(row["text_unit_id"])
-        for id, there in ((row["source_id"], ids.entities), (row["target_id"], ids.entities),
-                          (row["text_unit_id"], ids.units), (row["relationship_id"], ids.relationships)):  # fmt: skip
+        for id, there in (
+            (row["source_id"], ids.entities),
+            (row["target_id"], ids.entities),
+            (row["text_unit_id"], ids.units),
+            (row["relationship_id"], ids.relationships),
+        ):
             if id not in there:
-                yield "dangling", "evidence", f"{row['relationship_id']} names {id}, which is not there"
+                yield (
+                    "dangling",
+                    "evidence",
+                    f"{row['relationship_id']} names {id}, which is not there",
+                )
     columns = ["id", "source_id", "target_id", "weight", "text_unit_ids"]
     for row in _check_rows(snapshot, "relationships", columns=columns):
         source, target = row["source_id"], row["target_id"]
-        yield from _dangling("relationships", ((row["id"], source), (row["id"], target)), ids.entities)
+        yield from _dangling(
+            "relationships", ((row["id"], source), (row["id"], target)), ids.entities
+        )
         if source >= target:
             yield "order", "relationships", f"{row['id']}: its ends are not in order"
         if set(row["text_unit_ids"]) != units_of[row["id"]]:
-            yield "evidence", "relationships", f"{row['id']}: its text units are not those of its evidence"
-        wanted = by_hand[row["id"]].weight(weight[row["id"]]) if row["id"] in by_hand else weight[row["id"]]
+            yield (
+                "evidence",
+                "relationships",
+                f"{row['id']}: its text units are not those of its evidence",
+            )
+        wanted = (
+            by_hand[row["id"]].weight(weight[row["id"]])
+            if row["id"] in by_hand
+            else weight[row["id"]]
+        )
         if abs(row["weight"] - wanted) > 1e-5:
             yield "weight", "relationships", f"{row['id']}: {row['weight']}, recounted {wanted}"
     yield from _evidence_texts(snapshot, "relationships", ids)
@@ -429,7 +583,11 @@ def _evidence_texts(snapshot: Snapshot, table: str, ids: _Ids) -> Iterator[Broke
         for item in row["evidence"]:
             wanted[item["text_unit_id"]].append((row["id"], item))
     for unit in sorted(wanted.keys() - ids.units):
-        yield "dangling", table, f"{wanted[unit][0][0]}: evidence from text unit {unit}, which is not there"
+        yield (
+            "dangling",
+            table,
+            f"{wanted[unit][0][0]}: evidence from text unit {unit}, which is not there",
+        )
     for chunk in _chunks(sorted(wanted.keys() & ids.units)):
         for unit in snapshot.by_key("text_units", chunk, columns=["id", "text"]).to_pylist():
             for id, item in wanted[unit["id"]]:
@@ -439,7 +597,9 @@ def _evidence_texts(snapshot: Snapshot, table: str, ids: _Ids) -> Iterator[Broke
 
 def _communities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
     rows = {row["id"]: row for row in _check_rows(snapshot, "communities")}
-    fresh = not snapshot.manifest.stale  # until the second commit, communities speak of the graph before
+    fresh = (
+        not snapshot.manifest.stale
+    )  # until the second commit, communities speak of the graph before
     children: dict[str, set[str]] = defaultdict(set)
     for row in rows.values():
         children[row["parent"]].add(row["id"])
@@ -448,20 +608,37 @@ def _communities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
         if row["parent"] and parent is None:
             yield "dangling", "communities", f"{id}: its parent {row['parent']} is not there"
         elif row["level"] != (parent["level"] + 1 if parent else 0):
-            yield "level", "communities", f"{id}: level {row['level']} under {row['parent'] or 'no parent'}"
+            yield (
+                "level",
+                "communities",
+                f"{id}: level {row['level']} under {row['parent'] or 'no parent'}",
+            )
         if set(row["children"]) != children[id]:
-            yield "children", "communities", f"{id}: its children are not those that name it as parent"
-        below = Counter(member for child in row["children"] if child in rows for member in rows[child]["entity_ids"])
+            yield (
+                "children",
+                "communities",
+                f"{id}: its children are not those that name it as parent",
+            )
+        below = Counter(
+            member
+            for child in row["children"]
+            if child in rows
+            for member in rows[child]["entity_ids"]
+        )
         if row["children"] and below != Counter(row["entity_ids"]):
             yield "members", "communities", f"{id}: its children do not divide its members"
         if row["size"] != len(row["entity_ids"]):
             yield "size", "communities", f"{id}: {row['size']}, recounted {len(row['entity_ids'])}"
         if fresh:
-            yield from _dangling("communities", ((id, member) for member in row["entity_ids"]), ids.entities)
+            yield from _dangling(
+                "communities", ((id, member) for member in row["entity_ids"]), ids.entities
+            )
     yield from _memberships(snapshot, rows, fresh)
 
 
-def _memberships(snapshot: Snapshot, communities: Mapping[str, Row], fresh: bool) -> Iterator[Broken]:
+def _memberships(
+    snapshot: Snapshot, communities: Mapping[str, Row], fresh: bool
+) -> Iterator[Broken]:
     wanted: dict[str, list[str]] = defaultdict(list)
     for row in sorted(communities.values(), key=lambda row: row["level"]):
         for member in row["entity_ids"]:
@@ -474,19 +651,32 @@ def _memberships(snapshot: Snapshot, communities: Mapping[str, Row], fresh: bool
         linked = snapshot.rows("relationships", columns=["source_id", "target_id"])
         ends = {id for column in linked.columns for id in column.to_pylist()}
         alone = sorted(ends - there.keys())
-        yield from (("membership", "memberships", f"{id} has a relationship but no community") for id in alone)
+        yield from (
+            ("membership", "memberships", f"{id} has a relationship but no community")
+            for id in alone
+        )
 
 
 def _check_reports(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
     told = _ids(snapshot, "reports")
     for id in sorted(ids.communities ^ told):
-        yield "report", "reports", f"community {id} has {'a report but is not there' if id in told else 'no report'}"
+        yield (
+            "report",
+            "reports",
+            f"community {id} has {'a report but is not there' if id in told else 'no report'}",
+        )
     if snapshot.manifest.stale:
         return
     there = {"Entities": ids.entities, "Relationships": ids.relationships, "Sources": ids.units}
     there["Reports"] = ids.communities
-    lists = {"Entities": "entity_ids", "Relationships": "relationship_ids", "Sources": "text_unit_ids"}
-    for row in _check_rows(snapshot, "reports", ["id", "summary", "full_content", "findings", *lists.values()]):
+    lists = {
+        "Entities": "entity_ids",
+        "Relationships": "relationship_ids",
+        "Sources": "text_unit_ids",
+    }
+    for row in _check_rows(
+        snapshot, "reports", ["id", "summary", "full_content", "findings", *lists.values()]
+    ):
         said = referenced_ids(f"{row['summary']}\n{row['full_content']}\n{row['findings']}")
         for group, known in there.items():
             named = {*said.get(group, ()), *(row[lists[group]] if group in lists else ())}
@@ -494,31 +684,64 @@ def _check_reports(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
 
 
 def _claims(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
-    """Every quote stands in its text unit where the claim says. Subjects are names; not every name is an entity."""
+    """Every quote stands in its text unit where the claim says. Subjects are names; not every name
+    is an entity.
+    """
     of_unit: dict[str, list[Row]] = defaultdict(list)
-    columns = ["id", "text_unit_id", "subject", "subject_id", "object", "object_id", "quotes", "spans"]
+    columns = [
+        "id",
+        "text_unit_id",
+        "subject",
+        "subject_id",
+        "object",
+        "object_id",
+        "quotes",
+        "spans",
+    ]
     for row in _check_rows(snapshot, "claims", columns):
         of_unit[row["text_unit_id"]].append(row)
         for end in ("subject", "object"):
             key = normalise_name(row[end])
             if row[f"{end}_id"] not in ("", content_id("entity", key) if key else ""):
-                yield "dangling", "claims", f"{row['id']}: its {end} {row[end]!r} has another name's id"
+                yield (
+                    "dangling",
+                    "claims",
+                    f"{row['id']}: its {end} {row[end]!r} has another name's id",
+                )
     for unit in sorted(of_unit.keys() - ids.units):
-        yield "dangling", "claims", f"{of_unit[unit][0]['id']} names text unit {unit}, which is not there"
+        yield (
+            "dangling",
+            "claims",
+            f"{of_unit[unit][0]['id']} names text unit {unit}, which is not there",
+        )
     for chunk in _chunks(sorted(of_unit.keys() & ids.units)):
         for unit in snapshot.by_key("text_units", chunk, columns=["id", "text"]).to_pylist():
             for row in of_unit[unit["id"]]:
                 ends = zip(row["spans"][::2], row["spans"][1::2], strict=False)
-                if [unit["text"][start:end] for start, end in ends] != row["quotes"] or not row["quotes"]:
-                    yield "span", "claims", f"{row['id']}: its quotes are not the text of {unit['id']}"
+                if [unit["text"][start:end] for start, end in ends] != row["quotes"] or not row[
+                    "quotes"
+                ]:
+                    yield (
+                        "span",
+                        "claims",
+                        f"{row['id']}: its quotes are not the text of {unit['id']}",
+                    )
 
 
 def _pending(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
-    uris = set(snapshot.rows("documents", columns=["uri"])["uri"].to_pylist()) if snapshot.count("pending") else set()
+    uris = (
+        set(snapshot.rows("documents", columns=["uri"])["uri"].to_pylist())
+        if snapshot.count("pending")
+        else set()
+    )
     for row in _check_rows(snapshot, "pending"):
         kind, subject = row["kind"], row["subject"]
         if row["id"] != f"{kind}:{subject}" or kind not in ASKED:
-            yield "pending", "pending", f"{row['id']} is no question of kind {kind!r} about {subject}"
+            yield (
+                "pending",
+                "pending",
+                f"{row['id']} is no question of kind {kind!r} about {subject}",
+            )
         elif subject not in getattr(ids, ASKED[kind]):
             yield "dangling", "pending", f"{row['id']}: {subject} is not there"
         elif ASKED[kind] == "units" and row["uri"] not in uris:
@@ -526,15 +749,19 @@ def _pending(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
 
 
 def _vectors(snapshot: Snapshot) -> Iterator[Broken]:
-    """At most one vector a row, none of a row that is gone, all of one length. A row may be without: a model was not
-    there when it was written, and the next indexing with one makes it."""
+    """At most one vector a row, none of a row that is gone, all of one length. A row may be
+    without: a model was not there when it was written, and the next indexing with one makes it."""
     lengths: Counter[int] = Counter()
     for table, vectors in VECTORS.items():
         there, rows = _ids(snapshot, table), Counter[str]()
         for batch in snapshot.batches(vectors, ["id", "vector"]):
             rows.update(batch["id"].to_pylist())
             lengths.update(pc.list_value_length(batch["vector"]).to_pylist())
-        yield from (("vector", vectors, f"{id} has {count} vectors") for id, count in sorted(rows.items()) if count > 1)
+        yield from (
+            ("vector", vectors, f"{id} has {count} vectors")
+            for id, count in sorted(rows.items())
+            if count > 1
+        )
         lost = sorted(rows.keys() - there)
         yield from (("dangling", vectors, f"a vector of {id}, which is not there") for id in lost)
     if len(lengths) > 1:
@@ -549,15 +776,22 @@ def _terms(snapshot: Snapshot) -> Iterator[Broken]:
             counted.update(set(text.split()))
         length += sum(batch["n_terms"].to_pylist())
     there = {row["term"]: row["passages"] for row in _check_rows(snapshot, "terms")}
-    wrong = sorted(term for term in counted.keys() | there.keys() if counted.get(term, 0) != there.get(term, 0))
-    yield from (("terms", "terms", f"{t!r}: {there.get(t, 0)} passages, recounted {counted.get(t, 0)}") for t in wrong)
+    wrong = sorted(
+        term for term in counted.keys() | there.keys() if counted.get(term, 0) != there.get(term, 0)
+    )
+    yield from (
+        ("terms", "terms", f"{t!r}: {there.get(t, 0)} passages, recounted {counted.get(t, 0)}")
+        for t in wrong
+    )
     wanted = snapshot.manifest.counters.get("passage_terms", length)
     if wanted != length:
         yield "count", "passages", f"{length} terms in all, the manifest counts {wanted}"
 
 
 def _indexes(snapshot: Snapshot) -> Iterator[Broken]:
-    """Rows spread over each table are found through each of its indexes, through full text by their rarest term."""
+    """Rows spread over each table are found through each of its indexes, through full text by their
+    rarest term.
+    """
     seen: Counter[str] = Counter()
     for table in FULL_TEXT:
         for batch in snapshot.batches(table, [FULL_TEXT[table]]):
@@ -570,9 +804,13 @@ def _indexes(snapshot: Snapshot) -> Iterator[Broken]:
         columns = [column, FULL_TEXT[table]] if worded else [column]
         rows = snapshot.by_key(table, probes, column, columns).to_pylist()
         missing = set(probes) - {row[column] for row in rows}
-        yield from (("index", table, f"{value} is not found by its {column}") for value in sorted(missing))
+        yield from (
+            ("index", table, f"{value} is not found by its {column}") for value in sorted(missing)
+        )
         for row in rows if worded else ():
-            words = sorted(set(row[FULL_TEXT[table]].split()), key=lambda word: (seen[f"{table} {word}"], word))
+            words = sorted(
+                set(row[FULL_TEXT[table]].split()), key=lambda word: (seen[f"{table} {word}"], word)
+            )
             if words:
                 rarest = seen[f"{table} {words[0]}"]
                 found = snapshot.full_text(table, words[:1], limit=rarest + 10, columns=["id"])
@@ -580,13 +818,19 @@ def _indexes(snapshot: Snapshot) -> Iterator[Broken]:
                     yield "index", table, f"{row['id']} is not found by its term {words[0]!r}"
 
 
-def _check_rows(snapshot: Snapshot, table: str, columns: Iterable[str] | None = None) -> Iterator[Row]:
+def _check_rows(
+    snapshot: Snapshot, table: str, columns: Iterable[str] | None = None
+) -> Iterator[Row]:
     for batch in snapshot.batches(table, None if columns is None else list(columns)):
         yield from batch.to_pylist()
 
 
 def _dangling(table: str, pairs: Iterable[tuple[str, str]], there: set[str]) -> Iterator[Broken]:
-    return (("dangling", table, f"{id} names {other}, which is not there") for id, other in pairs if other not in there)
+    return (
+        ("dangling", table, f"{id} names {other}, which is not there")
+        for id, other in pairs
+        if other not in there
+    )
 
 
 def _chunks(values: list[str]) -> Iterator[list[str]]:

@@ -1,10 +1,11 @@
 """Doctor: looks at everything on disk and says what is wrong, and what would repair it.
 
-Takes a corpus folder; gives findings, none for a sound index. First every file against what is known of it (manifest,
-truth segments, the tables' files, the answer book), then, where all tables open, what their rows promise each other
-(upkeep/consistency.py). Repairs by itself only what loses nothing: the manifest from its kept copy, files that no
-generation names, older generations that cannot be read, the answer book without its damaged entries. Tables are
-derived, so they are repaired by deriving them again; that needs the index workshop, which is handed in, as is how it
+Takes a corpus folder; gives findings, none for a sound index. First every file against what is
+known of it (manifest, truth segments, the tables' files, the answer book), then, where all tables
+open, what their rows promise each other (upkeep/consistency.py). Repairs by itself only what loses
+nothing: the manifest from its kept copy, files that no generation names, older generations that
+cannot be read, the answer book without its damaged entries. Tables are derived, so they are
+repaired by deriving them again; that needs the index workshop, which is handed in, as is how it
 cuts a text (upkeep/cuts.py).
 """
 
@@ -41,18 +42,22 @@ OVERTAKEN = (
     "Delete manifest.json and run graphrag-mcp doctor --repair to go on from there; was the older one put back on "
     "purpose, delete the later files in generations. The next commit would drop them"
 )
-SALVAGE = "Run graphrag-mcp doctor --repair while no server runs: what can be read of the book is kept"
-# Communities depend on those before them: where these are sound (rows of two of the tables have check values, and the
-# third is compared with them), what is derived again begins with them.
+SALVAGE = (
+    "Run graphrag-mcp doctor --repair while no server runs: what can be read of the book is kept"
+)
+# Communities depend on those before them: where these are sound (rows of two of the tables have
+# check values, and the third is compared with them), what is derived again begins with them.
 HISTORY = ("communities", "memberships", "reports")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong. `repair` is the next move; `repaired` says that it has been done. A `remark` is nothing
-    wrong: what a process that was killed has left, which nobody reads."""
+    """One thing that is wrong. `repair` is the next move; `repaired` says that it has been done. A
+    `remark` is nothing wrong: what a process that was killed has left, which nobody reads."""
 
-    kind: str  # manifest, truth, generation, answers, orphan, file, table, row, or a broken promise between rows
+    # manifest, truth, generation, answers, orphan, file, table, row, or a broken promise between
+    # rows
+    kind: str
     where: str
     what: str
     repair: str
@@ -61,15 +66,20 @@ class Finding:
 
 
 def doctor(
-    folder: Path, repair: bool = False, rebuild: Callable[[Path], object] | None = None, cut: Cutter | None = None
+    folder: Path,
+    repair: bool = False,
+    rebuild: Callable[[Path], object] | None = None,
+    cut: Cutter | None = None,
 ) -> list[Finding]:
-    """Everything that is wrong with the index in `folder`; with `repair`, what could be repaired has been.
+    """Everything that is wrong with the index in `folder`; with `repair`, what could be repaired
+    has been.
 
-    `rebuild(folder)` must derive all tables from the truth and take the writer's lock itself. It is called after a
-    generation was committed that names no tables, and only when the truth is whole: readers find nothing until it
-    is done, and if it fails the next index call derives everything. Raises NotFound when there is no index, Busy
-    when another process holds the lock (repair only), NewerFormat. `cut`: how the index workshop cuts a document by
-    given parameters; without it nobody looks whether the rows follow those that the manifest names.
+    `rebuild(folder)` must derive all tables from the truth and take the writer's lock itself. It is
+    called after a generation was committed that names no tables, and only when the truth is whole:
+    readers find nothing until it is done, and if it fails the next index call derives everything.
+    Raises NotFound when there is no index, Busy when another process holds the lock (repair only),
+    NewerFormat. `cut`: how the index workshop cuts a document by given parameters; without it
+    nobody looks whether the rows follow those that the manifest names.
     """
     if not repair:
         return _examined(folder, cut)
@@ -78,7 +88,8 @@ def doctor(
         _repair_files(folder, before)
         left = _examined(folder, cut)
         if any(finding.repair in (REMOVE, LEFT) for finding in left):
-            # A newer whole generation took the place of a torn manifest, and Lance's hint is behind its versions.
+            # A newer whole generation took the place of a torn manifest, and Lance's hint is behind
+            # its versions.
             _repair_files(folder, left)
             left = _examined(folder, cut)
         derivable = [finding for finding in left if finding.repair == DERIVE]
@@ -91,7 +102,11 @@ def doctor(
             _repair_files(folder, [])  # what the forgotten generation had
             left = _examined(folder, cut)
     still = {(finding.kind, finding.where, finding.what) for finding in left}
-    done = [replace(found, repaired=True) for found in before if (found.kind, found.where, found.what) not in still]
+    done = [
+        replace(found, repaired=True)
+        for found in before
+        if (found.kind, found.where, found.what) not in still
+    ]
     return [*done, *left]
 
 
@@ -110,7 +125,10 @@ def _examined(folder: Path, cut: Cutter | None = None) -> list[Finding]:
     found += broken
     if not any(finding.kind == "table" for finding in broken):
         try:
-            broken_promises = [*inconsistencies(snapshot), *(cut_otherwise(snapshot, cut) if cut else ())]
+            broken_promises = [
+                *inconsistencies(snapshot),
+                *(cut_otherwise(snapshot, cut) if cut else ()),
+            ]
             found += [Finding(kind, where, what, DERIVE) for kind, where, what in broken_promises]
         except GraphRAGError as error:  # rows can be read, an index cannot
             found.append(Finding("table", "indexes", error.what, DERIVE))
@@ -118,7 +136,9 @@ def _examined(folder: Path, cut: Cutter | None = None) -> list[Finding]:
 
 
 def _manifest(folder: Path) -> Iterator[Finding]:
-    advice = "Run graphrag-mcp doctor --repair: it is written again from the newest whole generation"
+    advice = (
+        "Run graphrag-mcp doctor --repair: it is written again from the newest whole generation"
+    )
     if later := _overtaken(folder):
         what = f"generation {later} was committed after the one it names"
         yield Finding("manifest", "manifest.json", what, OVERTAKEN)
@@ -132,14 +152,19 @@ def _manifest(folder: Path) -> Iterator[Finding]:
         except (Damaged, NewerFormat) as error:
             yield Finding("manifest", path.name, error.what, advice)
         except OSError as error:
-            yield Finding("manifest", path.name, f"{path.name} cannot be read ({error.strerror})", UNREADABLE)
+            yield Finding(
+                "manifest", path.name, f"{path.name} cannot be read ({error.strerror})", UNREADABLE
+            )
 
 
 def _overtaken(folder: Path) -> int:
-    """The newest whole generation, where manifest.json names an earlier one; else 0. The one after the current may be
-    of a commit that was killed before its end. Two are of commits that came to theirs: an older file was put back."""
+    """The newest whole generation, where manifest.json names an earlier one; else 0. The one after
+    the current may be of a commit that was killed before its end. Two are of commits that came to
+    theirs: an older file was put back."""
     try:
-        current = manifests.parse((folder / "manifest.json").read_bytes(), "manifest.json").generation
+        current = manifests.parse(
+            (folder / "manifest.json").read_bytes(), "manifest.json"
+        ).generation
     except (OSError, Damaged, NewerFormat):
         return 0
     later = [kept.generation for kept in manifests.generations(folder) if kept.generation > current]
@@ -151,7 +176,11 @@ def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
         where, _, what = problem.partition(": ")
         yield Finding("truth", where, what, RESTORE)
     current = {segment["file"] for segment in manifest.segments}
-    older = {segment["file"]: segment for kept in manifests.generations(folder) for segment in kept.segments}
+    older = {
+        segment["file"]: segment
+        for kept in manifests.generations(folder)
+        for segment in kept.segments
+    }
     others = [segment for name, segment in sorted(older.items()) if name not in current]
     for problem in segment_store.verify(folder, replace(manifest, segments=others)):
         where, _, what = problem.partition(": ")
@@ -169,7 +198,9 @@ def _answers(folder: Path) -> Iterator[Finding]:
 
 
 def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
-    """Every file of the tables that a commit has recorded, those of older generations and of indexes included."""
+    """Every file of the tables that a commit has recorded, those of older generations and of
+    indexes included.
+    """
     for where, what in checksums.verify(folder, manifest.files, manifest.tables):
         yield Finding("file", where, what, REMOVE if where.endswith(checksums.HINT) else DERIVE)
 
@@ -181,7 +212,9 @@ def _orphans(folder: Path) -> Iterator[Finding]:
 
 
 def _orphaned(folder: Path) -> list[tuple[Path, str]]:
-    """Files that no kept generation names: left by a crash, or by generations that have been forgotten."""
+    """Files that no kept generation names: left by a crash, or by generations that have been
+    forgotten.
+    """
     current = manifests.read(folder)
     kept = [*([current] if current else []), *manifests.generations(folder)]
     named = {f"{name}.lance" for manifest in kept for name in manifest.tables}
@@ -201,7 +234,9 @@ def _orphaned(folder: Path) -> list[tuple[Path, str]]:
 
 
 def _tables(snapshot: Snapshot) -> Iterator[Finding]:
-    """Every table is read whole, once, in batches: that it opens, and that rows match their check values."""
+    """Every table is read whole, once, in batches: that it opens, and that rows match their check
+    values.
+    """
     for name in TABLES:
         wanted = snapshot.manifest.counters.get(name)
         try:
@@ -210,7 +245,9 @@ def _tables(snapshot: Snapshot) -> Iterator[Finding]:
                 if "check" in rows.column_names:
                     wrong = pc.not_equal(rows["check"], check_values(rows))
                     for id in rows.filter(wrong)["id"].to_pylist():
-                        yield Finding("row", name, f"row {id} does not match its check value", DERIVE)
+                        yield Finding(
+                            "row", name, f"row {id} does not match its check value", DERIVE
+                        )
         except GraphRAGError as error:
             yield Finding("table", name, error.what, DERIVE)
             continue
@@ -219,7 +256,9 @@ def _tables(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _repair_files(folder: Path, found: list[Finding]) -> None:
-    """What loses nothing: manifest and copies made equal, copies that cannot be read and orphans removed."""
+    """What loses nothing: manifest and copies made equal, copies that cannot be read and orphans
+    removed.
+    """
     if any(finding.kind == "answers" for finding in found):
         salvage(folder)
     lost = {finding.where for finding in found if finding.kind == "generation"}
@@ -233,7 +272,9 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
     for path in (folder / "generations").glob("*.json"):
         try:
             kept = manifests.parse(path.read_bytes(), path.name)
-            if kept.generation != int(path.stem) or lost & {segment["file"] for segment in kept.segments}:
+            if kept.generation != int(path.stem) or lost & {
+                segment["file"] for segment in kept.segments
+            }:
                 path.unlink()
         except Damaged:
             path.unlink()
@@ -249,27 +290,38 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
 
 
 def _forget_tables(folder: Path, damaged: Set[str]) -> None:
-    """A generation without tables: whoever indexes next derives everything from the truth. Numbers are not reused.
+    """A generation without tables: whoever indexes next derives everything from the truth. Numbers
+    are not reused.
 
-    Older generations are forgotten, as their tables go. The new ones come into a folder of their own, since processes
-    that have the old one open remember parts of it. Killed anywhere here, the next repair begins again.
+    Older generations are forgotten, as their tables go. The new ones come into a folder of their
+    own, since processes that have the old one open remember parts of it. Killed anywhere here, the
+    next repair begins again.
     """
     manifest = manifests.read(folder)
     assert manifest is not None
     unsound = {where.split(".")[0] for where in damaged}
     history = [name for name in HISTORY if name not in unsound and "indexes" not in unsound]
-    if "communities" not in history:  # which reports have to go is told by the communities that were there
+    if (
+        "communities" not in history
+    ):  # which reports have to go is told by the communities that were there
         history = [name for name in history if name != "reports"]
     kept = {name: manifest.tables[name] for name in history if name in manifest.tables}
-    # Deriving replaces each document of the log, so these count as there; all other counters start again.
+    # Deriving replaces each document of the log, so these count as there; all other counters start
+    # again.
     counters = {"documents": segment_store.live_documents(folder, manifest).num_rows}
     counters |= {name: manifest.counters[name] for name in kept if name in manifest.counters}
     # Who has read the texts stays known: then what they answered is looked up, and not thrown away.
-    parameters = {name: value for name, value in manifest.parameters.items() if name == "extraction"}
+    parameters = {
+        name: value for name, value in manifest.parameters.items() if name == "extraction"
+    }
     empty = replace(
-        manifest, generation=manifest.generation + 1, tables=kept, counters=counters, parameters=parameters,
+        manifest,
+        generation=manifest.generation + 1,
+        tables=kept,
+        counters=counters,
+        parameters=parameters,
         stale=["communities"] if kept else [],
-    )  # fmt: skip
+    )
     manifests.commit(folder, empty)
     for path in (folder / "generations").glob("*.json"):
         if int(path.stem) != empty.generation:
@@ -293,5 +345,7 @@ def _shortened(findings: list[Finding]) -> list[Finding]:
     for (kind, where), group in groups.items():
         shown += group[:SHOWN]
         if len(group) > SHOWN:
-            shown.append(Finding(kind, where, f"and {len(group) - SHOWN} more like these", group[0].repair))
+            shown.append(
+                Finding(kind, where, f"and {len(group) - SHOWN} more like these", group[0].repair)
+            )
     return shown

@@ -1,23 +1,26 @@
-"""Doctor for other people's indexes: what is wrong in a folder of GraphRAG's tables or a storage of LightRAG.
+"""Doctor for other people's indexes: what is wrong in a folder of GraphRAG's tables or a storage of
+LightRAG.
 
-Takes the folder; gives faults, each with a count, up to three examples and what to do about it; none for a sound one.
-Reads files and changes none. Tables, entities, relationships, text units and documents are looked at here, communities,
-reports, claims and vectors in foreign_communities.py, LightRAG in foreign_lightrag.py.
+Takes the folder; gives faults, each with a count, up to three examples and what to do about it;
+none for a sound one. Reads files and changes none. Tables, entities, relationships, text units and
+documents are looked at here, communities, reports, claims and vectors in foreign_communities.py,
+LightRAG in foreign_lightrag.py.
 
 A fault of another program's index, and the tables it is looked for in.
 
-Takes what is wrong as a list of examples; gives at most one `Fault` for it, with their number and the first three.
-Knows no file.
+Takes what is wrong as a list of examples; gives at most one `Fault` for it, with their number and
+the first three. Knows no file.
 
 Faults of GraphRAG's communities, reports, claims and vector store.
 
-Takes tables that could be read; gives faults. An update of GraphRAG appends the new documents' communities to the old
-ones, so two hierarchies stand in one table, entities are in both, and old reports speak of what has changed since: that
-is told here by its own name. Changes nothing.
+Takes tables that could be read; gives faults. An update of GraphRAG appends the new documents'
+communities to the old ones, so two hierarchies stand in one table, entities are in both, and old
+reports speak of what has changed since: that is told here by its own name. Changes nothing.
 
 Faults of a working directory of LightRAG: documents, chunks, graph, vectors and their lists.
 
-Takes the folder; gives faults. Reads the JSON, GraphML and vector files as they are, and changes none.
+Takes the folder; gives faults. Reads the JSON, GraphML and vector files as they are, and changes
+none.
 """
 
 from __future__ import annotations
@@ -61,7 +64,9 @@ UPDATE = "Run `graphrag index` afresh: an update does not count these anew"
 
 @dataclass(frozen=True)
 class Fault:
-    """`kind` names the sort of fault, `where` the table or file. A remark is worth knowing and harms nothing."""
+    """`kind` names the sort of fault, `where` the table or file. A remark is worth knowing and
+    harms nothing.
+    """
 
     kind: str
     where: str
@@ -96,13 +101,25 @@ def fault(
 
 
 def dangling(
-    tables: Tables, where: str, rows: Sequence[Row], column: str, table: str, shown: Callable[[Row], str]
+    tables: Tables,
+    where: str,
+    rows: Sequence[Row],
+    column: str,
+    table: str,
+    shown: Callable[[Row], str],
 ) -> Iterator[Fault]:
-    """Ids in a column that are not in the table they point to; nothing is said of a table that could not be read."""
+    """Ids in a column that are not in the table they point to; nothing is said of a table that
+    could not be read.
+    """
     if table not in tables.rows:
         return
     known = tables.known(table)
-    lost = [f"{shown(row)} names {id[:32]}" for row in rows for id in ids(row, column) if id not in known]
+    lost = [
+        f"{shown(row)} names {id[:32]}"
+        for row in rows
+        for id in ids(row, column)
+        if id not in known
+    ]
     yield from fault("dangling", where, lost, f"{column} lead nowhere in {table}", AGAIN)
 
 
@@ -131,7 +148,9 @@ def community_faults(tables: Tables) -> Iterator[Fault]:
         if own in by_number:
             twice.append(_shown(row))
         by_number.setdefault(own, row)
-    yield from fault("duplicate", "communities", twice, "numbers stand for several communities", CLUSTER)
+    yield from fault(
+        "duplicate", "communities", twice, "numbers stand for several communities", CLUSTER
+    )
     yield from fault(
         "nan",
         "communities",
@@ -141,15 +160,22 @@ def community_faults(tables: Tables) -> Iterator[Fault]:
     )
     yield from _tree(by_number)
     yield from _members(tables, rows, by_number)
-    for column, table in (("entity_ids", "entities"), ("relationship_ids", "relationships"),
-                          ("text_unit_ids", "text_units")):  # fmt: skip
+    for column, table in (
+        ("entity_ids", "entities"),
+        ("relationship_ids", "relationships"),
+        ("text_unit_ids", "text_units"),
+    ):
         yield from dangling(tables, "communities", rows, column, table, _shown)
     wrong = [
-        f"{_shown(row)}: {number(row, 'size'):g}, recounted {len(set(ids(row, 'entity_ids')))}" for row in rows
-        if number(row, "size") is not None and "entity_ids" in row
+        f"{_shown(row)}: {number(row, 'size'):g}, recounted {len(set(ids(row, 'entity_ids')))}"
+        for row in rows
+        if number(row, "size") is not None
+        and "entity_ids" in row
         and number(row, "size") != len(set(ids(row, "entity_ids")))
-    ]  # fmt: skip
-    yield from fault("size", "communities", wrong, "sizes are not the number of their entities", CLUSTER)
+    ]
+    yield from fault(
+        "size", "communities", wrong, "sizes are not the number of their entities", CLUSTER
+    )
     yield from _reports(tables, by_number)
     yield from _references(tables)
     yield from _claims(tables)
@@ -171,10 +197,14 @@ def _tree(by_number: dict[int, Row]) -> Iterator[Fault]:
             lost.append(f"{_shown(row)} names {parent}")
             continue
         if (whole(row, "level") or 0) != (whole(above, "level") or 0) + 1:
-            levels.append(f"{_shown(row)}: level {whole(row, 'level')} under level {whole(above, 'level')}")
+            levels.append(
+                f"{_shown(row)}: level {whole(row, 'level')} under level {whole(above, 'level')}"
+            )
         extra = set(ids(row, "entity_ids")) - set(ids(above, "entity_ids"))
         if extra and "entity_ids" in above:
-            outside.append(f"{_shown(row)}: {len(extra)} of its entities are not in community {parent}")
+            outside.append(
+                f"{_shown(row)}: {len(extra)} of its entities are not in community {parent}"
+            )
     for own, row in by_number.items():
         said = {int(one) for one in ids(row, "children") if one.lstrip("-").isdigit()}
         if "children" in row and said != children.get(own, set()):
@@ -182,9 +212,17 @@ def _tree(by_number: dict[int, Row]) -> Iterator[Fault]:
                 f"{_shown(row)} names {sorted(said)}, as parent it is named by {sorted(children.get(own, ()))}"
             )
     yield from fault("dangling", "communities", lost, "parents are not there", CLUSTER)
-    yield from fault("level", "communities", levels, "levels do not follow from the parents", CLUSTER)
+    yield from fault(
+        "level", "communities", levels, "levels do not follow from the parents", CLUSTER
+    )
     yield from fault("children", "communities", apart, "parents and children disagree", CLUSTER)
-    yield from fault("members", "communities", outside, "communities hold entities that their parent does not", CLUSTER)
+    yield from fault(
+        "members",
+        "communities",
+        outside,
+        "communities hold entities that their parent does not",
+        CLUSTER,
+    )
 
 
 def _members(tables: Tables, rows: list[Row], by_number: dict[int, Row]) -> Iterator[Fault]:
@@ -198,24 +236,49 @@ def _members(tables: Tables, rows: list[Row], by_number: dict[int, Row]) -> Iter
             held[id].append(row)
     linked = {text(row, end) for row in tables.of("relationships") for end in ("source", "target")}
     out = [title or id for id, title in title_of.items() if id not in held and title in linked]
-    yield from fault("outside", "entities", out, "entities have relationships and are in no community: no report and "
-                     "no global search speaks of them", CLUSTER)  # fmt: skip
+    yield from fault(
+        "outside",
+        "entities",
+        out,
+        "entities have relationships and are in no community: no report and "
+        "no global search speaks of them",
+        CLUSTER,
+    )
     both = []
     for id, places in held.items():
         levels = Counter(whole(row, "level") or 0 for row in places)
         if max(levels.values()) > 1:
             level = min(one for one, count in levels.items() if count > 1)
-            numbers = [str(whole(row, "community")) for row in places if (whole(row, "level") or 0) == level]
-            both.append(f"{title_of.get(id, id)}: communities {', '.join(numbers)} of level {level}")
+            numbers = [
+                str(whole(row, "community"))
+                for row in places
+                if (whole(row, "level") or 0) == level
+            ]
+            both.append(
+                f"{title_of.get(id, id)}: communities {', '.join(numbers)} of level {level}"
+            )
     periods = sorted({text(row, "period") for row in rows} - {""})
     appended = len(periods) > 1
     what = "entities are in several communities of one level"
-    yield from fault("overlap", "communities", both, what + (": an update was appended" if appended else ""), CLUSTER)
+    yield from fault(
+        "overlap",
+        "communities",
+        both,
+        what + (": an update was appended" if appended else ""),
+        CLUSTER,
+    )
     several = [
-        f"period {period}: {sum(text(row, 'period') == period for row in rows)} communities" for period in periods
+        f"period {period}: {sum(text(row, 'period') == period for row in rows)} communities"
+        for period in periods
     ]
-    yield from fault("period", "communities", several if appended else [], "hierarchies of several runs stand beside "
-                     "each other: communities were appended by an update", CLUSTER)  # fmt: skip
+    yield from fault(
+        "period",
+        "communities",
+        several if appended else [],
+        "hierarchies of several runs stand beside "
+        "each other: communities were appended by an update",
+        CLUSTER,
+    )
 
 
 def _reports(tables: Tables, by_number: dict[int, Row]) -> Iterator[Fault]:
@@ -229,13 +292,22 @@ def _reports(tables: Tables, by_number: dict[int, Row]) -> Iterator[Fault]:
         without = [f"community {own}" for own in sorted(by_number) if own not in of]
         yield from fault("unreported", "communities", without, "communities have no report", REPORT)
         lost = [
-            f"{_shown(row)}: {text(row, 'title')[:60]}" for own in sorted(of) if own not in by_number for row in of[own]
+            f"{_shown(row)}: {text(row, 'title')[:60]}"
+            for own in sorted(of)
+            if own not in by_number
+            for row in of[own]
         ]
         yield from fault(
-            "dangling", "community_reports", lost, "reports speak of communities that are not there", REPORT
+            "dangling",
+            "community_reports",
+            lost,
+            "reports speak of communities that are not there",
+            REPORT,
         )
     twice = [f"community {own}" for own, several in of.items() if len(several) > 1]
-    yield from fault("duplicate", "community_reports", twice, "communities have several reports", REPORT)
+    yield from fault(
+        "duplicate", "community_reports", twice, "communities have several reports", REPORT
+    )
     stale, apart = [], []
     for own, several in sorted(of.items()):
         community = by_number.get(own)
@@ -246,9 +318,13 @@ def _reports(tables: Tables, by_number: dict[int, Row]) -> Iterator[Fault]:
                     stale.append(f"community {own}: {column} {said} in the report, {there} now")
                     break
             for column in ("level", "parent"):
-                if whole(row, column) is not None and whole(row, column) != whole(community, column):
-                    apart.append(f"community {own}: {column} {whole(row, column)}, the community says "
-                                 f"{whole(community, column)}")  # fmt: skip
+                if whole(row, column) is not None and whole(row, column) != whole(
+                    community, column
+                ):
+                    apart.append(
+                        f"community {own}: {column} {whole(row, column)}, the community says "
+                        f"{whole(community, column)}"
+                    )
             if (
                 "children" in row
                 and "children" in community
@@ -256,30 +332,56 @@ def _reports(tables: Tables, by_number: dict[int, Row]) -> Iterator[Fault]:
             ):
                 apart.append(f"community {own}: other children than the community")
     yield from fault(
-        "stale", "community_reports", stale, "communities have changed since their report was written", REPORT
+        "stale",
+        "community_reports",
+        stale,
+        "communities have changed since their report was written",
+        REPORT,
     )
-    yield from fault("disagree", "community_reports", apart, "reports and communities disagree", REPORT)
+    yield from fault(
+        "disagree", "community_reports", apart, "reports and communities disagree", REPORT
+    )
     for column in ("title", "summary", "full_content"):
         blank = [_shown(row) for row in rows if column in row and not text(row, column)]
-        yield from fault("empty", "community_reports", blank, f"reports have an empty {column}", REPORT)
-    odd = [f"{_shown(row)}: {row['rank']}" for row in rows if "rank" in row and number(row, "rank") is None]
+        yield from fault(
+            "empty", "community_reports", blank, f"reports have an empty {column}", REPORT
+        )
+    odd = [
+        f"{_shown(row)}: {row['rank']}"
+        for row in rows
+        if "rank" in row and number(row, "rank") is None
+    ]
     yield from fault("nan", "community_reports", odd, "ranks are missing or no numbers", REPORT)
-    far = [f"{_shown(row)}: {number(row, 'rank'):g}" for row in rows if not 0 <= (number(row, "rank") or 0) <= 10]
+    far = [
+        f"{_shown(row)}: {number(row, 'rank'):g}"
+        for row in rows
+        if not 0 <= (number(row, "rank") or 0) <= 10
+    ]
     yield from fault("rank", "community_reports", far, "ranks are not from 0 to 10", REPORT)
 
 
 def _references(tables: Tables) -> Iterator[Fault]:
     """Numbers in reports that no row has: the model made them up, or the rows have gone."""
     groups = {"Entities": "entities", "Relationships": "relationships", "Sources": "text_units"}
-    known = {group: {whole(row, "human_readable_id") for row in tables.of(name)} for group, name in groups.items()}
+    known = {
+        group: {whole(row, "human_readable_id") for row in tables.of(name)}
+        for group, name in groups.items()
+    }
     lost = []
     for row in tables.of("community_reports"):
         for one in cited(text(row, "full_content", "summary")):
-            lost += [f"{_shown(row)}: {group} ({each})" for group, numbers in one.numbers.items()
-                     for each in numbers if group in known and groups[group] in tables.rows
-                     and each not in known[group]]  # fmt: skip
+            lost += [
+                f"{_shown(row)}: {group} ({each})"
+                for group, numbers in one.numbers.items()
+                for each in numbers
+                if group in known and groups[group] in tables.rows and each not in known[group]
+            ]
     yield from fault(
-        "reference", "community_reports", list(dict.fromkeys(lost)), "references name rows that are not there", REPORT
+        "reference",
+        "community_reports",
+        list(dict.fromkeys(lost)),
+        "references name rows that are not there",
+        REPORT,
     )
 
 
@@ -289,9 +391,14 @@ def _claims(tables: Tables) -> Iterator[Fault]:
     def shown(row: Row) -> str:
         return text(row, "id")[:32]
 
-    units, titles = tables.known("text_units"), {text(row, "title", "name") for row in tables.of("entities")}
+    units, titles = (
+        tables.known("text_units"),
+        {text(row, "title", "name") for row in tables.of("entities")},
+    )
     lost = [
-        f"{shown(row)} names {text(row, 'text_unit_id')[:32]}" for row in rows if text(row, "text_unit_id") not in units
+        f"{shown(row)} names {text(row, 'text_unit_id')[:32]}"
+        for row in rows
+        if text(row, "text_unit_id") not in units
     ]
     if "text_units" in tables.rows:
         yield from fault("dangling", "covariates", lost, "text_unit_id leads nowhere", AGAIN)
@@ -333,7 +440,9 @@ def vector_faults(folder: Path, tables: Tables) -> Iterator[Fault]:
         if without and held and len(held & rows) * 2 <= len(rows):
             what += ", as after an update that embedded only what was new"
         yield from fault("vectors", where, without, what, EMBED)
-        yield from fault("orphans", where, sorted(held - rows), f"vectors belong to no row of {table}", EMBED)
+        yield from fault(
+            "orphans", where, sorted(held - rows), f"vectors belong to no row of {table}", EMBED
+        )
         twice = [id for id, count in Counter(found).items() if count > 1]
         yield from fault("duplicate", where, twice, "ids have several vectors", EMBED)
 
@@ -368,7 +477,9 @@ def _read(folder: Path, name: str, found: list[Fault], needed: bool) -> Store:
     try:
         rows = json_of(folder, name)
     except Unreadable as error:
-        found += fault("unreadable", name, [str(error)], "the file does not open as JSON", LIGHTRAG_AGAIN)
+        found += fault(
+            "unreadable", name, [str(error)], "the file does not open as JSON", LIGHTRAG_AGAIN
+        )
         return None
     if rows is None and needed:
         found += fault("missing", name, [name], "the file is missing", LIGHTRAG_AGAIN)
@@ -379,7 +490,9 @@ def _graph(folder: Path, found: list[Fault]) -> tuple[Nodes | None, Edges]:
     try:
         graph = graph_of(folder)
     except Unreadable as error:
-        found += fault("unreadable", GRAPH, [str(error)], "the file does not open as GraphML", LIGHTRAG_AGAIN)
+        found += fault(
+            "unreadable", GRAPH, [str(error)], "the file does not open as GraphML", LIGHTRAG_AGAIN
+        )
         return None, []
     if graph is None:
         found += fault("missing", GRAPH, [GRAPH], "the file is missing", LIGHTRAG_AGAIN)
@@ -395,9 +508,19 @@ def _chunks(docs: Store, chunks: Store) -> Iterator[Fault]:
     homes: dict[str, list[tuple[str, Row]]] = defaultdict(list)
     for id, row in chunks.items():
         homes[text(row, "full_doc_id")].append((id, row))
-    yield from fault("homeless", CHUNKS, [id for id, _ in homes.get("", ())], "chunks name no document", LIGHTRAG_AGAIN)
     yield from fault(
-        "empty", CHUNKS, [id for id, row in chunks.items() if not text(row, "content")], "chunks have no text", LIGHTRAG_AGAIN
+        "homeless",
+        CHUNKS,
+        [id for id, _ in homes.get("", ())],
+        "chunks name no document",
+        LIGHTRAG_AGAIN,
+    )
+    yield from fault(
+        "empty",
+        CHUNKS,
+        [id for id, row in chunks.items() if not text(row, "content")],
+        "chunks have no text",
+        LIGHTRAG_AGAIN,
     )
     broken = [id for id, row in chunks.items() if BROKEN in text(row, "content")]
     yield from fault(
@@ -409,26 +532,51 @@ def _chunks(docs: Store, chunks: Store) -> Iterator[Fault]:
     )
     orders = []
     for home, rows in homes.items():
-        places = sorted(place for _, row in rows if isinstance(place := row.get("chunk_order_index"), int))
+        places = sorted(
+            place for _, row in rows if isinstance(place := row.get("chunk_order_index"), int)
+        )
         if home and places and places != list(range(len(rows))):
             orders.append(home)
-    yield from fault("order", CHUNKS, orders, "documents whose chunks are not numbered 0, 1, 2, ...", LIGHTRAG_AGAIN)
+    yield from fault(
+        "order",
+        CHUNKS,
+        orders,
+        "documents whose chunks are not numbered 0, 1, 2, ...",
+        LIGHTRAG_AGAIN,
+    )
     if docs is None:
         return
-    lost = [f"{rows[0][0]} names {home}" for home, rows in homes.items() if home and home not in docs]
+    lost = [
+        f"{rows[0][0]} names {home}" for home, rows in homes.items() if home and home not in docs
+    ]
     yield from fault("dangling", CHUNKS, lost, "documents of chunks are not there", LIGHTRAG_AGAIN)
     bare = [id for id, row in docs.items() if id not in homes and text(row, "content")]
-    yield from fault("bare", DOCS, bare, "documents have no chunk, so no search finds them", LIGHTRAG_AGAIN)
     yield from fault(
-        "empty", DOCS, [id for id, row in docs.items() if not text(row, "content")], "documents have no text", LIGHTRAG_AGAIN
+        "bare", DOCS, bare, "documents have no chunk, so no search finds them", LIGHTRAG_AGAIN
+    )
+    yield from fault(
+        "empty",
+        DOCS,
+        [id for id, row in docs.items() if not text(row, "content")],
+        "documents have no text",
+        LIGHTRAG_AGAIN,
     )
     apart = []
     for home, rows in homes.items():
         flat = "".join(text(docs.get(home, {}), "content").split())
         apart += [
-            id for id, row in rows if flat and "".join(text(row, "content").replace(BROKEN, "").split()) not in flat
+            id
+            for id, row in rows
+            if flat and "".join(text(row, "content").replace(BROKEN, "").split()) not in flat
         ]
-    yield from fault("elsewhere", CHUNKS, apart, "texts do not stand in their document as they are", LIGHTRAG_AGAIN, remark=True)
+    yield from fault(
+        "elsewhere",
+        CHUNKS,
+        apart,
+        "texts do not stand in their document as they are",
+        LIGHTRAG_AGAIN,
+        remark=True,
+    )
 
 
 def _status(status: Store, docs: Store, chunks: Store) -> Iterator[Fault]:
@@ -436,26 +584,53 @@ def _status(status: Store, docs: Store, chunks: Store) -> Iterator[Fault]:
     if status is None:
         return
     said = {id: text(row, "status").lower().rpartition(".")[2] for id, row in status.items()}
-    failed = [f"{id}: {text(status[id], 'error_msg', 'error')[:80]}" for id, one in said.items() if one == "failed"]
-    yield from fault("failed", where, failed, "documents failed", "Run LightRAG's retry of failed documents")
-    open_ = [id for id, one in said.items() if one in ("pending", "processing", "parsing", "analyzing", "preprocessed")]
-    yield from fault("pending", where, open_, "documents are not done", "Let LightRAG finish its queue")
+    failed = [
+        f"{id}: {text(status[id], 'error_msg', 'error')[:80]}"
+        for id, one in said.items()
+        if one == "failed"
+    ]
+    yield from fault(
+        "failed", where, failed, "documents failed", "Run LightRAG's retry of failed documents"
+    )
+    open_ = [
+        id
+        for id, one in said.items()
+        if one in ("pending", "processing", "parsing", "analyzing", "preprocessed")
+    ]
+    yield from fault(
+        "pending", where, open_, "documents are not done", "Let LightRAG finish its queue"
+    )
     if docs is not None:
         lost = [id for id, one in said.items() if one == "processed" and id not in docs]
-        yield from fault("dangling", where, lost, "processed documents are not in the store of documents", LIGHTRAG_AGAIN)
+        yield from fault(
+            "dangling",
+            where,
+            lost,
+            "processed documents are not in the store of documents",
+            LIGHTRAG_AGAIN,
+        )
         unknown = [id for id in docs if id not in status]
         yield from fault("unknown", DOCS, unknown, "documents have no status", LIGHTRAG_AGAIN)
     if chunks is not None:
-        listed = [f"{id} names {one}" for id, row in status.items() for one in row.get("chunks_list") or ()
-                  if one not in chunks]  # fmt: skip
-        yield from fault("dangling", where, listed, "chunks of documents are not there", LIGHTRAG_AGAIN)
+        listed = [
+            f"{id} names {one}"
+            for id, row in status.items()
+            for one in row.get("chunks_list") or ()
+            if one not in chunks
+        ]
+        yield from fault(
+            "dangling", where, listed, "chunks of documents are not there", LIGHTRAG_AGAIN
+        )
         counts = Counter(text(row, "full_doc_id") for row in chunks.values())
         wrong = [
             f"{id}: {number(row, 'chunks_count'):g}, recounted {counts[id]}"
             for id, row in status.items()
-            if said[id] == "processed" and number(row, "chunks_count") not in (None, float(counts[id]))
+            if said[id] == "processed"
+            and number(row, "chunks_count") not in (None, float(counts[id]))
         ]
-        yield from fault("count", where, wrong, "counts of chunks are not those of the store", LIGHTRAG_AGAIN)
+        yield from fault(
+            "count", where, wrong, "counts of chunks are not those of the store", LIGHTRAG_AGAIN
+        )
 
 
 def _nodes(nodes: Nodes | None, edges: Edges, chunks: Store) -> Iterator[Fault]:
@@ -471,11 +646,23 @@ def _nodes(nodes: Nodes | None, edges: Edges, chunks: Store) -> Iterator[Fault]:
     bare = [name for name, row in nodes.items() if not text(row, "entity_type")]
     yield from fault("type", GRAPH, bare, "entities have no type", LIGHTRAG_AGAIN, remark=True)
     none = [name for name, row in nodes.items() if not parts(row, "source_id")]
-    yield from fault("empty", GRAPH, none, "entities rest on no chunk, so nothing can be cited for them", LIGHTRAG_AGAIN)
+    yield from fault(
+        "empty",
+        GRAPH,
+        none,
+        "entities rest on no chunk, so nothing can be cited for them",
+        LIGHTRAG_AGAIN,
+    )
     if chunks is not None:
-        lost = [f"{name} names {id}" for name, row in nodes.items() for id in parts(row, "source_id")
-                if id not in chunks]  # fmt: skip
-        yield from fault("dangling", GRAPH, lost, "chunks of entities are not there", LIGHTRAG_AGAIN)
+        lost = [
+            f"{name} names {id}"
+            for name, row in nodes.items()
+            for id in parts(row, "source_id")
+            if id not in chunks
+        ]
+        yield from fault(
+            "dangling", GRAPH, lost, "chunks of entities are not there", LIGHTRAG_AGAIN
+        )
     linked = {end for source, target, _ in edges for end in (source, target)}
     yield from fault(
         "alone",
@@ -493,7 +680,9 @@ def _edges(nodes: Nodes | None, edges: Edges, chunks: Store) -> Iterator[Fault]:
 
     if nodes is not None:
         lost = [f"{end} ({shown(edge)})" for edge in edges for end in edge[:2] if end not in nodes]
-        yield from fault("dangling", GRAPH, lost, "ends of relationships are no entity", LIGHTRAG_AGAIN)
+        yield from fault(
+            "dangling", GRAPH, lost, "ends of relationships are no entity", LIGHTRAG_AGAIN
+        )
     once = Counter(tuple(sorted(edge[:2])) for edge in edges)
     yield from fault(
         "duplicate",
@@ -524,8 +713,15 @@ def _edges(nodes: Nodes | None, edges: Edges, chunks: Store) -> Iterator[Fault]:
         LIGHTRAG_AGAIN,
     )
     if chunks is not None:
-        lost = [f"{shown(edge)} names {id}" for edge in edges for id in parts(edge[2], "source_id") if id not in chunks]
-        yield from fault("dangling", GRAPH, lost, "chunks of relationships are not there", LIGHTRAG_AGAIN)
+        lost = [
+            f"{shown(edge)} names {id}"
+            for edge in edges
+            for id in parts(edge[2], "source_id")
+            if id not in chunks
+        ]
+        yield from fault(
+            "dangling", GRAPH, lost, "chunks of relationships are not there", LIGHTRAG_AGAIN
+        )
 
 
 def _vectors(folder: Path, nodes: Nodes | None, edges: Edges, chunks: Store) -> Iterator[Fault]:
@@ -533,28 +729,42 @@ def _vectors(folder: Path, nodes: Nodes | None, edges: Edges, chunks: Store) -> 
     wanted: dict[str, set[Any] | None] = {
         "chunks": set(chunks) if chunks is not None else None,
         "entities": {_bare(name) for name in nodes} if nodes is not None else None,
-        "relationships": {tuple(sorted(map(_bare, edge[:2]))) for edge in edges} if nodes is not None else None,
+        "relationships": {tuple(sorted(map(_bare, edge[:2]))) for edge in edges}
+        if nodes is not None
+        else None,
     }
     for kind, there in wanted.items():
         where = f"vdb_{kind}.json"
         try:
             rows = vectors_of(folder, kind)
         except Unreadable as error:
-            yield from fault("unreadable", where, [str(error)], "the vectors do not open", LIGHTRAG_VECTORS)
+            yield from fault(
+                "unreadable", where, [str(error)], "the vectors do not open", LIGHTRAG_VECTORS
+            )
             continue
         if there is None:
             continue
         if rows is None:
             if there and any((folder / f"vdb_{one}.json").exists() for one in wanted):
-                yield from fault("missing", where, [where], f"{kind} have no vectors", LIGHTRAG_VECTORS)
+                yield from fault(
+                    "missing", where, [where], f"{kind} have no vectors", LIGHTRAG_VECTORS
+                )
             continue
         held = [_subject(kind, row) for row in rows]
         without = sorted(str(one) for one in there - set(held))
         yield from fault("vectors", where, without, f"{kind} have no vector", LIGHTRAG_VECTORS)
         orphans = sorted(str(one) for one in set(held) - there)
-        yield from fault("orphans", where, orphans, f"vectors belong to no {kind} that are there", LIGHTRAG_VECTORS)
+        yield from fault(
+            "orphans",
+            where,
+            orphans,
+            f"vectors belong to no {kind} that are there",
+            LIGHTRAG_VECTORS,
+        )
         twice = [str(one) for one, count in Counter(held).items() if count > 1]
-        yield from fault("duplicate", where, twice, "several vectors belong to one thing", LIGHTRAG_VECTORS)
+        yield from fault(
+            "duplicate", where, twice, "several vectors belong to one thing", LIGHTRAG_VECTORS
+        )
 
 
 def _subject(kind: str, row: Row) -> Any:
@@ -576,34 +786,76 @@ def _lists(folder: Path, docs: Store, nodes: Nodes | None, edges: Edges) -> Iter
     relations = _read(folder, "kv_store_full_relations.json", found, False)
     of_entity = _read(folder, "kv_store_entity_chunks.json", found, False)
     yield from found
-    for name, rows in (("kv_store_full_entities.json", entities), ("kv_store_full_relations.json", relations)):
+    for name, rows in (
+        ("kv_store_full_entities.json", entities),
+        ("kv_store_full_relations.json", relations),
+    ):
         if rows and docs is not None:
-            yield from fault("dangling", name, [id for id in rows if id not in docs], "documents are not there", LIGHTRAG_AGAIN)
+            yield from fault(
+                "dangling",
+                name,
+                [id for id in rows if id not in docs],
+                "documents are not there",
+                LIGHTRAG_AGAIN,
+            )
     if nodes is None:
         return
-    lost = [f"{id} names {one}" for id, row in (entities or {}).items() for one in row.get("entity_names") or ()
-            if one not in nodes]  # fmt: skip
+    lost = [
+        f"{id} names {one}"
+        for id, row in (entities or {}).items()
+        for one in row.get("entity_names") or ()
+        if one not in nodes
+    ]
     yield from fault(
-        "dangling", "kv_store_full_entities.json", lost, "entities of documents are not in the graph", LIGHTRAG_AGAIN
+        "dangling",
+        "kv_store_full_entities.json",
+        lost,
+        "entities of documents are not in the graph",
+        LIGHTRAG_AGAIN,
     )
     pairs = {tuple(sorted(edge[:2])) for edge in edges}
-    lost = [f"{id} names {' - '.join(map(str, one))}" for id, row in (relations or {}).items()
-            for one in row.get("relation_pairs") or () if tuple(sorted(map(str, one))) not in pairs]  # fmt: skip
-    yield from fault("dangling", "kv_store_full_relations.json", lost, "pairs of documents are not in the graph", LIGHTRAG_AGAIN)
+    lost = [
+        f"{id} names {' - '.join(map(str, one))}"
+        for id, row in (relations or {}).items()
+        for one in row.get("relation_pairs") or ()
+        if tuple(sorted(map(str, one))) not in pairs
+    ]
+    yield from fault(
+        "dangling",
+        "kv_store_full_relations.json",
+        lost,
+        "pairs of documents are not in the graph",
+        LIGHTRAG_AGAIN,
+    )
     lost = [name for name in of_entity or () if name.split(SEP)[0] not in nodes]
-    yield from fault("dangling", "kv_store_entity_chunks.json", lost, "entities are not in the graph", LIGHTRAG_AGAIN)
+    yield from fault(
+        "dangling",
+        "kv_store_entity_chunks.json",
+        lost,
+        "entities are not in the graph",
+        LIGHTRAG_AGAIN,
+    )
 
 
 NEEDED = {
-    "documents": ("id", "text"), "text_units": ("id", "text"), "entities": ("id", "title", "text_unit_ids"),
-    "relationships": ("id", "source", "target"), "communities": ("community", "level"),
-    "community_reports": ("community", "summary"), "covariates": ("id", "subject_id", "text_unit_id"),
-}  # fmt: skip
-NAMES = {"title": ("title", "name"), "text": ("text", "raw_content", "chunk")}  # what a column was called before
+    "documents": ("id", "text"),
+    "text_units": ("id", "text"),
+    "entities": ("id", "title", "text_unit_ids"),
+    "relationships": ("id", "source", "target"),
+    "communities": ("community", "level"),
+    "community_reports": ("community", "summary"),
+    "covariates": ("id", "subject_id", "text_unit_id"),
+}
+NAMES = {
+    "title": ("title", "name"),
+    "text": ("text", "raw_content", "chunk"),
+}  # what a column was called before
 
 
 def examine(folder: Path) -> list[Fault]:
-    """Every fault, in the order of the tables. Raises NotFound for a folder that is no index of these kinds."""
+    """Every fault, in the order of the tables. Raises NotFound for a folder that is no index of
+    these kinds.
+    """
     kind = kind_of(folder)
     if kind == "lightrag":
         return list(lightrag_faults(folder))
@@ -632,7 +884,9 @@ def _tables(folder: Path) -> tuple[Tables, list[Fault]]:
         except Unreadable as error:
             path = path_of(folder, name)
             what = "the file does not open as Parquet"
-            found += fault("unreadable", name, [f"{path.name if path else name}: {error}"], what, AGAIN)
+            found += fault(
+                "unreadable", name, [f"{path.name if path else name}: {error}"], what, AGAIN
+            )
             continue
         if rows is None:
             if name != "covariates":
@@ -640,9 +894,10 @@ def _tables(folder: Path) -> tuple[Tables, list[Fault]]:
             continue
         tables.rows[name] = rows
         lost = [
-            column for column in NEEDED[name]
+            column
+            for column in NEEDED[name]
             if rows and not any(one in rows[0] for one in NAMES.get(column, (column,)))
-        ]  # fmt: skip
+        ]
         found += fault("columns", name, lost, "columns that are needed are not there", AGAIN)
         if not rows and name not in ("covariates",):
             found += fault("empty", name, [name], "the table holds no row", AGAIN)
@@ -710,17 +965,25 @@ def _entities(tables: Tables) -> Iterator[Fault]:
 
 def _entity_counts(tables: Tables, rows: list[Row]) -> Iterator[Fault]:
     wrong = [
-        f"{_named(row)}: {number(row, 'frequency'):g}, recounted {len(set(ids(row, 'text_unit_ids')))}" for row in rows
-        if number(row, "frequency") is not None and number(row, "frequency") != len(set(ids(row, "text_unit_ids")))
-    ]  # fmt: skip
-    yield from fault("frequency", "entities", wrong, "frequencies are not the number of their text units", UPDATE)
+        f"{_named(row)}: {number(row, 'frequency'):g}, recounted {len(set(ids(row, 'text_unit_ids')))}"
+        for row in rows
+        if number(row, "frequency") is not None
+        and number(row, "frequency") != len(set(ids(row, "text_unit_ids")))
+    ]
+    yield from fault(
+        "frequency", "entities", wrong, "frequencies are not the number of their text units", UPDATE
+    )
     degree = degrees(tables)
     wrong = [
-        f"{_named(row)}: {number(row, 'degree'):g}, recounted {degree[text(row, 'title', 'name')]}" for row in rows
-        if number(row, "degree") is not None and number(row, "degree") != degree[text(row, "title", "name")]
-    ]  # fmt: skip
+        f"{_named(row)}: {number(row, 'degree'):g}, recounted {degree[text(row, 'title', 'name')]}"
+        for row in rows
+        if number(row, "degree") is not None
+        and number(row, "degree") != degree[text(row, "title", "name")]
+    ]
     if "relationships" in tables.rows:
-        yield from fault("degree", "entities", wrong, "degrees are not the number of their neighbours", UPDATE)
+        yield from fault(
+            "degree", "entities", wrong, "degrees are not the number of their neighbours", UPDATE
+        )
     alone = [_named(row) for row in rows if not degree[text(row, "title", "name")]]
     if "relationships" in tables.rows:
         yield from fault(
@@ -735,7 +998,10 @@ def _entity_counts(tables: Tables, rows: list[Row]) -> Iterator[Fault]:
 
 def degrees(tables: Tables) -> Counter[str]:
     """Neighbours by title: pairs count once whatever their direction, as GraphRAG counts them."""
-    pairs = {tuple(sorted((text(row, "source"), text(row, "target")))) for row in tables.of("relationships")}
+    pairs = {
+        tuple(sorted((text(row, "source"), text(row, "target"))))
+        for row in tables.of("relationships")
+    }
     return Counter(title for pair in pairs for title in pair)
 
 
@@ -747,11 +1013,19 @@ def _relationships(tables: Tables) -> Iterator[Fault]:
 
     titles = {text(row, "title", "name") for row in tables.of("entities")}
     ends = Counter(
-        f"{text(row, end) or '(nothing)'} ({shown(row)})" for row in rows for end in ("source", "target")
+        f"{text(row, end) or '(nothing)'} ({shown(row)})"
+        for row in rows
+        for end in ("source", "target")
         if text(row, end) not in titles
-    )  # fmt: skip
+    )
     if "entities" in tables.rows:
-        yield from fault("dangling", "relationships", list(ends), "ends are no entity of the entities table", AGAIN)
+        yield from fault(
+            "dangling",
+            "relationships",
+            list(ends),
+            "ends are no entity of the entities table",
+            AGAIN,
+        )
     once = Counter((text(row, "source"), text(row, "target")) for row in rows)
     twice = [f"{a} - {b}" for (a, b), count in once.items() if count > 1]
     yield from fault("duplicate", "relationships", twice, "pairs have several rows", AGAIN)
@@ -764,8 +1038,14 @@ def _relationships(tables: Tables) -> Iterator[Fault]:
         "Nothing: each direction is a statement of its own; degrees count them once",
         remark=True,
     )
-    loops = [shown(row) for row in rows if text(row, "source") and text(row, "source") == text(row, "target")]
-    yield from fault("loop", "relationships", loops, "relationships join an entity with itself", AGAIN)
+    loops = [
+        shown(row)
+        for row in rows
+        if text(row, "source") and text(row, "source") == text(row, "target")
+    ]
+    yield from fault(
+        "loop", "relationships", loops, "relationships join an entity with itself", AGAIN
+    )
     blank = [shown(row) for row in rows if not text(row, "description")]
     yield from fault(
         "empty",
@@ -775,19 +1055,37 @@ def _relationships(tables: Tables) -> Iterator[Fault]:
         "Run the extraction of their text units again",
     )
     yield from _not_a_number("relationships", rows, ("weight", "combined_degree"), shown)
-    light = [f"{shown(row)}: {number(row, 'weight'):g}" for row in rows if (number(row, "weight") or 1) < 0
-             or number(row, "weight") == 0]  # fmt: skip
-    yield from fault("weight", "relationships", light, "weights are not above 0: clustering leaves these out", AGAIN)
+    light = [
+        f"{shown(row)}: {number(row, 'weight'):g}"
+        for row in rows
+        if (number(row, "weight") or 1) < 0 or number(row, "weight") == 0
+    ]
+    yield from fault(
+        "weight",
+        "relationships",
+        light,
+        "weights are not above 0: clustering leaves these out",
+        AGAIN,
+    )
     yield from dangling(tables, "relationships", rows, "text_unit_ids", "text_units", shown)
     none = [shown(row) for row in rows if "text_unit_ids" in row and not ids(row, "text_unit_ids")]
     yield from fault("empty", "relationships", none, "relationships rest on no text unit", AGAIN)
     degree = degrees(tables)
     wrong = []
     for row in rows:
-        said, counted = number(row, "combined_degree"), degree[text(row, "source")] + degree[text(row, "target")]
+        said, counted = (
+            number(row, "combined_degree"),
+            degree[text(row, "source")] + degree[text(row, "target")],
+        )
         if said is not None and said != counted:
             wrong.append(f"{shown(row)}: {said:g}, recounted {counted}")
-    yield from fault("combined_degree", "relationships", wrong, "combined degrees are not the sum of both ends", UPDATE)
+    yield from fault(
+        "combined_degree",
+        "relationships",
+        wrong,
+        "combined degrees are not the sum of both ends",
+        UPDATE,
+    )
 
 
 def _not_a_number(
@@ -809,14 +1107,27 @@ def _units(tables: Tables) -> Iterator[Fault]:
     none = [id[:32] for id, home in homes.items() if not home]
     yield from fault("homeless", "text_units", none, "text units name no document", AGAIN)
     if "documents" in tables.rows:
-        lost = [f"{id[:32]} names {one[:32]}" for id, home in homes.items() for one in home if one not in documents]
+        lost = [
+            f"{id[:32]} names {one[:32]}"
+            for id, home in homes.items()
+            for one in home
+            if one not in documents
+        ]
         yield from fault("dangling", "text_units", lost, "ids of documents lead nowhere", UPDATE)
         apart, listed = [], {id: set(ids(row, "text_unit_ids")) for id, row in documents.items()}
         for row in rows:
             body = text(row, "text", "chunk").replace(BROKEN, "").strip()
-            texts = [text(documents[id], "text", "raw_content") for id in homes[text(row, "id")] if id in documents]
+            texts = [
+                text(documents[id], "text", "raw_content")
+                for id in homes[text(row, "id")]
+                if id in documents
+            ]
             flat = "".join(body.split())
-            if body and texts and not any(body in one or flat in "".join(one.split()) for one in texts):
+            if (
+                body
+                and texts
+                and not any(body in one or flat in "".join(one.split()) for one in texts)
+            ):
                 apart.append(shown(row))
         yield from fault(
             "elsewhere",
@@ -826,9 +1137,19 @@ def _units(tables: Tables) -> Iterator[Fault]:
             "Nothing, if metadata is put before each text unit; else index these documents again",
             remark=True,
         )
-        unlisted = [id[:32] for id, home in homes.items() for one in home
-                    if one in documents and "text_unit_ids" in documents[one] and id not in listed[one]]  # fmt: skip
-        yield from fault("unlisted", "text_units", unlisted, "text units are not in the list of their document", UPDATE)
+        unlisted = [
+            id[:32]
+            for id, home in homes.items()
+            for one in home
+            if one in documents and "text_unit_ids" in documents[one] and id not in listed[one]
+        ]
+        yield from fault(
+            "unlisted",
+            "text_units",
+            unlisted,
+            "text units are not in the list of their document",
+            UPDATE,
+        )
     yield from fault(
         "empty",
         "text_units",
@@ -844,15 +1165,28 @@ def _units(tables: Tables) -> Iterator[Fault]:
         "texts hold U+FFFD: characters were cut in halves by tokens",
         "Chunk by sentences, or with a tokenizer that keeps characters whole, and index again",
     )
-    for column, table in (("entity_ids", "entities"), ("relationship_ids", "relationships"),
-                          ("covariate_ids", "covariates")):  # fmt: skip
+    for column, table in (
+        ("entity_ids", "entities"),
+        ("relationship_ids", "relationships"),
+        ("covariate_ids", "covariates"),
+    ):
         yield from dangling(tables, "text_units", rows, column, table, shown)
     if rows and "entity_ids" in rows[0] and "entities" in tables.rows:
         said = {(text(row, "id"), id) for row in rows for id in ids(row, "entity_ids")}
-        told = {(unit, text(row, "id")) for row in tables.of("entities") for unit in ids(row, "text_unit_ids")}
+        told = {
+            (unit, text(row, "id"))
+            for row in tables.of("entities")
+            for unit in ids(row, "text_unit_ids")
+        }
         there = {text(row, "id") for row in rows}
         apart = sorted(f"{unit[:32]} and {id}" for unit, id in said ^ told if unit in there)
-        yield from fault("disagree", "text_units", apart, "a text unit and an entity do not name each other", UPDATE)
+        yield from fault(
+            "disagree",
+            "text_units",
+            apart,
+            "a text unit and an entity do not name each other",
+            UPDATE,
+        )
 
 
 def _documents(tables: Tables) -> Iterator[Fault]:
@@ -869,12 +1203,36 @@ def _documents(tables: Tables) -> Iterator[Fault]:
         "Look at the input files, then index again",
     )
     yield from dangling(tables, "documents", rows, "text_unit_ids", "text_units", shown)
-    homes = {id for row in tables.of("text_units") for id in ids(row, "document_ids") or ids(row, "document_id")}
-    bare = [shown(row) for row in rows if text(row, "text", "raw_content") and text(row, "id") not in homes]
+    homes = {
+        id
+        for row in tables.of("text_units")
+        for id in ids(row, "document_ids") or ids(row, "document_id")
+    }
+    bare = [
+        shown(row)
+        for row in rows
+        if text(row, "text", "raw_content") and text(row, "id") not in homes
+    ]
     if "text_units" in tables.rows:
-        yield from fault("bare", "documents", bare, "documents have no text unit, so no search finds them", AGAIN)
-    twice = [text_[:60] for text_, count in Counter(text(row, "text", "raw_content") for row in rows).items()
-             if count > 1 and text_]  # fmt: skip
-    yield from fault("twins", "documents", twice, "texts stand in several documents", "Keep one of each", remark=True)
-    gone = [shown(row) for row in rows if whole(row, "human_readable_id") is None and "human_readable_id" in row]
+        yield from fault(
+            "bare", "documents", bare, "documents have no text unit, so no search finds them", AGAIN
+        )
+    twice = [
+        text_[:60]
+        for text_, count in Counter(text(row, "text", "raw_content") for row in rows).items()
+        if count > 1 and text_
+    ]
+    yield from fault(
+        "twins",
+        "documents",
+        twice,
+        "texts stand in several documents",
+        "Keep one of each",
+        remark=True,
+    )
+    gone = [
+        shown(row)
+        for row in rows
+        if whole(row, "human_readable_id") is None and "human_readable_id" in row
+    ]
     yield from fault("nan", "documents", gone, "human_readable_id is no number", AGAIN)

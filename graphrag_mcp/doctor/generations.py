@@ -1,14 +1,15 @@
 """Generations: which are kept, what changed since one of them, and the way back to it.
 
-Takes a corpus folder and the number of a generation; gives what is kept, a `Changes`, or a new generation whose
-content is that of the old one. Going back writes no table: the new manifest names the versions that the old one
-named. Knows the document log and the ids of rows, no text.
+Takes a corpus folder and the number of a generation; gives what is kept, a `Changes`, or a new
+generation whose content is that of the old one. Going back writes no table: the new manifest names
+the versions that the old one named. Knows the document log and the ids of rows, no text.
 
 Digest: two hashes that say whether two indexes hold the same.
 
-Takes a snapshot; gives {"content", "communities"}. Rows are hashed sorted by what they mean (uri, span, key), never
-by id numbers, so the hashes know no time, alias, table layout, absolute path or history. The heavy texts are read
-in batches; of the rest only the columns that are hashed are in memory.
+Takes a snapshot; gives {"content", "communities"}. Rows are hashed sorted by what they mean (uri,
+span, key), never by id numbers, so the hashes know no time, alias, table layout, absolute path or
+history. The heavy texts are read in batches; of the rest only the columns that are hashed are in
+memory.
 """
 
 from __future__ import annotations
@@ -37,46 +38,69 @@ ROWS = 4_096  # rows of light columns written out at once
 
 
 def digest(snapshot: Snapshot) -> dict[str, str]:
-    """`content`: documents, text units, passages, mentions, entities, relationships, their evidence and claims: the
-    same for the same input whatever the history. `communities`: the hierarchy and its reports. Both 64 hex digits.
+    """`content`: documents, text units, passages, mentions, entities, relationships, their evidence
+    and claims: the same for the same input whatever the history. `communities`: the hierarchy and
+    its reports. Both 64 hex digits.
 
-    What a model said counts, not who said it; vectors do not count, they follow from the texts and the model."""
+    What a model said counts, not who said it; vectors do not count, they follow from the texts and
+    the model."""
     entities = snapshot.rows("entities", columns=["id", "key"])
-    return {"content": _content(snapshot, entities), "communities": _communities(snapshot, entities)}
+    return {
+        "content": _content(snapshot, entities),
+        "communities": _communities(snapshot, entities),
+    }
 
 
 def _content(snapshot: Snapshot, entities: pa.Table) -> str:
     hashed = hashlib.sha256()
     documents = snapshot.rows("documents", columns=["id", "uri"])
     for ids in _chunks(documents.sort_by("uri")["id"].to_pylist()):
-        _feed(hashed, "document", snapshot.by_key("documents", ids, columns=["uri", "title", "text", "metadata"]))
+        _feed(
+            hashed,
+            "document",
+            snapshot.by_key("documents", ids, columns=["uri", "title", "text", "metadata"]),
+        )
 
     units = snapshot.rows("text_units", columns=["id", "document_id", "char_start", "char_end"])
-    places = pa.table({
-        "uri": _looked_up(documents, "uri", units["document_id"]), "from": units["char_start"], "to": units["char_end"],
-        "id": units["id"],
-    })  # fmt: skip
+    places = pa.table(
+        {
+            "uri": _looked_up(documents, "uri", units["document_id"]),
+            "from": units["char_start"],
+            "to": units["char_end"],
+            "id": units["id"],
+        }
+    )
     _feed(hashed, "unit", _sorted(places.select(["uri", "from", "to"])))
     passages = snapshot.rows("passages", columns=["uri", "char_start", "char_end", "part", "parts"])
     _feed(hashed, "passage", _sorted(passages))
 
     told = ["key", "form", "type", "count", "sentences", "description", "text_unit_id"]
     mentions = snapshot.rows("mentions", columns=told)
-    _feed(hashed, "mention", _sorted(_placed(mentions, places), ["key", "uri", "from", "to", "type", "form"]))
+    _feed(
+        hashed,
+        "mention",
+        _sorted(_placed(mentions, places), ["key", "uri", "from", "to", "type", "form"]),
+    )
     rows = snapshot.rows("entities", columns=["key", "title", "type", "description", "aliases"])
     aliases = [sorted(names) for names in rows["aliases"].to_pylist()]
     rows = rows.set_column(4, "aliases", pa.array(aliases, pa.list_(pa.string())))
     _feed(hashed, "entity", _sorted(rows, ["key"]))
 
-    rows = snapshot.rows("relationships", columns=["source_id", "target_id", "weight", "description", "keywords"])
+    rows = snapshot.rows(
+        "relationships", columns=["source_id", "target_id", "weight", "description", "keywords"]
+    )
     _feed(hashed, "relationship", _sorted(_with_keys(rows, entities), ["source", "target"]))
     said = ["start", "end", "source_key", "target_key", "description", "keywords"]
-    rows = snapshot.rows("evidence", columns=["source_id", "target_id", "text_unit_id", "weight", *said])
+    rows = snapshot.rows(
+        "evidence", columns=["source_id", "target_id", "text_unit_id", "weight", *said]
+    )
     order = ["source", "target", "uri", "from", "to", *said]
     _feed(hashed, "evidence", _sorted(_with_keys(_placed(rows, places), entities), order))
 
     stated = ["subject", "object", "type", "status", "start_date", "end_date", "description"]
-    rows = _placed(snapshot.rows("claims", columns=[*stated, "quotes", "spans", "text_unit_id"]), places)
+    rows = _placed(
+        snapshot.rows("claims", columns=[*stated, "quotes", "spans", "text_unit_id"]), places
+    )
     _feed(hashed, "claim", _sorted(rows, ["uri", "from", "to", *stated]))
     return hashed.hexdigest()
 
@@ -89,7 +113,11 @@ def _communities(snapshot: Snapshot, entities: pa.Table) -> str:
     # Members alone do not tell a community from its only child; the level does.
     name = {row["id"]: f"{row['level']:03d} {content_id(*members[row['id']])}" for row in rows}
     for row in sorted(rows, key=lambda row: name[row["id"]]):
-        _add(hashed, "community", [(row["level"], members[row["id"]], name.get(row["parent"], row["parent"]))])
+        _add(
+            hashed,
+            "community",
+            [(row["level"], members[row["id"]], name.get(row["parent"], row["parent"]))],
+        )
     reports = snapshot.rows("reports", columns=["id"])["id"].to_pylist()
     columns = ["id", "title", "summary", "full_content", "rank"]
     for ids in _chunks(sorted(reports, key=lambda id: (name.get(id, ""), id))):
@@ -148,8 +176,9 @@ SHOWN = 30  # generations that an error lists
 
 @dataclass(frozen=True)
 class Changes:
-    """What differs between generation `since` and the current one. Documents are uris, sorted; `counts` says of
-    entities, relationships and communities how many there were, are, came and went ({before, now, added, removed})."""
+    """What differs between generation `since` and the current one. Documents are uris, sorted;
+    `counts` says of entities, relationships and communities how many there were, are, came and went
+    ({before, now, added, removed})."""
 
     since: int
     generation: int
@@ -167,15 +196,19 @@ def kept(folder: Path) -> list[Manifest]:
     """The generations that can be gone back to, oldest first, the current one last."""
     current = _current(folder)
     older = [one for one in manifests.generations(folder) if one.generation < current.generation]
-    return [*(one for one in older if one.format == current.format and _readable(folder, one)), current]
+    return [
+        *(one for one in older if one.format == current.format and _readable(folder, one)),
+        current,
+    ]
 
 
 def rollback(folder: Path, generation: int) -> Manifest:
     """Make the content of `generation` current again, as a new generation; gives that.
 
-    Numbers behind aliases are never given again, so an alias of what is gone now stays gone. The next indexing of the
-    same folders brings back what they hold. Raises NotFound when that generation is not kept any more, BadInput when
-    it is the current one, Busy when another process is writing.
+    Numbers behind aliases are never given again, so an alias of what is gone now stays gone. The
+    next indexing of the same folders brings back what they hold. Raises NotFound when that
+    generation is not kept any more, BadInput when it is the current one, Busy when another process
+    is writing.
     """
     with manifests.writer_lock(folder, LOCK_SECONDS):
         current = _current(folder)
@@ -185,29 +218,44 @@ def rollback(folder: Path, generation: int) -> Manifest:
         number = current.generation + 1
         settled = old.communities_generation == old.generation
         new = replace(
-            old, generation=number, created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            old,
+            generation=number,
+            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             next={letter: max(old.next.get(letter, 1), n) for letter, n in current.next.items()},
             communities_generation=number if settled else old.communities_generation,
-        )  # fmt: skip
+        )
         manifests.commit(folder, new)
         return new
 
 
 def changes(folder: Path, generation: int) -> Changes:
-    """What the documents and the graph have become since `generation`. Raises NotFound when it is not kept any more."""
+    """What the documents and the graph have become since `generation`. Raises NotFound when it is
+    not kept any more.
+    """
     current = _current(folder)
     old = current if generation == current.generation else _find(folder, current, generation)
     before, now = _documents(folder, old), _documents(folder, current)
     snapshots = Snapshot(folder, old), Snapshot(folder, current)
     counts = {}
     for table in ("entities", "relationships", "communities"):
-        was, is_ = (set(snapshot.rows(table, columns=["id"])["id"].to_pylist()) for snapshot in snapshots)
-        counts[table] = {"before": len(was), "now": len(is_), "added": len(is_ - was), "removed": len(was - is_)}
+        was, is_ = (
+            set(snapshot.rows(table, columns=["id"])["id"].to_pylist()) for snapshot in snapshots
+        )
+        counts[table] = {
+            "before": len(was),
+            "now": len(is_),
+            "added": len(is_ - was),
+            "removed": len(was - is_),
+        }
     return Changes(
-        generation, current.generation, old.created, sorted(now.keys() - before.keys()),
+        generation,
+        current.generation,
+        old.created,
+        sorted(now.keys() - before.keys()),
         sorted(uri for uri in now.keys() & before.keys() if now[uri] != before[uri]),
-        sorted(before.keys() - now.keys()), counts,
-    )  # fmt: skip
+        sorted(before.keys() - now.keys()),
+        counts,
+    )
 
 
 def _current(folder: Path) -> Manifest:
@@ -218,7 +266,9 @@ def _current(folder: Path) -> Manifest:
 
 
 def _find(folder: Path, current: Manifest, generation: int) -> Manifest:
-    there = {one.generation: one for one in manifests.generations(folder) if one.format == current.format}
+    there = {
+        one.generation: one for one in manifests.generations(folder) if one.format == current.format
+    }
     found = there.get(generation)
     if found is not None and generation < current.generation and _readable(folder, found):
         return found

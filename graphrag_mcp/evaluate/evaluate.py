@@ -1,20 +1,27 @@
-"""Evaluation: how well an index finds what its own questions ask for, and whether another one finds it better.
+"""Evaluation: how well an index finds what its own questions ask for, and whether another one finds
+it better.
 
-Takes questions (upkeep/eval_files.py) and a function that searches; gives frozen records with a table in Markdown.
-How a search is made (in this process, or through a server) is the caller's business. Asks no model.
+Takes questions (upkeep/eval_files.py) and a function that searches; gives frozen records with a
+table in Markdown. How a search is made (in this process, or through a server) is the caller's
+business. Asks no model.
 
-- recall@k: share of a question's gold documents among the first k distinct documents cited, mean over questions.
-- evidence: share of a question's evidence strings in the text of a result of at most `tokens` tokens, compared by
+- recall@k: share of a question's gold documents among the first k distinct documents cited, mean
+  over questions.
+- evidence: share of a question's evidence strings in the text of a result of at most `tokens`
+  tokens, compared by
   letters and digits after NFKC and lower case, mean over questions that have some.
-- answer: share of questions of which one answer string stands in that text, compared in the same way.
-- wall and CPU milliseconds of that call, p50 and p95; CPU is of this process, so none is given through a server.
+- answer: share of questions of which one answer string stands in that text, compared in the same
+  way.
+- wall and CPU milliseconds of that call, p50 and p95; CPU is of this process, so none is given
+  through a server.
 
 Question files for an evaluation: what is asked, and what a good index finds for it.
 
-Takes a JSON Lines, JSON or CSV file, or a folder with `corpus.jsonl` and `queries.jsonl`; gives `Question`s, and the
-documents of such a folder as files. One question has `question` and any of `gold` (documents: their uri, file name,
-title or id), `evidence` (strings that the context should hold) and `answer` (strings of which one should be in it);
-common other names of these fields are understood. Knows no index.
+Takes a JSON Lines, JSON or CSV file, or a folder with `corpus.jsonl` and `queries.jsonl`; gives
+`Question`s, and the documents of such a folder as files. One question has `question` and any of
+`gold` (documents: their uri, file name, title or id), `evidence` (strings that the context should
+hold) and `answer` (strings of which one should be in it); common other names of these fields are
+understood. Knows no index.
 """
 
 from __future__ import annotations
@@ -38,20 +45,34 @@ from graphrag_mcp.types import Citation, SearchResult
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "question": ("question", "query", "q", "prompt", "input"),
-    "gold": ("gold", "gold_documents", "gold_docs", "documents", "docs", "document", "uris", "uri", "titles", "sources",
-             "source", "supporting_documents"),
+    "gold": (
+        "gold",
+        "gold_documents",
+        "gold_docs",
+        "documents",
+        "docs",
+        "document",
+        "uris",
+        "uri",
+        "titles",
+        "sources",
+        "source",
+        "supporting_documents",
+    ),
     "evidence": ("evidence", "evidences", "quotes", "quote", "supporting_facts", "contexts"),
     "answer": ("answer", "answers", "answer_aliases", "expected", "expected_answer"),
     "type": ("type", "kind", "category"),
     "id": ("id", "qid", "question_id"),
-}  # fmt: skip
+}
 NAMES = ("corpus.jsonl", "queries.jsonl")
 _ADVICE = 'Give JSON Lines such as {"question": "Who was Ada?", "gold": ["ada.md"], "answer": ["a mathematician"]}'
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`gold`: documents; `evidence`: strings that all belong to it; `answers`: strings of which one suffices."""
+    """`gold`: documents; `evidence`: strings that all belong to it; `answers`: strings of which one
+    suffices.
+    """
 
     id: str
     text: str
@@ -62,7 +83,9 @@ class Question:
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:
-    """The questions of a file or evaluation folder. BadInput where there are none, or one cannot be read."""
+    """The questions of a file or evaluation folder. BadInput where there are none, or one cannot be
+    read.
+    """
     if path.is_dir():
         path = path / NAMES[1]
     try:
@@ -73,7 +96,10 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     if not found:
         raise BadInput(f"{path} holds no questions", _ADVICE)
     if not any(one.gold or one.evidence or one.answers for one in found):
-        raise BadInput(f"no question of {path} says what should be found", "Add gold, evidence or answer to them")
+        raise BadInput(
+            f"no question of {path} says what should be found",
+            "Add gold, evidence or answer to them",
+        )
     seen: dict[str, int] = {}
     unique = []
     for one in found:  # two questions of one id would be compared with each other
@@ -86,9 +112,14 @@ def read_questions(path: Path) -> tuple[Question, ...]:
 def _rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     """(place, row) of every row, by the kind of the file."""
     if path.suffix.lower() in (".csv", ".tsv"):
-        reader = csv.DictReader(text.splitlines(), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+        reader = csv.DictReader(
+            text.splitlines(), delimiter="\t" if path.suffix.lower() == ".tsv" else ","
+        )
         for row in reader:
-            yield f"{path.name} line {reader.line_num}", {name: value for name, value in row.items() if name and value}
+            yield (
+                f"{path.name} line {reader.line_num}",
+                {name: value for name, value in row.items() if name and value},
+            )
         return
     try:
         whole = json.loads(text)
@@ -98,11 +129,21 @@ def _rows(path: Path, text: str) -> Iterator[tuple[str, Any]]:
                 try:
                     yield f"{path.name} line {number}", json.loads(line)
                 except ValueError as error:
-                    raise BadInput(f"{path.name} line {number} is not JSON ({error})", _ADVICE) from error
+                    raise BadInput(
+                        f"{path.name} line {number} is not JSON ({error})", _ADVICE
+                    ) from error
         return
     if isinstance(whole, Mapping):
-        listed = next((value for value in whole.values() if isinstance(value, list) and value and
-                       all(isinstance(one, Mapping) for one in value)), [whole])  # fmt: skip
+        listed = next(
+            (
+                value
+                for value in whole.values()
+                if isinstance(value, list)
+                and value
+                and all(isinstance(one, Mapping) for one in value)
+            ),
+            [whole],
+        )
         whole = [whole] if any(name in whole for name in FIELDS["question"]) else listed
     for number, row in enumerate(whole if isinstance(whole, list) else [whole], 1):
         yield f"{path.name} question {number}", row
@@ -112,14 +153,21 @@ def _question(row: Any, place: str) -> Question:
     if not isinstance(row, Mapping):
         raise BadInput(f"{place} is no object", _ADVICE)
     given = {str(name).strip().casefold(): value for name, value in row.items()}
-    held = {field: next((given[name] for name in names if given.get(name)), "") for field, names in FIELDS.items()}
+    held = {
+        field: next((given[name] for name in names if given.get(name)), "")
+        for field, names in FIELDS.items()
+    }
     text = str(held["question"]).strip()
     if not text:
         raise BadInput(f"{place} has no question", _ADVICE)
     return Question(
-        str(held["id"] or text[:80]), text, _strings(held["gold"]), _strings(held["evidence"]),
-        _strings(held["answer"]), str(held["type"]),
-    )  # fmt: skip
+        str(held["id"] or text[:80]),
+        text,
+        _strings(held["gold"]),
+        _strings(held["evidence"]),
+        _strings(held["answer"]),
+        str(held["type"]),
+    )
 
 
 def _strings(value: Any) -> tuple[str, ...]:
@@ -134,7 +182,11 @@ def _strings(value: Any) -> tuple[str, ...]:
         else:
             value = re.split(r"(?<!\s)\s*\|\s*", flat)
     listed: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
-    found = [str(one).strip() for one in listed if isinstance(one, str | int | float) and not isinstance(one, bool)]
+    found = [
+        str(one).strip()
+        for one in listed
+        if isinstance(one, str | int | float) and not isinstance(one, bool)
+    ]
     return tuple(dict.fromkeys(one for one in found if one))
 
 
@@ -144,7 +196,9 @@ def is_set(path: Path) -> bool:
 
 
 def write_documents(folder: Path, target: Path) -> int:
-    """The documents of an evaluation folder as one Markdown file each, `<id>.md`; how many there are."""
+    """The documents of an evaluation folder as one Markdown file each, `<id>.md`; how many there
+    are.
+    """
     target.mkdir(parents=True, exist_ok=True)
     count = 0
     for number, line in enumerate((folder / NAMES[0]).read_text("utf-8").split("\n"), 1):
@@ -155,7 +209,9 @@ def write_documents(folder: Path, target: Path) -> int:
             name, text = str(row["id"]), str(row["text"])
         except (ValueError, KeyError, TypeError) as error:
             what = f"{NAMES[0]} line {number} is no document with id and text"
-            raise BadInput(what, 'Give lines such as {"id": "a", "title": "A", "text": "..."}') from error
+            raise BadInput(
+                what, 'Give lines such as {"id": "a", "title": "A", "text": "..."}'
+            ) from error
         safe = re.sub(r"[^\w.-]", "_", name)[:120]
         title = f"# {row['title']}\n\n" if row.get("title") else ""
         (target / f"{safe}.md").write_text(title + text, "utf-8")
@@ -187,7 +243,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class ModeScores:
-    """One mode over all questions. `means` by metric, in percent; `counted` how many questions have it."""
+    """One mode over all questions. `means` by metric, in percent; `counted` how many questions have
+    it.
+    """
 
     mode: str
     means: Mapping[str, float]
@@ -215,7 +273,8 @@ class EvalResult:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One metric in one mode, in percent. `low` and `high`: 95 % of the resampled differences (other - one).
+    """One metric in one mode, in percent. `low` and `high`: 95 % of the resampled differences
+    (other - one).
 
     `p`: two-sided sign test over the questions on which they differ.
     """
@@ -237,17 +296,26 @@ class Difference:
 
 
 def evaluate(
-    name: str, questions: Sequence[Question], modes: Sequence[str], search: Search, *, tokens: int = TOKENS,
-    documents: Sequence[Citation] = (), progress: Callable[[str, int, int], None] | None = None, cpu: bool = True,
-) -> EvalResult:  # fmt: skip
-    """Ask every question in every mode. `documents` of the index, to tell gold that it does not hold from gold that
-    was not found; `cpu` is False when the search runs in another process."""
+    name: str,
+    questions: Sequence[Question],
+    modes: Sequence[str],
+    search: Search,
+    *,
+    tokens: int = TOKENS,
+    documents: Sequence[Citation] = (),
+    progress: Callable[[str, int, int], None] | None = None,
+    cpu: bool = True,
+) -> EvalResult:
+    """Ask every question in every mode. `documents` of the index, to tell gold that it does not
+    hold from gold that was not found; `cpu` is False when the search runs in another process."""
     if not questions or not modes:
         raise BadInput("there is nothing to evaluate", "Give questions and at least one mode")
     scores = []
     for mode in modes:
         try:
-            search(mode, questions[0].text, tokens)  # what the first call imports is not its own cost
+            search(
+                mode, questions[0].text, tokens
+            )  # what the first call imports is not its own cost
         except GraphRAGError as error:
             if len(questions) == 1 or isinstance(error, BadInput):
                 raise
@@ -258,7 +326,9 @@ def evaluate(
                 progress(mode, number, len(questions))
         scores.append(_scores(mode, asked))
     gold = dict.fromkeys(one for question in questions for one in question.gold)
-    unknown = [one for one in gold if documents and not any(is_document(one, held) for held in documents)]
+    unknown = [
+        one for one in gold if documents and not any(is_document(one, held) for held in documents)
+    ]
     return EvalResult(name, len(questions), tokens, tuple(scores), tuple(unknown))
 
 
@@ -273,9 +343,17 @@ def _asked(question: Question, mode: str, search: Search, tokens: int, cpu: bool
         return Asked(question.id, values, 0, 0.0, 0.0, "failed", question.gold, str(error))
     found = list({one.document_id: one for one in wide.citations}.values())
     values = _values(question, narrow.text, found)
-    missing = tuple(one for one in question.gold if not any(is_document(one, held) for held in found[: KS[-1]]))
+    missing = tuple(
+        one for one in question.gold if not any(is_document(one, held) for held in found[: KS[-1]])
+    )
     return Asked(
-        question.id, values, narrow.tokens, round(wall, 3), round(spent, 3) if cpu else 0.0, narrow.state, missing
+        question.id,
+        values,
+        narrow.tokens,
+        round(wall, 3),
+        round(spent, 3) if cpu else 0.0,
+        narrow.state,
+        missing,
     )
 
 
@@ -287,7 +365,9 @@ def _values(question: Question, text: str, found: Sequence[Citation]) -> dict[st
         values[f"recall@{k}"] = hit / len(question.gold)
     body = plain(text) if question.evidence or question.answers else ""
     if question.evidence:
-        values["evidence"] = sum(plain(one) in body for one in question.evidence) / len(question.evidence)
+        values["evidence"] = sum(plain(one) in body for one in question.evidence) / len(
+            question.evidence
+        )
     if question.answers:
         values["answer"] = float(any(plain(one) and plain(one) in body for one in question.answers))
     return values
@@ -299,7 +379,9 @@ def plain(text: str) -> str:
 
 
 def is_document(gold: str, held: Citation) -> bool:
-    """Does a gold entry mean this document: by uri or the end of it, file name, its stem, title, or id?"""
+    """Does a gold entry mean this document: by uri or the end of it, file name, its stem, title, or
+    id?
+    """
     if gold in (held.uri, held.document_id):
         return True
     path = PurePosixPath(held.uri.partition("#")[0])
@@ -316,10 +398,16 @@ def _scores(mode: str, asked: Sequence[Asked]) -> ModeScores:
             means[metric], counted[metric] = round(100 * sum(values) / len(values), 2), len(values)
     went = [one for one in asked if not one.error]
     return ModeScores(
-        mode, means, counted, round(sum(one.tokens for one in went) / max(len(went), 1), 1),
-        _quantiles([one.wall_ms for one in went]), _quantiles([one.cpu_ms for one in went]),
-        sum(one.state == "not_found" for one in asked), sum(bool(one.error) for one in asked), tuple(asked),
-    )  # fmt: skip
+        mode,
+        means,
+        counted,
+        round(sum(one.tokens for one in went) / max(len(went), 1), 1),
+        _quantiles([one.wall_ms for one in went]),
+        _quantiles([one.cpu_ms for one in went]),
+        sum(one.state == "not_found" for one in asked),
+        sum(bool(one.error) for one in asked),
+        tuple(asked),
+    )
 
 
 def _quantiles(values: Sequence[float]) -> tuple[float, float]:
@@ -333,7 +421,9 @@ def _quantiles(values: Sequence[float]) -> tuple[float, float]:
 
 
 def compare(one: EvalResult, other: EvalResult, seed: int = 7) -> tuple[Difference, ...]:
-    """The other's values less the one's, question by question, for every mode and metric that both have."""
+    """The other's values less the one's, question by question, for every mode and metric that both
+    have.
+    """
     found = []
     for mine in one.modes:
         theirs = next((scores for scores in other.modes if scores.mode == mine.mode), None)
@@ -342,31 +432,50 @@ def compare(one: EvalResult, other: EvalResult, seed: int = 7) -> tuple[Differen
         answers = {asked.id: asked.values for asked in theirs.asked}
         for metric in METRICS:
             pairs = [
-                (asked.values[metric], answers[asked.id][metric]) for asked in mine.asked
+                (asked.values[metric], answers[asked.id][metric])
+                for asked in mine.asked
                 if metric in asked.values and metric in answers.get(asked.id, {})
-            ]  # fmt: skip
+            ]
             if pairs:
                 found.append(_difference(mine.mode, metric, pairs, seed))
     return tuple(found)
 
 
-def _difference(mode: str, metric: str, pairs: Sequence[tuple[float, float]], seed: int) -> Difference:
+def _difference(
+    mode: str, metric: str, pairs: Sequence[tuple[float, float]], seed: int
+) -> Difference:
     changes = [100 * (b - a) for a, b in pairs]
     better, worse = sum(one > 1e-9 for one in changes), sum(one < -1e-9 for one in changes)
     low, high = interval(changes, seed)
     one, other = (100 * sum(side) / len(pairs) for side in zip(*pairs, strict=True))
-    return Difference(mode, metric, round(one, 2), round(other, 2), low, high, better, worse, sign_test(better, worse))
+    return Difference(
+        mode,
+        metric,
+        round(one, 2),
+        round(other, 2),
+        low,
+        high,
+        better,
+        worse,
+        sign_test(better, worse),
+    )
 
 
 def interval(changes: Sequence[float], seed: int = 7) -> tuple[float, float]:
-    """The middle 95 % of the means of resampled changes (bootstrap over questions, the same for the same seed)."""
+    """The middle 95 % of the means of resampled changes (bootstrap over questions, the same for the
+    same seed).
+    """
     draw = random.Random(seed)
-    means = sorted(sum(draw.choices(changes, k=len(changes))) / len(changes) for _ in range(RESAMPLES))
+    means = sorted(
+        sum(draw.choices(changes, k=len(changes))) / len(changes) for _ in range(RESAMPLES)
+    )
     return round(means[int(0.025 * RESAMPLES)], 2), round(means[int(0.975 * RESAMPLES) - 1], 2)
 
 
 def sign_test(better: int, worse: int) -> float:
-    """Two-sided: how likely so uneven a split is when each question is as likely to be better as worse; 1 for none."""
+    """Two-sided: how likely so uneven a split is when each question is as likely to be better as
+    worse; 1 for none.
+    """
     count = better + worse
     tail = sum(math.comb(count, at) for at in range(min(better, worse) + 1))
     return round(min(1.0, 2 * tail / 2**count), 4)
@@ -377,20 +486,50 @@ def sign_test(better: int, worse: int) -> float:
 
 def table(result: EvalResult) -> str:
     """One line per mode, Markdown."""
-    metrics = [metric for metric in METRICS if any(metric in scores.means for scores in result.modes)]
-    head = ["mode", *metrics, "tokens", "wall p50", "wall p95", "CPU p50", "CPU p95", "nothing found", "failed"]
+    metrics = [
+        metric for metric in METRICS if any(metric in scores.means for scores in result.modes)
+    ]
+    head = [
+        "mode",
+        *metrics,
+        "tokens",
+        "wall p50",
+        "wall p95",
+        "CPU p50",
+        "CPU p95",
+        "nothing found",
+        "failed",
+    ]
     rows = []
     for scores in result.modes:
-        shown = [f"{scores.means[metric]:.1f}" if metric in scores.means else "" for metric in metrics]
+        shown = [
+            f"{scores.means[metric]:.1f}" if metric in scores.means else "" for metric in metrics
+        ]
         clocks = [f"{value:.1f}" if value else "" for value in (*scores.wall_ms, *scores.cpu_ms)]
-        rows.append([scores.mode, *shown, f"{scores.tokens:.0f}", *clocks, str(scores.not_found), str(scores.failed)])
+        rows.append(
+            [
+                scores.mode,
+                *shown,
+                f"{scores.tokens:.0f}",
+                *clocks,
+                str(scores.not_found),
+                str(scores.failed),
+            ]
+        )
     title = f"# {result.name}: {counted(result.questions, 'questions')}, evidence within {result.tokens:,} tokens"
     lines = [title, "", *_lines(head, rows)]
     if result.unknown_gold:
         named = ", ".join(one[:60] for one in result.unknown_gold[:5])
-        lines += ["", f"In no document of this index: {counted(len(result.unknown_gold), 'gold documents')} ({named})."]
-    reasons = dict.fromkeys(one.error for scores in result.modes for one in scores.asked if one.error)
-    return "\n".join([*lines, *([""] if reasons else []), *(f"failed: {reason}" for reason in list(reasons)[:3])])
+        lines += [
+            "",
+            f"In no document of this index: {counted(len(result.unknown_gold), 'gold documents')} ({named}).",
+        ]
+    reasons = dict.fromkeys(
+        one.error for scores in result.modes for one in scores.asked if one.error
+    )
+    return "\n".join(
+        [*lines, *([""] if reasons else []), *(f"failed: {reason}" for reason in list(reasons)[:3])]
+    )
 
 
 def comparison_table(one: str, other: str, differences: Sequence[Difference]) -> str:
@@ -399,7 +538,18 @@ def comparison_table(one: str, other: str, differences: Sequence[Difference]) ->
     for row in differences:
         change = f"{row.other - row.one:+.1f}" + (" *" if row.sure else "")
         span, counts = f"{row.low:+.1f} to {row.high:+.1f}", f"{row.better}/{row.worse}"
-        rows.append([row.mode, row.metric, f"{row.one:.1f}", f"{row.other:.1f}", change, span, counts, f"{row.p:.3f}"])
+        rows.append(
+            [
+                row.mode,
+                row.metric,
+                f"{row.one:.1f}",
+                f"{row.other:.1f}",
+                change,
+                span,
+                counts,
+                f"{row.p:.3f}",
+            ]
+        )
     head = ["mode", "metric", one, other, "difference", "95 %", "better/worse", "p"]
     note = "* more than chance: sign test below 0.05 and an interval without 0"
     return "\n".join([f"# {other} against {one}", "", *_lines(head, rows), "", note])
@@ -407,4 +557,6 @@ def comparison_table(one: str, other: str, differences: Sequence[Difference]) ->
 
 def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     marks = ["---", *(["---:"] * (len(head) - 1))]
-    return [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in (head, marks, *rows)]
+    return [
+        f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in (head, marks, *rows)
+    ]

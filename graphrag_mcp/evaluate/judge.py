@@ -1,8 +1,10 @@
-"""A judge between two answers to each of many questions: comprehensiveness, diversity, empowerment, directness.
+"""A judge between two answers to each of many questions: comprehensiveness, diversity, empowerment,
+directness.
 
-Takes questions with an answer of each side; gives, per criterion, how often which side won. A model judges each pair
-in both orders, because models like what they read first (or last): only who wins in both has won, else it is a tie.
-The criteria are those by which graph-based and plain retrieval were compared in the GraphRAG paper (arXiv 2404.16130).
+Takes questions with an answer of each side; gives, per criterion, how often which side won. A model
+judges each pair in both orders, because models like what they read first (or last): only who wins
+in both has won, else it is a tie. The criteria are those by which graph-based and plain retrieval
+were compared in the GraphRAG paper (arXiv 2404.16130).
 """
 
 from __future__ import annotations
@@ -22,13 +24,18 @@ from graphrag_mcp.llm.protocols import Message
 CRITERIA = ("comprehensiveness", "diversity", "empowerment", "directness")
 CHARACTERS = 12_000  # of an answer
 _VERDICT = {
-    "type": "object", "additionalProperties": False, "required": ["winner", "reason"],
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["winner", "reason"],
     "properties": {"winner": {"type": "integer", "enum": [0, 1, 2]}, "reason": {"type": "string"}},
-}  # fmt: skip
+}
 SCHEMA: dict[str, Any] = {
-    "title": "comparison", "type": "object", "properties": {name: _VERDICT for name in CRITERIA},
-    "required": list(CRITERIA), "additionalProperties": False,
-}  # fmt: skip
+    "title": "comparison",
+    "type": "object",
+    "properties": {name: _VERDICT for name in CRITERIA},
+    "required": list(CRITERIA),
+    "additionalProperties": False,
+}
 _CLOSING = re.compile(r"<(?=\s*/\s*(?:answer_[12]|question))", re.IGNORECASE)
 
 
@@ -66,7 +73,9 @@ class Judgement:
 def judge(asker: Asker, pairs: Sequence[Pair]) -> Judgement:
     """Compare every pair in both orders. BadInput when nobody can judge."""
     if not asker.may_answer("judge"):
-        raise BadInput("judging needs a chat model and none is configured", "Set GRAPHRAG_MCP_CHAT_MODEL")
+        raise BadInput(
+            "judging needs a chat model and none is configured", "Set GRAPHRAG_MCP_CHAT_MODEL"
+        )
     given = asker.wait(_given(asker, pairs))
     wins = {name: [0, 0, 0] for name in CRITERIA}  # ties, one, other
     reasons: dict[str, None] = {}
@@ -80,15 +89,21 @@ def judge(asker: Asker, pairs: Sequence[Pair]) -> Judgement:
             first, second = forth.value[name], back.value[name]
             wins[name][first if first and second == 3 - first else 0] += 1
     criteria = tuple(
-        Verdicts(name, one, other, ties, sign_test(other, one)) for name, (ties, one, other) in wins.items()
+        Verdicts(name, one, other, ties, sign_test(other, one))
+        for name, (ties, one, other) in wins.items()
     )
     return Judgement(criteria, judged, len(pairs) - judged, tuple(reasons), by)
 
 
-async def _given(asker: Asker, pairs: Sequence[Pair]) -> list[tuple[Answer[dict[str, int]], Answer[dict[str, int]]]]:
+async def _given(
+    asker: Asker, pairs: Sequence[Pair]
+) -> list[tuple[Answer[dict[str, int]], Answer[dict[str, int]]]]:
     """Both orders of every pair, all at once: how many are in flight is the asker's business."""
-    asks = [asker.ask(_question(pair.question, *answers)) for pair in pairs
-            for answers in ((pair.one, pair.other), (pair.other, pair.one))]  # fmt: skip
+    asks = [
+        asker.ask(_question(pair.question, *answers))
+        for pair in pairs
+        for answers in ((pair.one, pair.other), (pair.other, pair.one))
+    ]
     given = await asyncio.gather(*asks)
     return list(zip(given[::2], given[1::2], strict=True))
 
@@ -96,7 +111,9 @@ async def _given(asker: Asker, pairs: Sequence[Pair]) -> list[tuple[Answer[dict[
 def _question(question: str, first: str, second: str) -> Ask[dict[str, int]]:
     parts = {"question": question, "first": first, "second": second}
     text = prompts.load("judge").substitute({name: _data(part) for name, part in parts.items()})
-    return Ask("judge", (Message("user", text),), read_verdicts, lambda: dict.fromkeys(CRITERIA, 0), SCHEMA)
+    return Ask(
+        "judge", (Message("user", text),), read_verdicts, lambda: dict.fromkeys(CRITERIA, 0), SCHEMA
+    )
 
 
 def _data(text: str) -> str:
@@ -130,9 +147,18 @@ def _winner(value: Any, name: str) -> int:
 
 def table(one: str, other: str, found: Judgement) -> str:
     """One line per criterion, Markdown."""
-    lines = [f"# {one} and {other} compared by {found.by or 'nobody'}: {found.judged} questions", ""]
+    lines = [
+        f"# {one} and {other} compared by {found.by or 'nobody'}: {found.judged} questions",
+        "",
+    ]
     lines += [f"| criterion | {one} | {other} | ties | p |", "|---|---:|---:|---:|---:|"]
-    lines += [f"| {row.criterion} | {row.one} | {row.other} | {row.ties} | {row.p:.3f} |" for row in found.criteria]
+    lines += [
+        f"| {row.criterion} | {row.one} | {row.other} | {row.ties} | {row.p:.3f} |"
+        for row in found.criteria
+    ]
     if found.unjudged:
-        lines += ["", f"{found.unjudged} questions were not judged: {'; '.join(found.reasons[:3])}."]
+        lines += [
+            "",
+            f"{found.unjudged} questions were not judged: {'; '.join(found.reasons[:3])}.",
+        ]
     return "\n".join(lines)

@@ -1,24 +1,29 @@
-"""Tune: prompts that fit a corpus, found by one question about a sample of it and one question per worked example.
+"""Tune: prompts that fit a corpus, found by one question about a sample of it and one question per
+worked example.
 
-Takes a snapshot, settings and an asker; writes into the `prompts` folder of the index (or another) and says what it
-found, what it spent and where defaults stayed. Always starts from the shipped prompts: tuning twice is tuning once,
-and with the same sample the second time asks nothing, because the answers are in the book. Knows no indexing.
+Takes a snapshot, settings and an asker; writes into the `prompts` folder of the index (or another)
+and says what it found, what it spent and where defaults stayed. Always starts from the shipped
+prompts: tuning twice is tuning once, and with the same sample the second time asks nothing, because
+the answers are in the book. Knows no indexing.
 
-All that a prompt needs is asked at once: what comes later in the JSON of the profile (types, rating criteria) is then
-written in view of what came before (domain, persona), and the sample is paid for once instead of seven times. An
-example is asked for with the extraction prompt itself, one text each, so its form is the one that extraction reads;
-each goes with every later question, so there are as few as asked for and each is at most EXAMPLE_TOKENS long.
+All that a prompt needs is asked at once: what comes later in the JSON of the profile (types, rating
+criteria) is then written in view of what came before (domain, persona), and the sample is paid for
+once instead of seven times. An example is asked for with the extraction prompt itself, one text
+each, so its form is the one that extraction reads; each goes with every later question, so there
+are as few as asked for and each is at most EXAMPLE_TOKENS long.
 
 A few text units that stand for a corpus, and excerpts of them that fit into a prompt.
 
-Takes a snapshot and how to choose (random, top or centroid); gives texts, each once, in an order that depends on
-content and seed alone. Cuts at sentence ends. Knows no prompt; asks an asker for vectors and for nothing else.
+Takes a snapshot and how to choose (random, top or centroid); gives texts, each once, in an order
+that depends on content and seed alone. Cuts at sentence ends. Knows no prompt; asks an asker for
+vectors and for nothing else.
 
-What a model says about a corpus, made fit to stand in prompts: a profile, and worked examples of extraction.
+What a model says about a corpus, made fit to stand in prompts: a profile, and worked examples of
+extraction.
 
-Takes replies; gives cleaned values, or raises BadReply in a few words. What a model makes of documents that nobody
-has checked ends up in instructions here, so it is short, one paragraph, and holds no variable, tag or delimiter.
-Knows no prompt and no file.
+Takes replies; gives cleaned values, or raises BadReply in a few words. What a model makes of
+documents that nobody has checked ends up in instructions here, so it is short, one paragraph, and
+holds no variable, tag or delimiter. Knows no prompt and no file.
 """
 
 from __future__ import annotations
@@ -54,12 +59,16 @@ EMBEDDED = 6_000  # characters of a unit that are embedded: a unit of 1,200 toke
 SHORT = 40  # tokens under which an excerpt holds too little to show how names are related
 
 
-def sample(snapshot: Snapshot, selection: str, limit: int, seed: int, asker: Asker) -> tuple[list[str], str]:
-    """Texts of at most `limit` text units, and what was done instead of what was asked for ("" when nothing).
+def sample(
+    snapshot: Snapshot, selection: str, limit: int, seed: int, asker: Asker
+) -> tuple[list[str], str]:
+    """Texts of at most `limit` text units, and what was done instead of what was asked for ("" when
+    nothing).
 
-    `random` orders units by a hash of seed and text, so the same content gives the same sample whatever the history;
-    `top` takes the first by address and position; `centroid` the nearest to the mean of up to POOL random ones, by
-    the embedding model where there is one, else by weighted words.
+    `random` orders units by a hash of seed and text, so the same content gives the same sample
+    whatever the history; `top` takes the first by address and position; `centroid` the nearest to
+    the mean of up to POOL random ones, by the embedding model where there is one, else by weighted
+    words.
     """
     if selection not in SELECTIONS:
         raise BadInput(f"selection {selection!r} is unknown", f"Use one of {', '.join(SELECTIONS)}")
@@ -74,8 +83,14 @@ def sample(snapshot: Snapshot, selection: str, limit: int, seed: int, asker: Ask
         note = ""
     else:
         nearness = _by_words(pool)
-        note = "the centroid was found by words, because not every vector could be had" if vectors else ""
-    best = sorted(range(len(pool)), key=lambda at: (-round(nearness[at], 6), at))  # rounded: sums differ by machine
+        note = (
+            "the centroid was found by words, because not every vector could be had"
+            if vectors
+            else ""
+        )
+    best = sorted(
+        range(len(pool)), key=lambda at: (-round(nearness[at], 6), at)
+    )  # rounded: sums differ by machine
     return [pool[at] for at in best[:limit]], note
 
 
@@ -92,10 +107,16 @@ def _top(snapshot: Snapshot, limit: int) -> list[str]:
     documents = snapshot.rows("documents", columns=["id", "uri"])
     uri = dict(zip(documents["id"].to_pylist(), documents["uri"].to_pylist(), strict=True))
     units = snapshot.rows("text_units", columns=["document_id", "chunk_index", "id"]).to_pylist()
-    order = sorted((uri.get(unit["document_id"], ""), unit["chunk_index"], unit["id"]) for unit in units)
+    order = sorted(
+        (uri.get(unit["document_id"], ""), unit["chunk_index"], unit["id"]) for unit in units
+    )
     found: list[str] = []
     for start in range(0, len(order), max(limit, 1)):  # again only where texts repeat
-        found = list(dict.fromkeys([*found, *_texts(snapshot, [id for *_, id in order[start : start + limit]])]))
+        found = list(
+            dict.fromkeys(
+                [*found, *_texts(snapshot, [id for *_, id in order[start : start + limit]])]
+            )
+        )
         if len(found) >= limit:
             break
     return found[:limit]
@@ -103,7 +124,9 @@ def _top(snapshot: Snapshot, limit: int) -> list[str]:
 
 def _texts(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
     rows = snapshot.verified("text_units", snapshot.by_key("text_units", ids))
-    return list(map(masked, rows["text"].to_pylist()))  # no model is shown a key that stands in a text
+    return list(
+        map(masked, rows["text"].to_pylist())
+    )  # no model is shown a key that stands in a text
 
 
 # ---- nearest the middle ---------------------------------------------------------------------------
@@ -119,13 +142,18 @@ def _by_vectors(vectors: Sequence[bytes]) -> list[float]:
 
 
 def _by_words(texts: Sequence[str]) -> list[float]:
-    """The same with tf-idf over the texts; idf counts them alone, so a name in one text pulls nothing."""
+    """The same with tf-idf over the texts; idf counts them alone, so a name in one text pulls
+    nothing.
+    """
     counts = [Counter(term for term in terms(text) if not stop_word(term)) for text in texts]
     holding = Counter(term for count in counts for term in count)
     rows: list[dict[str, float]] = []
     middle: dict[str, float] = {}
     for count in counts:
-        row = {term: (1 + math.log(n)) * math.log(1 + len(texts) / holding[term]) for term, n in count.items()}
+        row = {
+            term: (1 + math.log(n)) * math.log(1 + len(texts) / holding[term])
+            for term, n in count.items()
+        }
         norm = math.sqrt(sum(weight * weight for weight in row.values())) or 1.0
         rows.append({term: weight / norm for term, weight in row.items()})
         for term, weight in rows[-1].items():
@@ -137,7 +165,8 @@ def _by_words(texts: Sequence[str]) -> list[float]:
 
 
 def excerpts(texts: Sequence[str], budget: int) -> list[str]:
-    """The beginning of each text, together at most `budget` tokens, shared evenly; what one leaves the next may use.
+    """The beginning of each text, together at most `budget` tokens, shared evenly; what one leaves
+    the next may use.
 
     Many short pieces rather than few whole ones: what a corpus is about is said by its variety.
     """
@@ -151,15 +180,17 @@ def excerpts(texts: Sequence[str], budget: int) -> list[str]:
 
 
 def passages(texts: Sequence[str], size: int) -> list[str]:
-    """Excerpts of at most `size` tokens: the first of every text, then the second of every text, and so on; those
-    too short to show anything come last."""
+    """Excerpts of at most `size` tokens: the first of every text, then the second of every text,
+    and so on; those too short to show anything come last."""
     rounds = zip_longest(*(windows(text, size) for text in texts), fillvalue="")
     found = list(dict.fromkeys(piece for pieces in rounds for piece in pieces if piece))
     return sorted(found, key=lambda piece: count_tokens(piece) < SHORT)
 
 
 def windows(text: str, size: int) -> Iterator[str]:
-    """`text` cut into pieces of whole sentences of at most `size` tokens; a sentence over that is cut off."""
+    """`text` cut into pieces of whole sentences of at most `size` tokens; a sentence over that is
+    cut off.
+    """
     start = end = 0
     for first, last in sentences(text):
         if end > start and count_tokens(text[start:last]) > size:
@@ -189,8 +220,13 @@ MOST_WORDS = 4
 NO_TYPE = ("other", "none", "entity", "unknown")  # what models say instead of a type
 # Characters of each text; a persona of four long sentences has some 700.
 LONGEST = {
-    "domain": 120, "language": 40, "persona": 900, "role": 500, "rating_criteria": 600, "claim_description": 400,
-}  # fmt: skip
+    "domain": 120,
+    "language": 40,
+    "persona": 900,
+    "role": 500,
+    "rating_criteria": 600,
+    "claim_description": 400,
+}
 PROFILE_SCHEMA: dict[str, Any] = {
     "title": "corpus_profile",
     "type": "object",
@@ -217,7 +253,9 @@ class Profile:
 
 
 def read_profile(reply: str) -> Profile:
-    """The profile in a reply; BadReply when it holds neither a persona nor types, which is what tuning is for."""
+    """The profile in a reply; BadReply when it holds neither a persona nor types, which is what
+    tuning is for.
+    """
     try:
         found = replies.read(reply)
     except ValueError as error:
@@ -229,9 +267,11 @@ def read_profile(reply: str) -> Profile:
     values = {str(name).strip().lower().replace(" ", "_"): value for name, value in found.items()}
     texts = {name: clean(_text(values.get(name)), longest) for name, longest in LONGEST.items()}
     texts["rating_criteria"] = re.sub(
-        r"^(?:it is |this is )?an? (?:number|rating|score) from 0 to 10 (?:of|for) ", "", texts["rating_criteria"],
+        r"^(?:it is |this is )?an? (?:number|rating|score) from 0 to 10 (?:of|for) ",
+        "",
+        texts["rating_criteria"],
         flags=re.IGNORECASE,
-    ).rstrip(" .")  # fmt: skip
+    ).rstrip(" .")
     profile = Profile(**texts, entity_types=clean_types(values.get("entity_types")))
     if not profile.persona and not profile.entity_types:
         raise BadReply("neither a persona nor entity types")
@@ -239,19 +279,29 @@ def read_profile(reply: str) -> Profile:
 
 
 def clean(text: str, longest: int) -> str:
-    """One paragraph without variables, tags, delimiters and control characters, cut at a sentence end if too long."""
+    """One paragraph without variables, tags, delimiters and control characters, cut at a sentence
+    end if too long.
+    """
     return _plain(re.sub(r"<[^<>]{0,200}>|[$`{}]", " ", text[: 10 * longest]), longest)
 
 
 def _plain(text: str, longest: int) -> str:
-    """The same for what stands in an example, where a dollar is written twice and `C++ {…}` may be a name."""
+    """The same for what stands in an example, where a dollar is written twice and `C++ {…}` may be
+    a name.
+    """
     text = re.sub(r"[<>|]|#{2,}", " ", text[: 10 * longest])
-    text = "".join(" " if unicodedata.category(ch) in ("Cc", "Cs", "Co", "Zl", "Zp") else ch for ch in text)
+    text = "".join(
+        " " if unicodedata.category(ch) in ("Cc", "Cs", "Co", "Zl", "Zp") else ch for ch in text
+    )
     text = " ".join(text.split())
     if len(text) <= longest:
         return text
     ends = [end for _, end in sentences(text) if end <= longest]
-    return text[: ends[-1]].rstrip() if ends else text[:longest].rpartition(" ")[0].rstrip() or text[:longest]
+    return (
+        text[: ends[-1]].rstrip()
+        if ends
+        else text[:longest].rpartition(" ")[0].rstrip() or text[:longest]
+    )
 
 
 def clean_types(value: Any) -> tuple[str, ...]:
@@ -264,13 +314,20 @@ def clean_types(value: Any) -> tuple[str, ...]:
     for one in value if isinstance(value, list | tuple) else ():
         words = clean(_text(one), 200).strip(" .-*\"'").casefold().replace("_", " ").split()
         kind = " ".join(words)
-        if 1 <= len(words) <= MOST_WORDS and len(kind) <= LONGEST_TYPE and kind[0].isalpha() and kind not in NO_TYPE:
+        if (
+            1 <= len(words) <= MOST_WORDS
+            and len(kind) <= LONGEST_TYPE
+            and kind[0].isalpha()
+            and kind not in NO_TYPE
+        ):
             found.setdefault(kind)
     return tuple(found)[:MOST_TYPES]
 
 
 def _text(value: Any) -> str:
-    """A value as text: models give lists of sentences, and objects with a name, where a text was asked for."""
+    """A value as text: models give lists of sentences, and objects with a name, where a text was
+    asked for.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -287,27 +344,35 @@ LEAST_ENTITIES, LEAST_RELATIONS = 2, 1
 MOST_RECORDS = 25  # of a kind; an example goes with every question, and passages have some 10
 LONGEST_NAME, LONGEST_DESCRIPTION = 100, 400
 LONGEST_REPLY = 100_000  # characters that are looked at
-_SEPARATOR = re.compile(r"##|\n(?=[(\"'` ]{0,4}(?:entity|relationship)[\"']?[ ]?<\|>)", re.IGNORECASE)
+_SEPARATOR = re.compile(
+    r"##|\n(?=[(\"'` ]{0,4}(?:entity|relationship)[\"']?[ ]?<\|>)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text and what is to be found in it: fields after the tag, entities first, strong relationships first."""
+    """A text and what is to be found in it: fields after the tag, entities first, strong
+    relationships first.
+    """
 
     text: str
     entities: tuple[tuple[str, ...], ...]
     relations: tuple[tuple[str, ...], ...]
 
     def records(self) -> list[str]:
-        tagged = [("entity", entity) for entity in self.entities] + [("relationship", one) for one in self.relations]
+        tagged = [("entity", entity) for entity in self.entities] + [
+            ("relationship", one) for one in self.relations
+        ]
         return [f'("{tag}"{FIELD}{FIELD.join(fields)})' for tag, fields in tagged]
 
 
 def read_example(reply: str, text: str, types: Sequence[str], literal: bool = True) -> Example:
-    """The records of a reply that are well formed: an example that is wrong teaches every later reply to be wrong.
+    """The records of a reply that are well formed: an example that is wrong teaches every later
+    reply to be wrong.
 
-    Only relationships between entities of the example stay. BadReply when too little is left, or, with `literal`,
-    when most names do not stand in the text (with a language for the results they may be translated).
+    Only relationships between entities of the example stay. BadReply when too little is left, or,
+    with `literal`, when most names do not stand in the text (with a language for the results they
+    may be translated).
     """
     body = replies.without_thoughts(reply[:LONGEST_REPLY]).partition(MARK)[0]
     lines = "\n".join(line for line in map(str.strip, body.splitlines()) if line)
@@ -315,8 +380,17 @@ def read_example(reply: str, text: str, types: Sequence[str], literal: bool = Tr
     entities: dict[str, tuple[str, ...]] = {}
     for tag, *fields in pieces:
         if tag == "entity" and len(fields) == 3:
-            name, kind, description = _plain(fields[0], LONGEST_NAME), _type(fields[1], types), _said(fields[2])
-            if kind and description and (key := normalise_name(name)) and len(entities) < MOST_RECORDS:
+            name, kind, description = (
+                _plain(fields[0], LONGEST_NAME),
+                _type(fields[1], types),
+                _said(fields[2]),
+            )
+            if (
+                kind
+                and description
+                and (key := normalise_name(name))
+                and len(entities) < MOST_RECORDS
+            ):
                 entities.setdefault(key, (name, kind, description))
     relations: dict[frozenset[str], tuple[str, ...]] = {}
     for tag, *fields in pieces:
@@ -341,7 +415,7 @@ def _fields(piece: str) -> list[str]:
     piece = piece.strip().strip("`").strip()
     if piece.startswith("("):
         piece = piece[1:].rpartition(")")[0] or piece[1:]
-    tag, *fields = (field.strip().strip("\"“”").strip() for field in piece.split(FIELD))
+    tag, *fields = (field.strip().strip('"“”').strip() for field in piece.split(FIELD))
     return [tag.lower(), *fields]
 
 
@@ -364,19 +438,27 @@ def _strength(said: str) -> str:
 
 KIND = "tune"
 FOUND = "tuned.json"
-EXAMPLE_TOKENS = 350  # a passage names some 10 things; two such examples are half of what a text unit costs itself
+# a passage names some 10 things; two such examples are half of what a text unit costs itself
+EXAMPLE_TOKENS = 350
 MOST_EXAMPLES = 10
 LEAST_SAMPLE = 200  # tokens of excerpts under which nothing can be said about a corpus
 LEAST_EXCERPT = 30  # tokens of one of them
-TUNED = ("extract", "describe", "report", "claims")  # prompts that the persona and the rest are put into
+TUNED = (
+    "extract",
+    "describe",
+    "report",
+    "claims",
+)  # prompts that the persona and the rest are put into
 DEFAULTS = Settings()
 
 
 @dataclass(frozen=True)
 class TuneResult:
-    """What was found and written. `examples` is how many were found, `usage` what was asked of models for it.
+    """What was found and written. `examples` is how many were found, `usage` what was asked of
+    models for it.
 
-    `entity_types` are those that extraction will look for; () = any. `degraded` says where a default stayed, and why.
+    `entity_types` are those that extraction will look for; () = any. `degraded` says where a
+    default stayed, and why.
     """
 
     domain: str
@@ -394,18 +476,33 @@ class TuneResult:
 
 
 def tune(
-    folder: Path, snapshot: Snapshot, settings: Settings, asker: Asker, *, selection: str = "random", limit: int = 15,
-    min_examples: int = 2, max_tokens: int = 2000, domain: str = "", language: str = "", untyped: bool = False,
-    seed: int = 42, output: Path | None = None,
-) -> TuneResult:  # fmt: skip
-    """Fit the prompts of the index in `folder` to its texts, and write them to `folder/prompts` or `output`.
+    folder: Path,
+    snapshot: Snapshot,
+    settings: Settings,
+    asker: Asker,
+    *,
+    selection: str = "random",
+    limit: int = 15,
+    min_examples: int = 2,
+    max_tokens: int = 2000,
+    domain: str = "",
+    language: str = "",
+    untyped: bool = False,
+    seed: int = 42,
+    output: Path | None = None,
+) -> TuneResult:
+    """Fit the prompts of the index in `folder` to its texts, and write them to `folder/prompts` or
+    `output`.
 
-    `limit`: text units of the sample; `max_tokens`: of the whole question about it. `domain` and `language` are found
-    unless given; a given language is also that of descriptions and reports. Settings that somebody changed stay:
-    their entity types, language and description of claims are used and not replaced. `settings` as loaded from
-    the file and the environment, without what an earlier tuning found. Raises BadInput, and NotFound for no text.
+    `limit`: text units of the sample; `max_tokens`: of the whole question about it. `domain` and
+    `language` are found unless given; a given language is also that of descriptions and reports.
+    Settings that somebody changed stay: their entity types, language and description of claims are
+    used and not replaced. `settings` as loaded from the file and the environment, without what an
+    earlier tuning found. Raises BadInput, and NotFound for no text.
     """
-    given = Profile(domain=clean(domain, LONGEST["domain"]), language=clean(language, LONGEST["language"]))
+    given = Profile(
+        domain=clean(domain, LONGEST["domain"]), language=clean(language, LONGEST["language"])
+    )
     known = _known(given)
     room = _checked(limit, min_examples, max_tokens, known)
     if not asker.may_answer(KIND):
@@ -421,16 +518,31 @@ def tune(
     own = settings.entity_types != DEFAULTS.entity_types
     wanted = list(LONGEST) if own or untyped else [*LONGEST, "entity_types"]
     profile = _profile(asker, _question(texts, room, known), given, wanted, degraded)
-    types = settings.entity_types if own else () if untyped else profile.entity_types or DEFAULTS.entity_types
+    types = (
+        settings.entity_types
+        if own
+        else ()
+        if untyped
+        else profile.entity_types or DEFAULTS.entity_types
+    )
     extraction = _filled("extract", {}, profile.persona)
     told = Telling(extraction, types, settings.output_language or given.language)
-    examples = asker.wait(_examples(asker, told, passages(texts, EXAMPLE_TOKENS), min_examples, degraded))
+    examples = asker.wait(
+        _examples(asker, told, passages(texts, EXAMPLE_TOKENS), min_examples, degraded)
+    )
     profile = replace(profile, entity_types=types)
     made = _sampled_texts(profile, examples, settings, extraction)
     facts = {
-        **asdict(profile), "output_language": given.language, "selection": selection, "limit": limit, "seed": seed,
-        "sampled": len(texts), "examples": len(examples), "model": asker.model, "files": sorted(made),
-    }  # fmt: skip
+        **asdict(profile),
+        "output_language": given.language,
+        "selection": selection,
+        "limit": limit,
+        "seed": seed,
+        "sampled": len(texts),
+        "examples": len(examples),
+        "model": asker.model,
+        "files": sorted(made),
+    }
     if own or types == DEFAULTS.entity_types:
         del facts["entity_types"]  # nothing was found that could replace anything
     if made or "entity_types" in facts:
@@ -438,9 +550,13 @@ def tune(
     files = _write(output or folder / "prompts", made) if made else ()
     usage = _spent(before, asker.spent().record())
     return TuneResult(
-        **asdict(profile), examples=len(examples), sampled=len(texts), files=files, usage=usage,
+        **asdict(profile),
+        examples=len(examples),
+        sampled=len(texts),
+        files=files,
+        usage=usage,
         degraded=tuple(degraded),
-    )  # fmt: skip
+    )
 
 
 def _checked(limit: int, min_examples: int, max_tokens: int, known: str) -> int:
@@ -462,7 +578,11 @@ def _checked(limit: int, min_examples: int, max_tokens: int, known: str) -> int:
 
 def _known(given: Profile) -> str:
     """What the user has decided, as lines of the prompt."""
-    decided = [f"{name} is {getattr(given, name)!r}" for name in ("domain", "language") if getattr(given, name)]
+    decided = [
+        f"{name} is {getattr(given, name)!r}"
+        for name in ("domain", "language")
+        if getattr(given, name)
+    ]
     return f"\nAlready decided, to be repeated as it is: {'; '.join(decided)}.\n" if decided else ""
 
 
@@ -474,19 +594,27 @@ def _question(texts: Sequence[str], room: int, known: str) -> str:
     return prompts.load("tune_profile").substitute(known=known, sample=shown)
 
 
-def _profile(asker: Asker, prompt: str, given: Profile, wanted: Sequence[str], degraded: list[str]) -> Profile:
+def _profile(
+    asker: Asker, prompt: str, given: Profile, wanted: Sequence[str], degraded: list[str]
+) -> Profile:
     """What was found, and what was given in its place; whatever of `wanted` is missing is noted."""
-    ask = Ask(KIND, (Message("user", prompt),), read_profile, Profile, PROFILE_SCHEMA, if_cut="shown")
+    ask = Ask(
+        KIND, (Message("user", prompt),), read_profile, Profile, PROFILE_SCHEMA, if_cut="shown"
+    )
     answer: Answer[Profile] = asker.wait(asker.ask(ask))
     profile = replace(
-        answer.value, domain=given.domain or answer.value.domain, language=given.language or answer.value.language
+        answer.value,
+        domain=given.domain or answer.value.domain,
+        language=given.language or answer.value.language,
     )
     if not answer.by:
         why = (answer.reason or "no answer").rstrip(". ")
         degraded.append(f"profile: {why}; every default stays")
     else:
         missing = [name for name in wanted if not getattr(profile, name)]
-        degraded += [f"{name}: the model gave none that can be used; the default stays" for name in missing]
+        degraded += [
+            f"{name}: the model gave none that can be used; the default stays" for name in missing
+        ]
     return profile
 
 
@@ -504,7 +632,9 @@ def _broken(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """How a worked example is asked for: the tuned extraction prompt, the types and the language (may be empty)."""
+    """How a worked example is asked for: the tuned extraction prompt, the types and the language
+    (may be empty).
+    """
 
     template: str
     types: tuple[str, ...]
@@ -512,7 +642,8 @@ class Telling:
 
     def ask(self, text: str) -> Ask[Example | None]:
         prompt = Template(self.template).safe_substitute(
-            entity_types=", ".join(self.types) or "whatever fits best, in one or two lower-case words",
+            entity_types=", ".join(self.types)
+            or "whatever fits best, in one or two lower-case words",
             language=f"Write in {self.language or 'the language of the text'}.",
             examples=prompts.load("extract_examples").safe_substitute(),
             text=_broken(text),
@@ -526,12 +657,14 @@ class Telling:
 
 async def _examples(
     asker: Asker, told: Telling, pool: Sequence[str], wanted: int, degraded: list[str]
-) -> list[Example]:  # fmt: skip
+) -> list[Example]:
     """As many examples as are wanted; [] when there are fewer than the corpus has text for."""
     needed = min(wanted, len(pool))
     found: list[Example] = []
     reasons: Counter[str] = Counter()
-    most = min(len(pool), 2 * needed + 2)  # texts that are tried: some are tables or lists of contents
+    most = min(
+        len(pool), 2 * needed + 2
+    )  # texts that are tried: some are tables or lists of contents
     at = 0
     while len(found) < needed and at < most:
         batch = pool[at : min(most, at + needed - len(found))]
@@ -543,17 +676,23 @@ async def _examples(
                 reasons[(answer.reason or "no answer").rstrip(". ")] += 1
     if len(found) < needed:
         why = ", ".join(f"{count} x {reason}" for reason, count in sorted(reasons.items()))
-        degraded.append(f"examples: {len(found)} of {needed} can be used ({why}); the shipped one stays")
+        degraded.append(
+            f"examples: {len(found)} of {needed} can be used ({why}); the shipped one stays"
+        )
         return []
     if needed < wanted:
-        degraded.append(f"examples: {needed} instead of {wanted}, since the index holds no more text")
+        degraded.append(
+            f"examples: {needed} instead of {wanted}, since the index holds no more text"
+        )
     return found
 
 
 # ---- files ----------------------------------------------------------------------------------------
 
 
-def _sampled_texts(profile: Profile, examples: Sequence[Example], settings: Settings, extraction: str) -> dict[str, str]:
+def _sampled_texts(
+    profile: Profile, examples: Sequence[Example], settings: Settings, extraction: str
+) -> dict[str, str]:
     """File name -> text, of the prompts in which something is other than in the shipped ones."""
     known = {"role": profile.role, "rating_criteria": profile.rating_criteria}
     if settings.claims_description == DEFAULTS.claims_description:
@@ -568,7 +707,8 @@ def _sampled_texts(profile: Profile, examples: Sequence[Example], settings: Sett
 
 
 def _filled(name: str, known: Mapping[str, str], persona: str) -> str:
-    """The shipped prompt with what is known filled in and every other variable, and `$$`, as it was.
+    """The shipped prompt with what is known filled in and every other variable, and `$$`, as it
+    was.
 
     The persona is put first, unless a role says already who it is that writes.
     """
@@ -584,13 +724,17 @@ def _filled(name: str, known: Mapping[str, str], persona: str) -> str:
 
 
 def _shown(example: Example) -> str:
-    """As in extract_examples.md; a dollar sign of the text is written twice, since the file is a template."""
+    """As in extract_examples.md; a dollar sign of the text is written twice, since the file is a
+    template.
+    """
     records = "\n##\n".join(example.records())
     return f"{_tagged(example.text)}\n{records}\n{MARK}".replace("$", "$$")
 
 
 def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
-    """Write the files; what stood there and differs, or was left by an earlier tuning, is kept as `NAME.bak`."""
+    """Write the files; what stood there and differs, or was left by an earlier tuning, is kept as
+    `NAME.bak`.
+    """
     try:
         target.mkdir(parents=True, exist_ok=True)
         for name in sorted(_written_before(target) | set(texts)):
@@ -602,7 +746,9 @@ def _write(target: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
             beside.write_text(text, "utf-8", newline="\n")
             os.replace(beside, target / name)
     except OSError as error:
-        raise BadInput(f"{target} cannot be written ({error.strerror})", "Name another folder with --output") from error
+        raise BadInput(
+            f"{target} cannot be written ({error.strerror})", "Name another folder with --output"
+        ) from error
     return tuple(target / name for name in texts)
 
 
@@ -617,5 +763,7 @@ def _written_before(target: Path) -> set[str]:
 def _spent(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """What this tuning cost, of an asker that may have done other things before."""
     return {
-        name: round(value - before.get(name, 0), 6) for name, value in after.items() if isinstance(value, int | float)
+        name: round(value - before.get(name, 0), 6)
+        for name, value in after.items()
+        if isinstance(value, int | float)
     }

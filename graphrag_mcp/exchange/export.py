@@ -1,19 +1,21 @@
-"""Export: the index as Parquet files with the column names of GraphRAG 3.x, for pandas and for its query code.
+"""Export: the index as Parquet files with the column names of GraphRAG 3.x, for pandas and for its
+query code.
 
-Takes a snapshot and a folder; writes documents, text_units, entities, relationships, communities, community_reports
-and covariates (claims) and gives the number of rows of each. `id` is the content id, `human_readable_id` the number
-behind our alias (e12 is 12). What depends on the whole corpus is derived here: degrees of both ends,
-relationships inside a community, which text unit names what.
+Takes a snapshot and a folder; writes documents, text_units, entities, relationships, communities,
+community_reports and covariates (claims) and gives the number of rows of each. `id` is the content
+id, `human_readable_id` the number behind our alias (e12 is 12). What depends on the whole corpus is
+derived here: degrees of both ends, relationships inside a community, which text unit names what.
 
-Relationships and claims name their ends by title, as GraphRAG joins them, so titles are made unique: of several
-entities with one title the first by number keeps it, the next are called `Title (type)`, and `Title (key)` where that
-is taken.
+Relationships and claims name their ends by title, as GraphRAG joins them, so titles are made
+unique: of several entities with one title the first by number keeps it, the next are called `Title
+(type)`, and `Title (key)` where that is taken.
 
 The graph as one GraphML file, for networkx, Gephi, Cytoscape and whatever else reads it.
 
-Takes a snapshot and a path; writes entities as nodes (title, type, description, degree, frequency, aliases, and of each
-level of the community tree the number of the community that holds it) and relationships as undirected edges (weight,
-description, keywords). Node and edge ids are the short ones (e12, r7). Row by row, so a graph of any size is written.
+Takes a snapshot and a path; writes entities as nodes (title, type, description, degree, frequency,
+aliases, and of each level of the community tree the number of the community that holds it) and
+relationships as undirected edges (weight, description, keywords). Node and edge ids are the short
+ones (e12, r7). Row by row, so a graph of any size is written.
 """
 
 from __future__ import annotations
@@ -41,11 +43,19 @@ from graphrag_mcp.text.terms import is_cjk, normalise_name, stop_word, terms
 
 Row = dict[str, Any]
 BATCH = 1_000  # rows in memory at once
-NODE = {"title": "string", "type": "string", "description": "string", "degree": "long", "frequency": "long",
-        "aliases": "string"}  # fmt: skip
+NODE = {
+    "title": "string",
+    "type": "string",
+    "description": "string",
+    "degree": "long",
+    "frequency": "long",
+    "aliases": "string",
+}
 EDGE = {"weight": "double", "description": "string", "keywords": "string"}
 # What XML 1.0 cannot hold, even escaped.
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_FORBIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
 
 
 def graphml(snapshot: Snapshot, path: Path) -> dict[str, int]:
@@ -63,7 +73,9 @@ def graphml(snapshot: Snapshot, path: Path) -> dict[str, int]:
             counts = _write_graph(snapshot, file)
         os.replace(beside, target)
     except OSError as error:
-        raise BadInput(f"{path} cannot be written ({error.strerror})", "Name another file") from error
+        raise BadInput(
+            f"{path} cannot be written ({error.strerror})", "Name another file"
+        ) from error
     finally:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
@@ -75,14 +87,22 @@ def _write_graph(snapshot: Snapshot, file: TextIO) -> dict[str, int]:
     paths = dict(_graph_pairs(snapshot, "memberships", "entity_id", "path"))
     aliases = {id: f"e{n}" for id, n in _graph_pairs(snapshot, "entities", "id", "n")}
     node = NODE | {f"community_{level}": "long" for level in range(levels)}
-    file.write('<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
+    file.write(
+        '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+    )
     for kind, keys in (("node", node), ("edge", EDGE)):
         for name, type in keys.items():
-            file.write(f'<key id="{kind}_{name}" for="{kind}" attr.name="{name}" attr.type="{type}"/>\n')
-    file.write(f"<graph id={quoteattr(snapshot.manifest.corpus)} edgedefault=\"undirected\">\n")
+            file.write(
+                f'<key id="{kind}_{name}" for="{kind}" attr.name="{name}" attr.type="{type}"/>\n'
+            )
+    file.write(f'<graph id={quoteattr(snapshot.manifest.corpus)} edgedefault="undirected">\n')
     counts = {"nodes": 0, "edges": 0}
     for row in _rows(snapshot, "entities"):
-        held = {f"community_{level}": numbers[id] for level, id in enumerate(paths.get(row["id"], ())) if id in numbers}
+        held = {
+            f"community_{level}": numbers[id]
+            for level, id in enumerate(paths.get(row["id"], ()))
+            if id in numbers
+        }
         file.write(f'<node id="e{row["n"]}">{_data("node", node, {**row, **held})}</node>\n')
         counts["nodes"] += 1
     for row in _rows(snapshot, "relationships"):
@@ -102,7 +122,9 @@ def _data(kind: str, keys: Mapping[str, str], row: Row) -> str:
         value = row.get(name)
         value = "; ".join(value) if isinstance(value, list) else value
         if value not in (None, ""):
-            parts.append(f'<data key="{kind}_{name}">{escape(_FORBIDDEN.sub(" ", str(value)))}</data>')
+            parts.append(
+                f'<data key="{kind}_{name}">{escape(_FORBIDDEN.sub(" ", str(value)))}</data>'
+            )
     return "".join(parts)
 
 
@@ -110,7 +132,9 @@ def _graph_communities(snapshot: Snapshot) -> tuple[dict[str, int], int]:
     """The number of every community, and how many levels there are."""
     rows = snapshot.rows("communities", "", ["id", "n", "level"])
     levels = rows["level"].to_pylist()
-    return dict(zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True)), 1 + max(levels, default=-1)
+    return dict(zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True)), 1 + max(
+        levels, default=-1
+    )
 
 
 def _graph_pairs(snapshot: Snapshot, table: str, key: str, value: str) -> Iterator[tuple[Any, Any]]:
@@ -122,7 +146,9 @@ def _rows(snapshot: Snapshot, table: str) -> Iterator[Row]:
     """Whole, verified rows in the order of their numbers."""
     ids = snapshot.rows(table, "", ["id", "n"]).sort_by("n")["id"].to_pylist()
     for start in range(0, len(ids), BATCH):
-        yield from snapshot.verified(table, snapshot.by_key(table, ids[start : start + BATCH])).to_pylist()
+        yield from snapshot.verified(
+            table, snapshot.by_key(table, ids[start : start + BATCH])
+        ).to_pylist()
 
 
 S, N, R = pa.string(), pa.int64(), pa.float64()
@@ -130,41 +156,120 @@ IDS = pa.list_(S)
 DOCUMENTS = 200  # and documents
 
 SCHEMAS: dict[str, pa.Schema] = {
-    "documents": pa.schema([
-        ("id", S), ("human_readable_id", N), ("title", S), ("text", S), ("text_unit_ids", IDS), ("creation_date", S),
-        ("raw_data", S), ("uri", S), ("metadata", S),
-    ]),
-    "text_units": pa.schema([
-        ("id", S), ("human_readable_id", N), ("text", S), ("n_tokens", N), ("document_id", S), ("entity_ids", IDS),
-        ("relationship_ids", IDS), ("covariate_ids", IDS), ("chunk_index", N), ("char_start", N), ("char_end", N),
-        ("line_start", N), ("line_end", N),
-    ]),
-    "entities": pa.schema([
-        ("id", S), ("human_readable_id", N), ("title", S), ("type", S), ("description", S), ("text_unit_ids", IDS),
-        ("frequency", N), ("degree", N), ("aliases", IDS), ("key", S),
-    ]),
-    "relationships": pa.schema([
-        ("id", S), ("human_readable_id", N), ("source", S), ("target", S), ("description", S), ("weight", R),
-        ("combined_degree", N), ("text_unit_ids", IDS), ("keywords", S),
-    ]),
-    "communities": pa.schema([
-        ("id", S), ("human_readable_id", N), ("community", N), ("level", N), ("parent", N), ("children", pa.list_(N)),
-        ("title", S), ("entity_ids", IDS), ("relationship_ids", IDS), ("text_unit_ids", IDS), ("period", S),
-        ("size", N),
-    ]),
-    "community_reports": pa.schema([
-        ("id", S), ("human_readable_id", N), ("community", N), ("level", N), ("parent", N), ("children", pa.list_(N)),
-        ("title", S), ("summary", S), ("full_content", S), ("rank", R), ("rating_explanation", S),
-        ("findings", pa.list_(pa.struct([("summary", S), ("explanation", S)]))), ("full_content_json", S),
-        ("period", S), ("size", N), ("entity_ids", IDS), ("relationship_ids", IDS), ("text_unit_ids", IDS),
-        ("method", S), ("stale", pa.bool_()),
-    ]),
-    "covariates": pa.schema([
-        ("id", S), ("human_readable_id", N), ("covariate_type", S), ("type", S), ("description", S), ("subject_id", S),
-        ("object_id", S), ("status", S), ("start_date", S), ("end_date", S), ("source_text", S), ("text_unit_id", S),
-    ]),
-}  # fmt: skip
-
+    "documents": pa.schema(
+        [
+            ("id", S),
+            ("human_readable_id", N),
+            ("title", S),
+            ("text", S),
+            ("text_unit_ids", IDS),
+            ("creation_date", S),
+            ("raw_data", S),
+            ("uri", S),
+            ("metadata", S),
+        ]
+    ),
+    "text_units": pa.schema(
+        [
+            ("id", S),
+            ("human_readable_id", N),
+            ("text", S),
+            ("n_tokens", N),
+            ("document_id", S),
+            ("entity_ids", IDS),
+            ("relationship_ids", IDS),
+            ("covariate_ids", IDS),
+            ("chunk_index", N),
+            ("char_start", N),
+            ("char_end", N),
+            ("line_start", N),
+            ("line_end", N),
+        ]
+    ),
+    "entities": pa.schema(
+        [
+            ("id", S),
+            ("human_readable_id", N),
+            ("title", S),
+            ("type", S),
+            ("description", S),
+            ("text_unit_ids", IDS),
+            ("frequency", N),
+            ("degree", N),
+            ("aliases", IDS),
+            ("key", S),
+        ]
+    ),
+    "relationships": pa.schema(
+        [
+            ("id", S),
+            ("human_readable_id", N),
+            ("source", S),
+            ("target", S),
+            ("description", S),
+            ("weight", R),
+            ("combined_degree", N),
+            ("text_unit_ids", IDS),
+            ("keywords", S),
+        ]
+    ),
+    "communities": pa.schema(
+        [
+            ("id", S),
+            ("human_readable_id", N),
+            ("community", N),
+            ("level", N),
+            ("parent", N),
+            ("children", pa.list_(N)),
+            ("title", S),
+            ("entity_ids", IDS),
+            ("relationship_ids", IDS),
+            ("text_unit_ids", IDS),
+            ("period", S),
+            ("size", N),
+        ]
+    ),
+    "community_reports": pa.schema(
+        [
+            ("id", S),
+            ("human_readable_id", N),
+            ("community", N),
+            ("level", N),
+            ("parent", N),
+            ("children", pa.list_(N)),
+            ("title", S),
+            ("summary", S),
+            ("full_content", S),
+            ("rank", R),
+            ("rating_explanation", S),
+            ("findings", pa.list_(pa.struct([("summary", S), ("explanation", S)]))),
+            ("full_content_json", S),
+            ("period", S),
+            ("size", N),
+            ("entity_ids", IDS),
+            ("relationship_ids", IDS),
+            ("text_unit_ids", IDS),
+            ("method", S),
+            ("stale", pa.bool_()),
+        ]
+    ),
+    "covariates": pa.schema(
+        [
+            ("id", S),
+            ("human_readable_id", N),
+            ("covariate_type", S),
+            ("type", S),
+            ("description", S),
+            ("subject_id", S),
+            ("object_id", S),
+            ("status", S),
+            ("start_date", S),
+            ("end_date", S),
+            ("source_text", S),
+            ("text_unit_id", S),
+        ]
+    ),
+}
 
 
 @dataclass
@@ -176,17 +281,24 @@ class _Maps:
     relationships_of_unit: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     claims_of_unit: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     title: dict[str, str] = field(default_factory=dict)  # entity id -> unique title
-    named: dict[str, str] = field(default_factory=dict)  # every name, normalised -> unique title of its entity
+    named: dict[str, str] = field(
+        default_factory=dict
+    )  # every name, normalised -> unique title of its entity
     degree: dict[str, int] = field(default_factory=dict)
-    inside: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # community -> relationships
+    inside: dict[str, list[str]] = field(
+        default_factory=lambda: defaultdict(list)
+    )  # community -> relationships
     units_inside: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     communities: dict[str, Row] = field(default_factory=dict)
     report_title: dict[str, str] = field(default_factory=dict)
-    numbers: dict[str, dict[str, str]] = field(default_factory=dict)  # group of references -> content id -> number
+    numbers: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # group of references -> content id -> number
 
 
 def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
-    """Write one Parquet file a table into `folder`, replacing only files of these names; {table: rows}.
+    """Write one Parquet file a table into `folder`, replacing only files of these names; {table:
+    rows}.
 
     Raises BadInput where the folder lies inside the index itself or cannot be written.
     """
@@ -198,9 +310,14 @@ def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
         beside.mkdir(parents=True)
         maps = _maps(snapshot)
         makers = {
-            "documents": _documents, "text_units": _text_units, "entities": _entities, "relationships": _relationships,
-            "communities": _communities, "community_reports": _reports, "covariates": _covariates,
-        }  # fmt: skip
+            "documents": _documents,
+            "text_units": _text_units,
+            "entities": _entities,
+            "relationships": _relationships,
+            "communities": _communities,
+            "community_reports": _reports,
+            "covariates": _covariates,
+        }
         counts = {}
         for name, schema in SCHEMAS.items():
             counts[name] = _write(beside / f"{name}.parquet", schema, makers[name](snapshot, maps))
@@ -208,7 +325,9 @@ def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
         for name in SCHEMAS:
             os.replace(beside / f"{name}.parquet", target / f"{name}.parquet")
     except OSError as error:
-        raise BadInput(f"{folder} cannot be written ({error.strerror})", "Name another folder") from error
+        raise BadInput(
+            f"{folder} cannot be written ({error.strerror})", "Name another folder"
+        ) from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return counts
@@ -228,15 +347,28 @@ def _write(path: Path, schema: pa.Schema, rows: Iterator[Row]) -> int:
 
 def _maps(snapshot: Snapshot) -> _Maps:
     maps = _Maps()
-    for table, group in (("text_units", "Sources"), ("entities", "Entities"), ("relationships", "Relationships"),
-                         ("communities", "Reports")):  # fmt: skip
-        maps.numbers[group] = {id: str(n) for id, n in _pairs(snapshot.rows(table, columns=["id", "n"]))}
-    for document, id in _pairs(_by_n(snapshot, "text_units", "document_id", "id").drop_columns("n")):
+    for table, group in (
+        ("text_units", "Sources"),
+        ("entities", "Entities"),
+        ("relationships", "Relationships"),
+        ("communities", "Reports"),
+    ):
+        maps.numbers[group] = {
+            id: str(n) for id, n in _pairs(snapshot.rows(table, columns=["id", "n"]))
+        }
+    for document, id in _pairs(
+        _by_n(snapshot, "text_units", "document_id", "id").drop_columns("n")
+    ):
         maps.units_of_document[document].append(id)
     taken: set[str] = set()
     columns = ("id", "key", "title", "type", "degree", "text_unit_ids", "names")
     for row in _by_n(snapshot, "entities", *columns).to_pylist():
-        choices = (row["title"], f"{row['title']} ({row['type']})", f"{row['title']} ({row['key']})", row["id"])
+        choices = (
+            row["title"],
+            f"{row['title']} ({row['type']})",
+            f"{row['title']} ({row['key']})",
+            row["id"],
+        )
         maps.title[row["id"]] = next(title for title in choices if title not in taken)
         taken.add(maps.title[row["id"]])
         maps.named |= dict.fromkeys(row["names"], maps.title[row["id"]])
@@ -246,10 +378,14 @@ def _maps(snapshot: Snapshot) -> _Maps:
     for unit, id in _pairs(_by_n(snapshot, "claims", "text_unit_id", "id").drop_columns("n")):
         maps.claims_of_unit[unit].append(id)
     path = dict(_pairs(snapshot.rows("memberships", columns=["entity_id", "path"])))
-    for row in _by_n(snapshot, "relationships", "id", "source_id", "target_id", "text_unit_ids").to_pylist():
+    for row in _by_n(
+        snapshot, "relationships", "id", "source_id", "target_id", "text_unit_ids"
+    ).to_pylist():
         for unit in row["text_unit_ids"]:
             maps.relationships_of_unit[unit].append(row["id"])
-        for a, b in zip(path.get(row["source_id"], ()), path.get(row["target_id"], ()), strict=False):
+        for a, b in zip(
+            path.get(row["source_id"], ()), path.get(row["target_id"], ()), strict=False
+        ):
             if a != b:
                 break
             maps.inside[a].append(row["id"])
@@ -262,18 +398,27 @@ def _maps(snapshot: Snapshot) -> _Maps:
 def _documents(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
     for row in _in_batches(snapshot, "documents"):
         yield {
-            "id": row["id"], "human_readable_id": row["n"], "title": row["title"], "text": row["text"],
-            "text_unit_ids": maps.units_of_document[row["id"]], "creation_date": row["created"], "raw_data": None,
-            "uri": row["uri"], "metadata": row["metadata"],
-        }  # fmt: skip
+            "id": row["id"],
+            "human_readable_id": row["n"],
+            "title": row["title"],
+            "text": row["text"],
+            "text_unit_ids": maps.units_of_document[row["id"]],
+            "creation_date": row["created"],
+            "raw_data": None,
+            "uri": row["uri"],
+            "metadata": row["metadata"],
+        }
 
 
 def _text_units(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
     for row in _in_batches(snapshot, "text_units"):
         yield {
-            **row, "human_readable_id": row["n"], "entity_ids": maps.entities_of_unit[row["id"]],
-            "relationship_ids": maps.relationships_of_unit[row["id"]], "covariate_ids": maps.claims_of_unit[row["id"]],
-        }  # fmt: skip
+            **row,
+            "human_readable_id": row["n"],
+            "entity_ids": maps.entities_of_unit[row["id"]],
+            "relationship_ids": maps.relationships_of_unit[row["id"]],
+            "covariate_ids": maps.claims_of_unit[row["id"]],
+        }
 
 
 def _entities(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
@@ -286,20 +431,27 @@ def _relationships(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
         ends = (row["source_id"], row["target_id"])
         source, target = maps.title.get(ends[0]), maps.title.get(ends[1])
         yield {
-            **row, "human_readable_id": row["n"], "source": source, "target": target,
+            **row,
+            "human_readable_id": row["n"],
+            "source": source,
+            "target": target,
             "combined_degree": sum(maps.degree.get(id, 0) for id in ends),
             "keywords": row["keywords"] or _keywords(row["description"], source, target),
-        }  # fmt: skip
+        }
 
 
 @lru_cache(maxsize=4096)
 def _content_words(text: str) -> tuple[str, ...]:
-    return tuple(word for word in terms(text) if len(word) > (1 if is_cjk(word[0]) else 2) and not stop_word(word))
+    return tuple(
+        word
+        for word in terms(text)
+        if len(word) > (1 if is_cjk(word[0]) else 2) and not stop_word(word)
+    )
 
 
 def _keywords(description: str, *titles: str | None) -> str:
-    """The five commonest content words of the evidence besides the two names: what a relationship is about when no
-    model has said so. Derived here because no search reads them."""
+    """The five commonest content words of the evidence besides the two names: what a relationship
+    is about when no model has said so. Derived here because no search reads them."""
     names = " ".join(filter(None, titles)).casefold()
     counts = Counter(word for word in _content_words(description) if word not in names)
     return ", ".join(word for word, _ in counts.most_common(5))  # first seen first among equals
@@ -310,19 +462,28 @@ def _community(snapshot: Snapshot, maps: _Maps, id: str) -> Row:
     row = maps.communities[id]
     parent = maps.communities.get(row["parent"])
     return {
-        "id": id, "human_readable_id": row["n"], "community": row["n"], "level": row["level"],
-        "parent": parent["n"] if parent else -1, "size": row["size"], "period": snapshot.manifest.created[:10],
-        "children": sorted(maps.communities[child]["n"] for child in row["children"] if child in maps.communities),
-    }  # fmt: skip
+        "id": id,
+        "human_readable_id": row["n"],
+        "community": row["n"],
+        "level": row["level"],
+        "parent": parent["n"] if parent else -1,
+        "size": row["size"],
+        "period": snapshot.manifest.created[:10],
+        "children": sorted(
+            maps.communities[child]["n"] for child in row["children"] if child in maps.communities
+        ),
+    }
 
 
 def _communities(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
     for id, row in sorted(maps.communities.items(), key=lambda item: item[1]["n"]):
         yield {
-            **_community(snapshot, maps, id), "title": maps.report_title.get(id) or f"Community {row['n']}",
-            "entity_ids": row["entity_ids"], "relationship_ids": maps.inside[id],
+            **_community(snapshot, maps, id),
+            "title": maps.report_title.get(id) or f"Community {row['n']}",
+            "entity_ids": row["entity_ids"],
+            "relationship_ids": maps.inside[id],
             "text_unit_ids": sorted(maps.units_inside[id]),
-        }  # fmt: skip
+        }
 
 
 def _reports(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
@@ -337,30 +498,49 @@ def _reports(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
             for finding in json.loads(row["findings"] or "[]")
         ]
         whole = {
-            "title": row["title"], "summary": shown["summary"], "rating": row["rank"],
-            "rating_explanation": shown["rating_explanation"], "findings": findings,
-        }  # fmt: skip
+            "title": row["title"],
+            "summary": shown["summary"],
+            "rating": row["rank"],
+            "rating_explanation": shown["rating_explanation"],
+            "findings": findings,
+        }
         yield {
-            **row, **_community(snapshot, maps, row["id"]), **shown, "findings": findings, "stale": stale,
-            "entity_ids": maps.communities[row["id"]]["entity_ids"], "relationship_ids": maps.inside[row["id"]],
+            **row,
+            **_community(snapshot, maps, row["id"]),
+            **shown,
+            "findings": findings,
+            "stale": stale,
+            "entity_ids": maps.communities[row["id"]]["entity_ids"],
+            "relationship_ids": maps.inside[row["id"]],
             "text_unit_ids": sorted(maps.units_inside[row["id"]]),
             "full_content_json": json.dumps(whole, ensure_ascii=False),
-        }  # fmt: skip
+        }
 
 
 def _covariates(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
-    """Claims. GraphRAG finds those of an entity by its title in `subject_id`; NONE is what it calls unknown."""
+    """Claims. GraphRAG finds those of an entity by its title in `subject_id`; NONE is what it calls
+    unknown.
+    """
     for row in _in_batches(snapshot, "claims"):
-        subject, target = (maps.named.get(normalise_name(row[end]), row[end]) for end in ("subject", "object"))
+        subject, target = (
+            maps.named.get(normalise_name(row[end]), row[end]) for end in ("subject", "object")
+        )
         yield {
-            **row, "human_readable_id": row["n"], "covariate_type": "claim", "subject_id": subject or "NONE",
-            "object_id": target or "NONE", "start_date": row["start_date"] or "NONE",
-            "end_date": row["end_date"] or "NONE", "source_text": "\n".join(row["quotes"]),
-        }  # fmt: skip
+            **row,
+            "human_readable_id": row["n"],
+            "covariate_type": "claim",
+            "subject_id": subject or "NONE",
+            "object_id": target or "NONE",
+            "start_date": row["start_date"] or "NONE",
+            "end_date": row["end_date"] or "NONE",
+            "source_text": "\n".join(row["quotes"]),
+        }
 
 
 def _numbered(text: str, maps: _Maps) -> str:
-    """References by `human_readable_id`, as GraphRAG writes them: `[Data: Entities (12, 4); Sources (7)]`."""
+    """References by `human_readable_id`, as GraphRAG writes them: `[Data: Entities (12, 4); Sources
+    (7)]`.
+    """
     return render_references(text, maps.numbers)
 
 

@@ -1,8 +1,9 @@
-"""Files of other programs, read as they are: GraphRAG's tables, LightRAG's JSON and GraphML, ids of Lance tables.
+"""Files of other programs, read as they are: GraphRAG's tables, LightRAG's JSON and GraphML, ids of
+Lance tables.
 
-Takes a folder and a name; gives rows as mappings, or raises Unreadable with the reason. Values are tamed here (NaN,
-numbers and lists written as text), as every version of a program has habits of its own. Changes no file and knows no
-meaning.
+Takes a folder and a name; gives rows as mappings, or raises Unreadable with the reason. Values are
+tamed here (NaN, numbers and lists written as text), as every version of a program has habits of its
+own. Changes no file and knows no meaning.
 """
 
 from __future__ import annotations
@@ -17,9 +18,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-TABLES = ("documents", "text_units", "entities", "relationships", "communities", "community_reports", "covariates")
+TABLES = (
+    "documents",
+    "text_units",
+    "entities",
+    "relationships",
+    "communities",
+    "community_reports",
+    "covariates",
+)
 OLD = "create_final_"  # before the names, in 0.x and 1.x
-CHUNKS, DOCS, GRAPH = "kv_store_text_chunks.json", "kv_store_full_docs.json", "graph_chunk_entity_relation.graphml"
+CHUNKS, DOCS, GRAPH = (
+    "kv_store_text_chunks.json",
+    "kv_store_full_docs.json",
+    "graph_chunk_entity_relation.graphml",
+)
 SEP = "<SEP>"  # between the values of several chunks in one field of LightRAG
 Row = dict[str, Any]
 Edge = tuple[str, str, Row]
@@ -37,7 +50,9 @@ def kind_of(folder: Path) -> str:
 
 
 def located(folder: Path) -> Path:
-    """The folder itself, or the one in it where both programs keep their output when they are left to it."""
+    """The folder itself, or the one in it where both programs keep their output when they are left
+    to it.
+    """
     inner = (folder / "output", folder / "output" / "artifacts", folder / "rag_storage")
     return next((one for one in (folder, *inner) if kind_of(one)), folder)
 
@@ -155,7 +170,11 @@ def text(row: Mapping[str, Any], *names: str) -> str:
     for name in names:
         value = row.get(name)
         if not empty(value):
-            return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+            return (
+                value
+                if isinstance(value, str)
+                else json.dumps(value, default=str, ensure_ascii=False)
+            )
     return ""
 
 
@@ -184,7 +203,10 @@ def ids(row: Mapping[str, Any], *names: str) -> list[str]:
             try:
                 value = json.loads(value)
             except ValueError:
-                value = [part.strip(" '\"\n") for part in value.strip()[1:-1].replace("\n", ",").split(",")]
+                value = [
+                    part.strip(" '\"\n")
+                    for part in value.strip()[1:-1].replace("\n", ",").split(",")
+                ]
         if isinstance(value, str):
             value = [part.strip() for part in value.split(",")]
         if value is not None and not isinstance(value, float | int):

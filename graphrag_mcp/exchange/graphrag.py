@@ -1,9 +1,10 @@
-"""The tables of Microsoft GraphRAG (3.x, and 1.x and 2.x where they differ little) and of our own export, as a Foreign.
+"""The tables of Microsoft GraphRAG (3.x, and 1.x and 2.x where they differ little) and of our own
+export, as a Foreign.
 
-Takes a folder of Parquet files; reads what is there, whatever is missing or does not open, and says so in the notes.
-Older habits that are understood: `create_final_` before the names, `name` for `title`, `document_ids`, members of
-communities only in the table of nodes or by their relationships. Checks nothing (upkeep/foreign.py does) and changes no
-file.
+Takes a folder of Parquet files; reads what is there, whatever is missing or does not open, and says
+so in the notes. Older habits that are understood: `create_final_` before the names, `name` for
+`title`, `document_ids`, members of communities only in the table of nodes or by their
+relationships. Checks nothing (upkeep/foreign.py does) and changes no file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,12 @@ from graphrag_mcp.exchange.model import (
 from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.sources.decode import clean, iso_date
 
-NEEDED = ("documents", "text_units", "entities", "relationships")  # of every run; reports may have been left out
+NEEDED = (
+    "documents",
+    "text_units",
+    "entities",
+    "relationships",
+)  # of every run; reports may have been left out
 STATUSES = ("TRUE", "FALSE", "SUSPECTED")
 Row = dict[str, Any]
 
@@ -38,17 +44,24 @@ def read(folder: Path) -> Foreign:
     found = Foreign("graphrag")
     tables = {name: _table(folder, name, found) for name in TABLES}
     nodes = _table(folder, "nodes", found)
-    own = bool(tables["documents"]) and {"uri", "metadata", "raw_data"} <= tables["documents"][0].keys()
+    own = (
+        bool(tables["documents"])
+        and {"uri", "metadata", "raw_data"} <= tables["documents"][0].keys()
+    )
     found.program = "graphrag-mcp" if own else "graphrag"
     found.documents = [_document(row, own) for row in tables["documents"]]
     found.units = [_unit(row, number) for number, row in enumerate(tables["text_units"])]
     found.entities = _entities(tables["entities"], tables["text_units"])
     found.relations = [_relation(row, number) for number, row in enumerate(tables["relationships"])]
     found.claims = [_claim(row) for row in tables["covariates"]]
-    found.communities = _communities(tables["communities"], tables["relationships"], found.entities, nodes)
+    found.communities = _communities(
+        tables["communities"], tables["relationships"], found.entities, nodes
+    )
     found.reports = [_report(row, own) for row in tables["community_reports"]]
     if not found.units and found.documents:
-        found.notes.append("without text units, documents are cut anew and entities stand where their names do")
+        found.notes.append(
+            "without text units, documents are cut anew and entities stand where their names do"
+        )
     return found
 
 
@@ -80,28 +93,46 @@ def _document(row: Row, own: bool) -> SourceDocument:
             metadata = json.loads(metadata)
         except ValueError:
             metadata = {}
-    kept = {str(key): value for key, value in metadata.items()} if isinstance(metadata, dict) else {}
+    kept = (
+        {str(key): value for key, value in metadata.items()} if isinstance(metadata, dict) else {}
+    )
     if not own:  # the row of a table that a document was made of repeats its text
         told = ("text", "raw_content", "id", "title")
-        kept = {key: one for key, one in kept.items() if key not in told and one != row.get("text") and one is not None}
+        kept = {
+            key: one
+            for key, one in kept.items()
+            if key not in told and one != row.get("text") and one is not None
+        }
     said = text(row, "creation_date")
     created = said if own else iso_date(said)
     title, body = row.get("title") if own else None, row.get("text") if own else None
     return SourceDocument(
-        text(row, "id"), title or text(row, "title", "id"), body or text(row, "text", "raw_content"),
-        text(row, "uri") if own else "", json.loads(json.dumps(kept, default=str)), created,
-    )  # fmt: skip
+        text(row, "id"),
+        title or text(row, "title", "id"),
+        body or text(row, "text", "raw_content"),
+        text(row, "uri") if own else "",
+        json.loads(json.dumps(kept, default=str)),
+        created,
+    )
 
 
 def _unit(row: Row, place: int) -> SourceUnit:
-    documents = ids(row, "document_ids", "document_id") if "document_ids" in row else [text(row, "document_id")]
+    documents = (
+        ids(row, "document_ids", "document_id")
+        if "document_ids" in row
+        else [text(row, "document_id")]
+    )
     start, end = whole(row, "char_start"), whole(row, "char_end")
     body = row.get("text", row.get("chunk"))
     known = whole(row, "human_readable_id")
     return SourceUnit(
-        text(row, "id"), place if known is None else known, body if isinstance(body, str) else "",
-        [one for one in documents if one], -1 if start is None else start, -1 if end is None else end,
-    )  # fmt: skip
+        text(row, "id"),
+        place if known is None else known,
+        body if isinstance(body, str) else "",
+        [one for one in documents if one],
+        -1 if start is None else start,
+        -1 if end is None else end,
+    )
 
 
 def _entities(rows: list[Row], units: list[Row]) -> list[SourceEntity]:
@@ -114,11 +145,18 @@ def _entities(rows: list[Row], units: list[Row]) -> list[SourceEntity]:
     for place, row in enumerate(rows):
         known = whole(row, "human_readable_id", "short_id")
         id = text(row, "id")
-        found.append(SourceEntity(
-            id, place if known is None else known, " ".join(text(row, "title", "name").split())[:300],
-            " ".join(text(row, "type").split())[:80], text(row, "description").strip(),
-            ids(row, "text_unit_ids") or of_entity[id], text(row, "key"), ids(row, "aliases"),
-        ))  # fmt: skip
+        found.append(
+            SourceEntity(
+                id,
+                place if known is None else known,
+                " ".join(text(row, "title", "name").split())[:300],
+                " ".join(text(row, "type").split())[:80],
+                text(row, "description").strip(),
+                ids(row, "text_unit_ids") or of_entity[id],
+                text(row, "key"),
+                ids(row, "aliases"),
+            )
+        )
     return found
 
 
@@ -126,20 +164,30 @@ def _relation(row: Row, place: int) -> SourceRelation:
     known, weight = whole(row, "human_readable_id", "short_id"), number(row, "weight")
     words = ", ".join(word for part in text(row, "keywords").split(",") if (word := part.strip()))
     return SourceRelation(
-        text(row, "id"), place if known is None else known, " ".join(text(row, "source").split())[:300],
-        " ".join(text(row, "target").split())[:300], text(row, "description").strip(), words,
-        1.0 if weight is None else weight, ids(row, "text_unit_ids"),
-    )  # fmt: skip
+        text(row, "id"),
+        place if known is None else known,
+        " ".join(text(row, "source").split())[:300],
+        " ".join(text(row, "target").split())[:300],
+        text(row, "description").strip(),
+        words,
+        1.0 if weight is None else weight,
+        ids(row, "text_unit_ids"),
+    )
 
 
 def _claim(row: Row) -> tuple[str, Claim]:
     status = text(row, "status").strip().upper()
     quotes = tuple(quote for quote in [text(row, "source_text")] if quote)
     return text(row, "text_unit_id"), Claim(
-        text(row, "subject_id"), text(row, "object_id") or "NONE",
-        text(row, "type") or "OTHER", status if status in STATUSES else "SUSPECTED", text(row, "start_date"),
-        text(row, "end_date"), text(row, "description"), quotes,
-    )  # fmt: skip
+        text(row, "subject_id"),
+        text(row, "object_id") or "NONE",
+        text(row, "type") or "OTHER",
+        status if status in STATUSES else "SUSPECTED",
+        text(row, "start_date"),
+        text(row, "end_date"),
+        text(row, "description"),
+        quotes,
+    )
 
 
 def _communities(
@@ -147,8 +195,9 @@ def _communities(
 ) -> list[SourceCommunity]:
     by_title = {one.title: one.id for one in entities}
     ends = {
-        text(row, "id"): [by_title.get(text(row, end), "") for end in ("source", "target")] for row in relations
-    }  # fmt: skip
+        text(row, "id"): [by_title.get(text(row, end), "") for end in ("source", "target")]
+        for row in relations
+    }
     of_nodes: dict[int, list[str]] = defaultdict(list)
     for node in nodes:
         at = whole(node, "community")
@@ -160,9 +209,13 @@ def _communities(
         if own is None:
             continue
         members = ids(row, "entity_ids") or of_nodes.get(own, [])
-        members = members or [end for id in ids(row, "relationship_ids") for end in ends.get(id, ())]
+        members = members or [
+            end for id in ids(row, "relationship_ids") for end in ends.get(id, ())
+        ]
         parent = whole(row, "parent") if "parent" in row else None
-        found.append(SourceCommunity(own, whole(row, "level") or 0, parent, [one for one in members if one]))
+        found.append(
+            SourceCommunity(own, whole(row, "level") or 0, parent, [one for one in members if one])
+        )
     return found
 
 
@@ -174,13 +227,20 @@ def _report(row: Row, own: bool) -> SourceReport:
         except ValueError:
             findings = []
     pairs = [
-        (text(one, "summary"), text(one, "explanation")) if isinstance(one, dict) else (str(one), "")
+        (text(one, "summary"), text(one, "explanation"))
+        if isinstance(one, dict)
+        else (str(one), "")
         for one in findings or ()
     ]
     community = whole(row, "community", "human_readable_id")
     said = text(row, "rating_explanation", "rank_explanation")
     return SourceReport(
-        -1 if community is None else community, " ".join(text(row, "title").split()), text(row, "summary"),
-        text(row, "full_content"), number(row, "rank"), said, pairs,
+        -1 if community is None else community,
+        " ".join(text(row, "title").split()),
+        text(row, "summary"),
+        text(row, "full_content"),
+        number(row, "rank"),
+        said,
+        pairs,
         (text(row, "method") or "imported:graphrag-mcp") if own else "imported:graphrag",
-    )  # fmt: skip
+    )

@@ -1,27 +1,31 @@
-"""Import: another index's content as documents of a corpus, with what was extracted from them, and no model asked.
+"""Import: another index's content as documents of a corpus, with what was extracted from them, and
+no model asked.
 
-Takes a `Foreign` (what another program's folder holds) and a corpus folder; gives an `IndexResult` and notes of what
-could not be taken as it was. Every text unit is placed in its document, every entity and relation in its units; then
-indexing does what it does with any documents, but for extraction, and commits as ever. The same folder again changes
-nothing; a changed one brings its changes.
+Takes a `Foreign` (what another program's folder holds) and a corpus folder; gives an `IndexResult`
+and notes of what could not be taken as it was. Every text unit is placed in its document, every
+entity and relation in its units; then indexing does what it does with any documents, but for
+extraction, and commits as ever. The same folder again changes nothing; a changed one brings its
+changes.
 
 Where the text units of another index stand in its documents.
 
-Takes a document's text and the units' texts in their order; gives a span for each, or None. Cutting by tokens and
-writing down again leaves marks: blanks taken off, halves of characters, lines put before a unit, other line ends. What
-was looked for and how it was found is told, so that nobody takes a near match for an exact one. Knows no table.
+Takes a document's text and the units' texts in their order; gives a span for each, or None. Cutting
+by tokens and writing down again leaves marks: blanks taken off, halves of characters, lines put
+before a unit, other line ends. What was looked for and how it was found is told, so that nobody
+takes a near match for an exact one. Knows no table.
 
 Another program's communities as one sound hierarchy.
 
-Takes communities by their numbers and the entities that are here; gives rows of communities with content ids, in which
-children divide their parent and every entity has one place a level, which number became which of them, and what had to
-be put right. A community that lost or gained members on the way is another one: its report speaks of another set.
+Takes communities by their numbers and the entities that are here; gives rows of communities with
+content ids, in which children divide their parent and every entity has one place a level, which
+number became which of them, and what had to be put right. A community that lost or gained members
+on the way is another one: its report speaks of another set.
 
 The graph of an import: which unit names what, and communities and reports in our ids.
 
-Takes a `Foreign` and the holders of its documents, whose units have their places; fills their records with names,
-statements and claims, and gives what the log of imports holds of communities and reports. What hangs on nothing that
-can be cited is counted in the notes. Knows no file.
+Takes a `Foreign` and the holders of its documents, whose units have their places; fills their
+records with names, statements and claims, and gives what the log of imports holds of communities
+and reports. What hangs on nothing that can be cited is counted in the notes. Knows no file.
 """
 
 from __future__ import annotations
@@ -39,12 +43,27 @@ from typing import Any
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.exchange import graphrag, lightrag
 from graphrag_mcp.exchange.files import kind_of
-from graphrag_mcp.exchange.model import Foreign, SourceCommunity, SourceDocument, SourceEntity, SourceUnit
+from graphrag_mcp.exchange.model import (
+    Foreign,
+    SourceCommunity,
+    SourceDocument,
+    SourceEntity,
+    SourceUnit,
+)
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import quoted
 from graphrag_mcp.index.documents import Progress, Run, unit_ids
 from graphrag_mcp.index.graph import entity_id, relationship_id
-from graphrag_mcp.index.imported import PREFIX, DocumentRecord, Name, Statement, UnitRecord, near, row_of, sha_of
+from graphrag_mcp.index.imported import (
+    PREFIX,
+    DocumentRecord,
+    Name,
+    Statement,
+    UnitRecord,
+    near,
+    row_of,
+    sha_of,
+)
 from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.packing.citations import Cited, replace_references
 from graphrag_mcp.settings import Settings
@@ -152,8 +171,9 @@ def tree_of(
 ) -> tuple[list[Row], dict[int, str], Said]:
     """`ids`: the other index's entity ids as ours; `there`: entities that have a relationship."""
     members = {
-        one.number: {ids[id] for id in one.entities if ids.get(id) in there} for one in reversed(communities)
-    }  # fmt: skip
+        one.number: {ids[id] for id in one.entities if ids.get(id) in there}
+        for one in reversed(communities)
+    }
     wanted = {number: set(found) for number, found in members.items()}
     parent = _parents(communities, members)
     children: dict[int, list[int]] = defaultdict(list)
@@ -162,7 +182,8 @@ def tree_of(
     rows: list[Row] = []
     number_of: dict[int, str] = {}
     rests = doubled = 0
-    # (numbers of one level below one parent, its id, level, the members that they divide; None: all)
+    # (numbers of one level below one parent, its id, level, the members that they divide; None:
+    # all)
     todo: list[tuple[list[int], str, int, set[str] | None]] = [(children[-1], "", 0, None)]
     while todo:
         numbers, above, level, whole = todo.pop()
@@ -184,27 +205,50 @@ def tree_of(
             rests += 1
     lost = len(communities) - len(number_of)
     said = [
-        (lost, "communities have no two linked entities here, or not the ones they had: they are computed anew"),
-        (doubled, "entities are in two communities of one level (an update was appended): the first holds"),
-        (rests, "communities have entities that are in none of their children: these form one of their own"),
+        (
+            lost,
+            "communities have no two linked entities here, or not the ones they had: they are computed anew",
+        ),
+        (
+            doubled,
+            "entities are in two communities of one level (an update was appended): the first holds",
+        ),
+        (
+            rests,
+            "communities have entities that are in none of their children: these form one of their own",
+        ),
     ]
     return sorted(rows, key=lambda row: (row["level"], row["id"])), number_of, said
 
 
 def _row(members: set[str], level: int, parent: str) -> Row:
     ordered = sorted(members)
-    return {"id": content_id("community", str(level), *ordered), "level": level, "parent": parent, "members": ordered}
+    return {
+        "id": content_id("community", str(level), *ordered),
+        "level": level,
+        "parent": parent,
+        "members": ordered,
+    }
 
 
-def _parents(communities: Sequence[SourceCommunity], members: Mapping[int, set[str]]) -> dict[int, int]:
-    """The number of each one's parent, -1 for the top; where the other index names none, the one that holds it."""
+def _parents(
+    communities: Sequence[SourceCommunity], members: Mapping[int, set[str]]
+) -> dict[int, int]:
+    """The number of each one's parent, -1 for the top; where the other index names none, the one
+    that holds it.
+    """
     levels = {one.number: one.level for one in communities}
     found: dict[int, int] = {}
     for one in communities:
         parent = one.parent
         if parent is None:
-            above = [number for number, level in levels.items() if level == one.level - 1
-                     and members[one.number] and members[one.number] <= members[number]]  # fmt: skip
+            above = [
+                number
+                for number, level in levels.items()
+                if level == one.level - 1
+                and members[one.number]
+                and members[one.number] <= members[number]
+            ]
             parent = min(above, default=-1)
         found[one.number] = parent if parent in levels and parent != one.number else -1
     for number in found:  # a circle has no top: it is opened where it is met
@@ -264,7 +308,9 @@ class _Writer:
         return sorted({id for id in units if id in self.places}, key=self.order.__getitem__)
 
     def _statements(self) -> list[tuple[str, str, Any, list[str]]]:
-        """Each relation with the keys of its ends and its units: where it names none, those of both its ends."""
+        """Each relation with the keys of its ends and its units: where it names none, those of both
+        its ends.
+        """
         own = {key_of(one): one.units for one in reversed(self.foreign.entities)}
         found: list[tuple[str, str, Any, list[str]]] = []
         nowhere = moved = loops = light = 0
@@ -284,11 +330,20 @@ class _Writer:
             pairs[min(source, target), max(source, target)] += 1
             found.append((source, target, one, units))
         note = self.foreign.note
-        note(nowhere, "relationships are left out: no text unit that is there holds them, or an end has no name")
-        note(moved, "relationships name no text unit that is there: they stand in those of their ends")
+        note(
+            nowhere,
+            "relationships are left out: no text unit that is there holds them, or an end has no name",
+        )
+        note(
+            moved,
+            "relationships name no text unit that is there: they stand in those of their ends",
+        )
         note(loops, "relationships join an entity with itself and count for no pair")
         note(light, f"relationships have no weight above 0: they count {LIGHTEST:g}")
-        note(sum(count - 1 for count in pairs.values()), "relationships join the same two entities as another one")
+        note(
+            sum(count - 1 for count in pairs.values()),
+            "relationships join the same two entities as another one",
+        )
         return found
 
     def end(self, title: str) -> str:
@@ -316,14 +371,23 @@ class _Writer:
             self._name(one, key, units)
         note = self.foreign.note
         note(lost, "entities are left out: no text unit that is there names them")
-        note(moved, "entities name no text unit that is there: they stand in those of their relationships")
-        note(joined, "entities have the name of another one but for case or punctuation: they are one entity here")
+        note(
+            moved,
+            "entities name no text unit that is there: they stand in those of their relationships",
+        )
+        note(
+            joined,
+            "entities have the name of another one but for case or punctuation: they are one entity here",
+        )
 
     def _name(self, one: SourceEntity, key: str, units: list[str]) -> None:
         """Its other names go with its first unit, unless one is an entity of its own."""
         name = Name(key, one.title, one.type or "unknown", one.description)
-        aliases = tuple(form for form in one.aliases if normalise_name(form) in ("", key)
-                        or normalise_name(form) not in self.keys)  # fmt: skip
+        aliases = tuple(
+            form
+            for form in one.aliases
+            if normalise_name(form) in ("", key) or normalise_name(form) not in self.keys
+        )
         called = Name(key, one.title, one.type or "unknown", one.description, aliases)
         for id in units:
             holder, record = self.places[id]
@@ -331,7 +395,9 @@ class _Writer:
             self.units_of[key].add(id)
 
     def _ends(self, statements: Sequence[tuple[str, str, Any, list[str]]]) -> None:
-        """Ends that are no entity of their own, or are not named in a unit that speaks of them, are named there."""
+        """Ends that are no entity of their own, or are not named in a unit that speaks of them, are
+        named there.
+        """
         strange: set[str] = set()
         named = {key_of(one): one for one in reversed(self.foreign.entities)}
         for source, target, one, units in statements:
@@ -344,9 +410,14 @@ class _Writer:
                 for id in units:
                     if id not in self.units_of[key]:
                         holder, record = self.places[id]
-                        record.names.append(_at(holder.record.names, Name(key, title, "unknown", "")))
+                        record.names.append(
+                            _at(holder.record.names, Name(key, title, "unknown", ""))
+                        )
                         self.units_of[key].add(id)
-        self.foreign.note(len(strange), "ends of relationships are no entities of their own: they have no description")
+        self.foreign.note(
+            len(strange),
+            "ends of relationships are no entities of their own: they have no description",
+        )
 
     def _claims(self) -> None:
         nowhere = unquoted = 0
@@ -358,12 +429,18 @@ class _Writer:
             text = holder.text[record.start : record.end]
             unquoted += not quoted(text, list(one.quotes))
             record.claims.append(_at(holder.record.claims, one))
-        self.foreign.note(nowhere, "claims are left out: their text unit is not there, or they have no subject")
-        self.foreign.note(unquoted, "claims quote no words of their text unit: the nearest sentence is cited")
+        self.foreign.note(
+            nowhere, "claims are left out: their text unit is not there, or they have no subject"
+        )
+        self.foreign.note(
+            unquoted, "claims quote no words of their text unit: the nearest sentence is cited"
+        )
 
 
 def _at(rows: list[Any], row: Any) -> int:
-    """The place of a row in a list that holds each once. The newest are looked at first: a name comes in runs."""
+    """The place of a row in a list that holds each once. The newest are looked at first: a name
+    comes in runs.
+    """
     for place in range(len(rows) - 1, max(-1, len(rows) - 4), -1):
         if rows[place] == row:
             return place
@@ -394,15 +471,29 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
         if community is None:
             lost += 1
             continue
-        shown = [_told(text, known, foreign) for text in (one.summary, one.full_content, one.rating_explanation)]
-        reports.append({
-            "community": community, "members": members_of[community],
-            "title": one.title, "summary": shown[0], "full_content": shown[1], "rank": one.rank,
-            "rating_explanation": shown[2], "method": one.method,
-            "findings": [{"summary": _told(a, known, foreign), "explanation": _told(b, known, foreign)}
-                         for a, b in one.findings],
-        })  # fmt: skip
-    foreign.note(lost, "reports are left out: their community is not there as it was when they were written")
+        shown = [
+            _told(text, known, foreign)
+            for text in (one.summary, one.full_content, one.rating_explanation)
+        ]
+        reports.append(
+            {
+                "community": community,
+                "members": members_of[community],
+                "title": one.title,
+                "summary": shown[0],
+                "full_content": shown[1],
+                "rank": one.rank,
+                "rating_explanation": shown[2],
+                "method": one.method,
+                "findings": [
+                    {"summary": _told(a, known, foreign), "explanation": _told(b, known, foreign)}
+                    for a, b in one.findings
+                ],
+            }
+        )
+    foreign.note(
+        lost, "reports are left out: their community is not there as it was when they were written"
+    )
     roots = {row["id"]: near(row["members"], pairs) for row in tree if not row["parent"]}
     return {"communities": tree, "near": roots, "reports": reports}
 
@@ -413,9 +504,12 @@ def _pairs(holders: Sequence[Holder]) -> set[tuple[str, str]]:
 
 
 def _numbers(
-    foreign: Foreign, holders: Sequence[Holder], ids: Mapping[str, str], number_of: Mapping[int, str],
+    foreign: Foreign,
+    holders: Sequence[Holder],
+    ids: Mapping[str, str],
+    number_of: Mapping[int, str],
     params: ChunkParams,
-) -> dict[str, dict[int, list[str]]]:  # fmt: skip
+) -> dict[str, dict[int, list[str]]]:
     """What the numbers in reports stand for: by group the id, then the text units that it rests on."""
     unit_of: dict[str, str] = {}
     for holder in holders:
@@ -428,27 +522,38 @@ def _numbers(
     writer = _Writer(Foreign(foreign.program, entities=foreign.entities), {})
     entities = {
         one.number: [ids[one.id], *(unit_of[id] for id in one.units if id in unit_of)]
-        for one in foreign.entities if one.id in ids
-    }  # fmt: skip
+        for one in foreign.entities
+        if one.id in ids
+    }
     relations = {}
     for one in foreign.relations:
         ends = sorted(entity_id(writer.end(title)) for title in (one.source, one.target))
-        relations[one.number] = [relationship_id(ends[0], ends[1]), *(unit_of[id] for id in one.units if id in unit_of)]
+        relations[one.number] = [
+            relationship_id(ends[0], ends[1]),
+            *(unit_of[id] for id in one.units if id in unit_of),
+        ]
     sources = {unit.number: [unit_of[unit.id]] for unit in foreign.units if unit.id in unit_of}
     return {
-        "Entities": entities, "Relationships": relations, "Sources": sources,
+        "Entities": entities,
+        "Relationships": relations,
+        "Sources": sources,
         "Reports": {number: [id] for number, id in number_of.items()},
-    }  # fmt: skip
+    }
 
 
 def _told(text: str, known: Mapping[str, Mapping[int, list[str]]], foreign: Foreign) -> str:
-    """The text with references by content id. Where another program names only entities and relationships, the text
-    units that these rest on are added, so that every statement leads to its source."""
+    """The text with references by content id. Where another program names only entities and
+    relationships, the text units that these rest on are added, so that every statement leads to its
+    source."""
 
     def write(cited: Cited) -> str:
         groups, units = [], []
         for group in ("Entities", "Relationships", "Sources", "Reports"):
-            rows = [known[group][number] for number in cited.numbers.get(group, ()) if number in known[group]]
+            rows = [
+                known[group][number]
+                for number in cited.numbers.get(group, ())
+                if number in known[group]
+            ]
             ids = list(dict.fromkeys(row[0] for row in rows))
             units = [unit for row in rows for unit in row[1:]] + units
             if ids:
@@ -456,7 +561,9 @@ def _told(text: str, known: Mapping[str, Mapping[int, list[str]]], foreign: Fore
                 groups.append(f"{group} ({', '.join(ids[:PER_GROUP])}{more})")
         units = list(dict.fromkeys(units))
         if units and not cited.numbers.get("Sources") and foreign.program != "graphrag-mcp":
-            groups.append(f"Sources ({', '.join(units[:PER_GROUP])}{', +more' if len(units) > PER_GROUP else ''})")
+            groups.append(
+                f"Sources ({', '.join(units[:PER_GROUP])}{', +more' if len(units) > PER_GROUP else ''})"
+            )
         return f"[Data: {'; '.join(groups)}]" if groups else ""
 
     if foreign.program == "graphrag-mcp":  # what we wrote ourselves is put back to the letter
@@ -476,7 +583,14 @@ def as_json(graph: Mapping[str, Any]) -> str:
     return json.dumps(graph, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-OUTPUTS = ("output", "outputs", "artifacts", "rag_storage", "storage", "data")  # names that say nothing: the parent's
+OUTPUTS = (
+    "output",
+    "outputs",
+    "artifacts",
+    "rag_storage",
+    "storage",
+    "data",
+)  # names that say nothing: the parent's
 
 
 @dataclass
@@ -493,7 +607,9 @@ class Holder:
 
 
 def read(folder: Path) -> Foreign:
-    """What a folder of GraphRAG's tables, LightRAG's storage or our own export holds. Raises BadInput for others."""
+    """What a folder of GraphRAG's tables, LightRAG's storage or our own export holds. Raises
+    BadInput for others.
+    """
     kind = kind_of(folder)
     if not kind:
         raise BadInput(
@@ -504,14 +620,22 @@ def read(folder: Path) -> Foreign:
 
 
 def import_folder(
-    corpus: Path, source: Path, settings: Settings, *, progress: Progress = lambda *_: None,
+    corpus: Path,
+    source: Path,
+    settings: Settings,
+    *,
+    progress: Progress = lambda *_: None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> tuple[IndexResult, list[str]]:  # fmt: skip
-    """Bring the content of `source` into the corpus. Raises GraphRAGError (BadInput, Busy, Damaged, ...)."""
+) -> tuple[IndexResult, list[str]]:
+    """Bring the content of `source` into the corpus. Raises GraphRAGError (BadInput, Busy, Damaged,
+    ...).
+    """
     from graphrag_mcp.index.pipeline import index_documents
 
     foreign = read(source)
-    if not any(unit.text.strip() for unit in foreign.units) and not any(one.text.strip() for one in foreign.documents):
+    if not any(unit.text.strip() for unit in foreign.units) and not any(
+        one.text.strip() for one in foreign.documents
+    ):
         raise BadInput(
             f"{source.name} holds no text: neither documents nor text units can be read",
             "Without texts nothing could be cited; run graphrag-mcp doctor with that folder to see what is wrong",
@@ -520,9 +644,12 @@ def import_folder(
     def bring(run: Run, plan: Plan) -> None:
         _bring(foreign, str(source.resolve()), run, plan)
 
-    # A budget that is spent from the start: other documents keep what models said of them, and nobody is asked.
+    # A budget that is spent from the start: other documents keep what models said of them, and
+    # nobody is asked.
     asked = replace(settings, max_calls=-1)
-    result = index_documents(corpus, IndexRequest(), asked, progress=progress, cancelled=cancelled, bring=bring)
+    result = index_documents(
+        corpus, IndexRequest(), asked, progress=progress, cancelled=cancelled, bring=bring
+    )
     return result, foreign.notes
 
 
@@ -539,7 +666,15 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     log = run.imports
     for holder in sorted(holders, key=lambda holder: holder.uri):
         data = holder.record.to_json()
-        document = Document(holder.uri, holder.title, holder.text, holder.metadata, holder.created, file, sha_of(data))
+        document = Document(
+            holder.uri,
+            holder.title,
+            holder.text,
+            holder.metadata,
+            holder.created,
+            file,
+            sha_of(data),
+        )
         there.add(holder.uri)
         known = plan.live.get(holder.uri)
         if known and known["id"] == document.id and known["file_sha"] == document.file_sha:
@@ -554,7 +689,9 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     if before != data and (before or graph["communities"]):
         run.apart.append(row_of(file, data))
         groups = [*graph["communities"], *(json.loads(before)["communities"] if before else ())]
-        run.touched |= {id for row in groups for id in row["members"]}  # their communities are compared anew
+        run.touched |= {
+            id for row in groups for id in row["members"]
+        }  # their communities are compared anew
     if foreign.damaged and earlier and (run.brought or run.apart):
         raise BadInput(
             f"{', '.join(foreign.damaged)} cannot be read, and what was imported from there before would be lost",
@@ -563,8 +700,8 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
 
 
 def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], str]:
-    """What a label of the other index is called here: its own name where that is free. New ones are noted down, so
-    that no folder takes the name."""
+    """What a label of the other index is called here: its own name where that is free. New ones are
+    noted down, so that no folder takes the name."""
 
     def label(wanted: str) -> str:
         mark = f"{PREFIX}{source}#{wanted}" if wanted else f"{PREFIX}{source}"
@@ -572,7 +709,11 @@ def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], 
             if entry["path"] == mark:
                 return name
         folder = Path(source)
-        own = folder.parent.name if folder.name.lower() in OUTPUTS and folder.parent.name else folder.name
+        own = (
+            folder.parent.name
+            if folder.name.lower() in OUTPUTS and folder.parent.name
+            else folder.name
+        )
         name = distinct = shown(wanted or own).replace(":", "_") or "import"
         number = 1
         while distinct in sources:
@@ -585,9 +726,13 @@ def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], 
 
 
 def _cut_anew(foreign: Foreign, settings: Settings) -> None:
-    """Where no text unit can be read: documents are cut by us, and an entity stands where its name does."""
+    """Where no text unit can be read: documents are cut by us, and an entity stands where its name
+    does.
+    """
     places: dict[str, list[str]] = defaultdict(list)
-    params = ChunkParams(settings.chunk_size, settings.chunk_overlap, passage_size=settings.passage_size)
+    params = ChunkParams(
+        settings.chunk_size, settings.chunk_overlap, passage_size=settings.passage_size
+    )
     for document in foreign.documents:
         document.text = clean(document.text)
         for unit in chunk(document.text, params):
@@ -615,7 +760,9 @@ def _holders(foreign: Foreign, label: Callable[[str], str], taken: set[str]) -> 
         if not text.strip() or one.id in holders:
             continue
         uri = _uri(one, label, titles[_title(one)] > 1, taken)
-        holders[one.id] = Holder(uri, _title(one), text, one.metadata, one.created, DocumentRecord(by))
+        holders[one.id] = Holder(
+            uri, _title(one), text, one.metadata, one.created, DocumentRecord(by)
+        )
     used: set[str] = set()
     for holder in holders.values():  # two documents of one name and one beginning of an id
         while holder.uri in used:
@@ -625,8 +772,14 @@ def _holders(foreign: Foreign, label: Callable[[str], str], taken: set[str]) -> 
     for unit in alone:
         text = clean(unit.text)
         where = next((holders[id].title for id in unit.documents if id in holders), "")
-        title = f"{where} ({foreign.program} text unit {unit.number})" if where else f"text unit {unit.number}"
-        holder = Holder(f"{label('')}/text unit {unit.id[:32]}", title, text, {}, "", DocumentRecord(by))
+        title = (
+            f"{where} ({foreign.program} text unit {unit.number})"
+            if where
+            else f"text unit {unit.number}"
+        )
+        holder = Holder(
+            f"{label('')}/text unit {unit.id[:32]}", title, text, {}, "", DocumentRecord(by)
+        )
         record = UnitRecord(0, len(text))
         holder.record.units.append(record)
         holder.units[unit.id] = record
@@ -641,12 +794,21 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
         home = next((id for id in unit.documents if id in holders), "")
         of_document[home].append(unit)
     alone = [unit for unit in of_document.pop("", []) if unit.text.strip()]
-    foreign.note(len(alone), "text units belong to no document that is there: each becomes a document of its own")
+    foreign.note(
+        len(alone),
+        "text units belong to no document that is there: each becomes a document of its own",
+    )
     near = lost = 0
     for id, units in of_document.items():
         holder = holders[id]
-        marked = [unit for unit in units if holder.text[unit.start : unit.end] == unit.text and unit.start >= 0]
-        places: dict[str, Place | None] = {unit.id: Place(unit.start, unit.end, True) for unit in marked}
+        marked = [
+            unit
+            for unit in units
+            if holder.text[unit.start : unit.end] == unit.text and unit.start >= 0
+        ]
+        places: dict[str, Place | None] = {
+            unit.id: Place(unit.start, unit.end, True) for unit in marked
+        }
         others = [unit for unit in units if unit.id not in places]
         found = placed(holder.text, [clean(unit.text) for unit in others])
         places |= dict(zip((unit.id for unit in others), found, strict=True))
@@ -661,8 +823,13 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
             record = UnitRecord(place.start, place.end)
             holder.record.units.append(record)
             holder.units[unit.id] = record
-    foreign.note(lost, "text units stand nowhere in their document: each becomes a document of its own")
-    foreign.note(near, "text units stand in their document with other blanks, or without what was put before them")
+    foreign.note(
+        lost, "text units stand nowhere in their document: each becomes a document of its own"
+    )
+    foreign.note(
+        near,
+        "text units stand in their document with other blanks, or without what was put before them",
+    )
     return alone
 
 
@@ -678,7 +845,11 @@ def _uri(one: SourceDocument, label: Callable[[str], str], shared: bool, taken: 
         uri = f"{label(first)}/{rest}" if slash else f"{label('')}/{first}"
     else:
         name = _title(one)
-        uri = f"{label('')}/{name} ({one.id[:12]})" if shared and name != one.id[:32] else f"{label('')}/{name}"
+        uri = (
+            f"{label('')}/{name} ({one.id[:12]})"
+            if shared and name != one.id[:32]
+            else f"{label('')}/{name}"
+        )
     while uri in taken:  # a text that was handed over here has this name
         uri += "~imported"
     return uri

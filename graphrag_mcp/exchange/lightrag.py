@@ -1,8 +1,9 @@
 """A working directory of LightRAG (its JSON and GraphML files) as a Foreign.
 
-Takes the folder; reads documents, chunks, the graph, and, where a version keeps them, the complete lists of chunks by
-entity and by pair. What is missing or does not open is said in the notes; a lost graph is read from the vector files,
-which repeat its names and words. LightRAG has no communities. Changes no file.
+Takes the folder; reads documents, chunks, the graph, and, where a version keeps them, the complete
+lists of chunks by entity and by pair. What is missing or does not open is said in the notes; a lost
+graph is read from the vector files, which repeat its names and words. LightRAG has no communities.
+Changes no file.
 """
 
 from __future__ import annotations
@@ -11,8 +12,25 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from graphrag_mcp.exchange.files import CHUNKS, DOCS, GRAPH, SEP, Edge, Unreadable, graph_of, json_of, parts, vectors_of
-from graphrag_mcp.exchange.model import Foreign, SourceDocument, SourceEntity, SourceRelation, SourceUnit
+from graphrag_mcp.exchange.files import (
+    CHUNKS,
+    DOCS,
+    GRAPH,
+    SEP,
+    Edge,
+    Unreadable,
+    graph_of,
+    json_of,
+    parts,
+    vectors_of,
+)
+from graphrag_mcp.exchange.model import (
+    Foreign,
+    SourceDocument,
+    SourceEntity,
+    SourceRelation,
+    SourceUnit,
+)
 from graphrag_mcp.sources.decode import clean, iso_date
 
 NO_PATH = ("", "unknown_source", "no-file-path", "custom_kg", "unknown")
@@ -24,12 +42,18 @@ def read(folder: Path) -> Foreign:
     found = Foreign("lightrag")
     docs, chunks = _json(folder, DOCS, found), _json(folder, CHUNKS, found)
     status = _json(folder, "kv_store_doc_status.json", found, needed=False)
-    found.documents = [_document(id, row, status.get(id, {})) for id, row in docs.items() if isinstance(row, dict)]
-    ordered = sorted(chunks.items(), key=lambda item: (_text(item[1], "full_doc_id"), _order(item[1])))
+    found.documents = [
+        _document(id, row, status.get(id, {})) for id, row in docs.items() if isinstance(row, dict)
+    ]
+    ordered = sorted(
+        chunks.items(), key=lambda item: (_text(item[1], "full_doc_id"), _order(item[1]))
+    )
     for number, (id, row) in enumerate(ordered):
         home = _text(row, "full_doc_id")
         found.units.append(SourceUnit(id, number, _text(row, "content"), [home] if home else []))
-    failed = sum(1 for row in status.values() if str(row.get("status", "")).lower().endswith("failed"))
+    failed = sum(
+        1 for row in status.values() if str(row.get("status", "")).lower().endswith("failed")
+    )
     found.note(failed, "documents failed in LightRAG: what is there of them is imported")
     nodes, edges = _graph(folder, found)
     of_entity = _json(folder, "kv_store_entity_chunks.json", found, needed=False)
@@ -37,14 +61,26 @@ def read(folder: Path) -> Foreign:
     for number, (name, row) in enumerate(nodes):
         units = _units(of_entity.get(name), row)
         kind = " ".join(_text(row, "entity_type").strip("\"' ").split())[:80]
-        found.entities.append(SourceEntity(name, number, _name(name), kind, _joined(row, "description"), units))
+        found.entities.append(
+            SourceEntity(name, number, _name(name), kind, _joined(row, "description"), units)
+        )
     for number, (source, target, row) in enumerate(edges):
         pair = of_pair.get(f"{source}{SEP}{target}") or of_pair.get(f"{target}{SEP}{source}")
-        words = dict.fromkeys(part.strip() for part in _text(row, "keywords").replace(SEP, ",").split(","))
-        found.relations.append(SourceRelation(
-            f"{source}{SEP}{target}", number, _name(source), _name(target), _joined(row, "description"),
-            ", ".join(word for word in words if word), _weight(row), _units(pair, row),
-        ))  # fmt: skip
+        words = dict.fromkeys(
+            part.strip() for part in _text(row, "keywords").replace(SEP, ",").split(",")
+        )
+        found.relations.append(
+            SourceRelation(
+                f"{source}{SEP}{target}",
+                number,
+                _name(source),
+                _name(target),
+                _joined(row, "description"),
+                ", ".join(word for word in words if word),
+                _weight(row),
+                _units(pair, row),
+            )
+        )
     return found
 
 
@@ -64,7 +100,9 @@ def _json(folder: Path, name: str, found: Foreign, needed: bool = True) -> dict[
 def _document(id: str, row: Row, status: Row) -> SourceDocument:
     path = (_text(row, "file_path") or _text(status, "file_path")).split(SEP)[0].strip()
     name = PureWindowsPath(PurePosixPath(path).name).name if path.lower() not in NO_PATH else ""
-    return SourceDocument(id, name or id, _text(row, "content"), created=iso_date(status.get("created_at", "")))
+    return SourceDocument(
+        id, name or id, _text(row, "content"), created=iso_date(status.get("created_at", ""))
+    )
 
 
 def _graph(folder: Path, found: Foreign) -> tuple[list[tuple[str, Row]], list[Edge]]:
@@ -78,13 +116,24 @@ def _graph(folder: Path, found: Foreign) -> tuple[list[tuple[str, Row]], list[Ed
         found.notes.append(f"{GRAPH} cannot be read ({error})")
         found.damaged.append(GRAPH)
     try:
-        entities, relations = vectors_of(folder, "entities") or [], vectors_of(folder, "relationships") or []
+        entities, relations = (
+            vectors_of(folder, "entities") or [],
+            vectors_of(folder, "relationships") or [],
+        )
     except Unreadable:
         return [], []
     if entities or relations:
-        found.notes.append("the graph is read from the vector files: without types and weights where these have none")
-    nodes = [(_text(row, "entity_name"), _from_content(row, 1)) for row in entities if _text(row, "entity_name")]
-    edges = [(_text(row, "src_id"), _text(row, "tgt_id"), _from_content(row, 2)) for row in relations]
+        found.notes.append(
+            "the graph is read from the vector files: without types and weights where these have none"
+        )
+    nodes = [
+        (_text(row, "entity_name"), _from_content(row, 1))
+        for row in entities
+        if _text(row, "entity_name")
+    ]
+    edges = [
+        (_text(row, "src_id"), _text(row, "tgt_id"), _from_content(row, 2)) for row in relations
+    ]
     return nodes, [edge for edge in edges if edge[0] and edge[1]]
 
 
@@ -95,7 +144,9 @@ def _from_content(row: Row, names: int) -> Row:
 
 
 def _units(known: Mapping[str, Any] | None, row: Row) -> list[str]:
-    """Ids of chunks: the complete list where there is one, else the one in the graph, which may be cut short."""
+    """Ids of chunks: the complete list where there is one, else the one in the graph, which may be
+    cut short.
+    """
     listed = known.get("chunk_ids") if known else None
     return [str(one) for one in listed] if isinstance(listed, list) else parts(row, "source_id")
 

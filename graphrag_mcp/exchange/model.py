@@ -1,7 +1,9 @@
-"""What another program's index holds, in our words: documents, text units, entities, relations, claims, communities.
+"""What another program's index holds, in our words: documents, text units, entities, relations,
+claims, communities.
 
-Filled by whoever reads that program's files (import_graphrag.py, import_lightrag.py), read by importing.py. Ids and
-numbers here are the other program's. `notes` says what was missing or damaged and what was done instead.
+Filled by whoever reads that program's files (import_graphrag.py, import_lightrag.py), read by
+importing.py. Ids and numbers here are the other program's. `notes` says what was missing or damaged
+and what was done instead.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ class SourceDocument:
 
 @dataclass(slots=True)
 class SourceUnit:
-    """`start`, `end`: characters of the document where the other index says so; -1 where it does not."""
+    """`start`, `end`: characters of the document where the other index says so; -1 where it does
+    not.
+    """
 
     id: str
     number: int
@@ -86,15 +90,17 @@ class SourceReport:
 
 @dataclass
 class Foreign:
-    """`program`: graphrag, lightrag or graphrag-mcp. `damaged`: files that cannot be read, or that must be there and
-    are not, so that what is not here may not be gone."""
+    """`program`: graphrag, lightrag or graphrag-mcp. `damaged`: files that cannot be read, or that
+    must be there and are not, so that what is not here may not be gone."""
 
     program: str
     documents: list[SourceDocument] = field(default_factory=list)
     units: list[SourceUnit] = field(default_factory=list)
     entities: list[SourceEntity] = field(default_factory=list)
     relations: list[SourceRelation] = field(default_factory=list)
-    claims: list[tuple[str, Claim]] = field(default_factory=list)  # by text unit, as the other index says them
+    claims: list[tuple[str, Claim]] = field(
+        default_factory=list
+    )  # by text unit, as the other index says them
     communities: list[SourceCommunity] = field(default_factory=list)
     reports: list[SourceReport] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -1,18 +1,21 @@
 """A text into text units, each tiled by passages; exact character spans, nothing else.
 
-Takes a text and parameters; gives `Unit`s. `text[span.start:span.end]` is never blank, has no outer whitespace and
-splits no character. The part of a unit that is not overlap is its core; passages tile the cores, so the passages of
-all units hold every non-blank character of the text once. Knows nothing of documents, names or tables.
+Takes a text and parameters; gives `Unit`s. `text[span.start:span.end]` is never blank, has no outer
+whitespace and splits no character. The part of a unit that is not overlap is its core; passages
+tile the cores, so the passages of all units hold every non-blank character of the text once. Knows
+nothing of documents, names or tables.
 
-Boundaries are local. The text is cut into atoms (sentences, the long ones in parts); every start of an atom has a
-priority, first by structure (heading, paragraph, line, sentence), then by a hash of the text around it. An atom starts
-a unit when nothing within WINDOW tokens on either side beats it; what is still too long is divided evenly at the best
-places near. So a boundary depends on its neighbourhood alone, and an insertion leaves all units beyond it as they were.
+Boundaries are local. The text is cut into atoms (sentences, the long ones in parts); every start of
+an atom has a priority, first by structure (heading, paragraph, line, sentence), then by a hash of
+the text around it. An atom starts a unit when nothing within WINDOW tokens on either side beats it;
+what is still too long is divided evenly at the best places near. So a boundary depends on its
+neighbourhood alone, and an insertion leaves all units beyond it as they were.
 
-WINDOW is half the room a unit has. Measured at size 1200, overlap 100 on 1.44 M characters of long English texts (and
-70k of Chinese): mean unit 781 (767) tokens, mean passage 289 (292), 0.5 s CPU. Inserting 50-600 characters at the start
-of 1,200 parts of real texts changed one unit 883 times, two 270, three 44, four 3. With 0.4 the mean
-unit was 5-9 % smaller and as stable; with 0.6 it was 3-9 % larger, but 21 of 360 insertions changed three or four.
+WINDOW is half the room a unit has. Measured at size 1200, overlap 100 on 1.44 M characters of long
+English texts (and 70k of Chinese): mean unit 781 (767) tokens, mean passage 289 (292), 0.5 s CPU.
+Inserting 50-600 characters at the start of 1,200 parts of real texts changed one unit 883 times,
+two 270, three 44, four 3. With 0.4 the mean unit was 5-9 % smaller and as stable; with 0.6 it was
+3-9 % larger, but 21 of 360 insertions changed three or four.
 """
 
 from __future__ import annotations
@@ -32,11 +35,14 @@ from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Span, Unit
 
 WINDOW = 0.5
-# A text of so many units is divided evenly: no edit can change more than these, and units are a third larger, which
-# is what a model is paid for (446 against 308 units of 106 texts of 2,500 tokens).
+# A text of so many units is divided evenly: no edit can change more than these, and units are a
+# third larger, which is what a model is paid for (446 against 308 units of 106 texts of 2,500
+# tokens).
 SHORT = 3
 SLACK = 0.3  # how far from an even division, in parts, a better place is looked for
-_BLOCK = 1_000_000  # characters given to `sentences` at once, so that memory is bounded by the block
+_BLOCK = (
+    1_000_000  # characters given to `sentences` at once, so that memory is bounded by the block
+)
 _FINE = 24  # tokens of an atom in mode "tokens"
 
 
@@ -52,7 +58,9 @@ class ChunkParams:
 
 
 class _Atoms:
-    """The smallest pieces that are kept whole: parallel arrays, 28 bytes an atom instead of some 300 as tuples."""
+    """The smallest pieces that are kept whole: parallel arrays, 28 bytes an atom instead of some
+    300 as tuples.
+    """
 
     def __init__(self) -> None:
         self.start, self.end = array("q"), array("q")
@@ -105,7 +113,9 @@ def _cuts(atoms: _Atoms, params: ChunkParams) -> list[int]:
     room = params.size - params.overlap
     if params.mode != "auto":
         return _filled(atoms, room)
-    if atoms.tokens(0, len(atoms)) <= SHORT * params.size:  # a full part has less overlap than others
+    if (
+        atoms.tokens(0, len(atoms)) <= SHORT * params.size
+    ):  # a full part has less overlap than others
         return [0, *_divided(atoms, 0, len(atoms), params.size)]
     cuts = [0]
     for at in [*_peaks(atoms, int(WINDOW * room)), len(atoms)]:
@@ -123,8 +133,9 @@ def _filled(atoms: _Atoms, room: int) -> list[int]:
 
 
 def _peaks(atoms: _Atoms, window: int) -> list[int]:
-    """Atoms with a higher priority than any other start within `window` tokens, on both sides, ends of the text
-    included. One pass with a stack: each atom's distance to the nearest one that is at least as high."""
+    """Atoms with a higher priority than any other start within `window` tokens, on both sides, ends
+    of the text included. One pass with a stack: each atom's distance to the nearest one that is at
+    least as high."""
     total, priority, count = atoms.total, atoms.priority, len(atoms)
     reach = array("q", bytes(8 * count))
     stack: list[int] = []
@@ -140,7 +151,9 @@ def _peaks(atoms: _Atoms, window: int) -> list[int]:
 
 
 def _divided(atoms: _Atoms, first: int, last: int, limit: int) -> list[int]:
-    """Ends of the parts, about equal and none over `limit`, that `first:last` is divided into; `last` included."""
+    """Ends of the parts, about equal and none over `limit`, that `first:last` is divided into;
+    `last` included.
+    """
     total, ends, todo = atoms.total, [], [(first, last)]
     while todo:
         first, last = todo.pop()
@@ -154,22 +167,30 @@ def _divided(atoms: _Atoms, first: int, last: int, limit: int) -> list[int]:
 
 
 def _best_cut(atoms: _Atoms, first: int, last: int, parts: int, limit: int) -> int:
-    """The best atom near one of the even divisions. Of few parts any division may come first, so that a change at
-    one end seldom moves the others; of many the first does, or dividing would take quadratic time."""
+    """The best atom near one of the even divisions. Of few parts any division may come first, so
+    that a change at one end seldom moves the others; of many the first does, or dividing would take
+    quadratic time."""
     total, priority = atoms.total, atoms.priority
     base, even = total[first], (total[last] - total[first]) / parts
     best = -1
     for part in range(1, parts if parts <= 8 else 2):
         low = max(total[last] - (parts - part) * limit, base + (part - SLACK) * even)
         high = min(base + part * limit, base + (part + SLACK) * even)
-        begin, end = bisect_left(total, low, first + 1, last), bisect_right(total, high, first + 1, last)
+        begin, end = (
+            bisect_left(total, low, first + 1, last),
+            bisect_right(total, high, first + 1, last),
+        )
         for at in range(begin, end):
             if best < 0 or priority[at] > priority[best]:
                 best = at
-    return best if best > 0 else max(bisect_right(total, base + limit, first + 1, last) - 1, first + 1)
+    return (
+        best if best > 0 else max(bisect_right(total, base + limit, first + 1, last) - 1, first + 1)
+    )
 
 
-def _unit(text: str, lines: Lines, atoms: _Atoms, first: int, last: int, index: int, params: ChunkParams) -> Unit:
+def _unit(
+    text: str, lines: Lines, atoms: _Atoms, first: int, last: int, index: int, params: ChunkParams
+) -> Unit:
     start = first
     if params.mode != "separator_only":
         start = bisect_left(atoms.total, atoms.total[first] - params.overlap, 0, first)
@@ -179,7 +200,9 @@ def _unit(text: str, lines: Lines, atoms: _Atoms, first: int, last: int, index: 
         passages.append(_span(lines, atoms, begin, end))
         begin = end
     tokens = count_tokens(text[atoms.start[start] : atoms.end[last - 1]])
-    while tokens > params.size and start < first:  # never, as long as the tokens of the parts are a bound
+    while (
+        tokens > params.size and start < first
+    ):  # never, as long as the tokens of the parts are a bound
         start += 1
         tokens = count_tokens(text[atoms.start[start] : atoms.end[last - 1]])
     return Unit(index, _span(lines, atoms, start, last), tokens, tuple(passages))
@@ -199,14 +222,20 @@ _INSIDE, _ROW, _SENTENCE, _LINE, _PARAGRAPH, _SECTION, _CHAPTER = range(7)
 
 
 def _atoms(text: str, start: int, end: int, longest: int, most: int) -> _Atoms:
-    """The sentences of `text[start:end]`, those over `longest` tokens in parts; one character may take `most`."""
+    """The sentences of `text[start:end]`, those over `longest` tokens in parts; one character may
+    take `most`.
+    """
     atoms = _Atoms()
     before = start
     total = 0
     for first, last in _sentences(text, start, end):
         tokens = count_tokens(text[first:last])
         atoms.opening.append(len(atoms))
-        pieces = [(first, last, tokens)] if tokens <= longest else _parts(text, first, last, longest, most)
+        pieces = (
+            [(first, last, tokens)]
+            if tokens <= longest
+            else _parts(text, first, last, longest, most)
+        )
         for at, to, tokens in pieces:
             atoms.start.append(at)
             atoms.end.append(to)
@@ -234,8 +263,9 @@ def _set_priorities(atoms: _Atoms, text: str, start: int) -> None:
 
 
 def _joint(text: str, before: int, at: int) -> int:
-    """Tokens to add between two atoms so that sums never fall below the count of the whole: the blanks, or one where a
-    word may have been cut (two halves of ten letters count 2 and 2, the whole 5)."""
+    """Tokens to add between two atoms so that sums never fall below the count of the whole: the
+    blanks, or one where a word may have been cut (two halves of ten letters count 2 and 2, the
+    whole 5)."""
     if at > before:
         gap = text[before:at]
         return 0 if gap == " " and text[at].isascii() and text[at].isalpha() else count_tokens(gap)
@@ -262,7 +292,9 @@ def _level(text: str, before: int, first: int, last: int, kind: int) -> int:
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Sentences of a part of the text, block by block; a blank line ends a sentence, so it may end a block."""
+    """Sentences of a part of the text, block by block; a blank line ends a sentence, so it may end
+    a block.
+    """
     while start < end:
         stop = end
         if end - start > _BLOCK:
@@ -273,7 +305,9 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         for first, last in recent_sentences(text[start:stop]):
             first, last = first + start, last + start
             if held is not None:
-                if first == previous:  # cut without a blank: move the cut off the inside of a character
+                if (
+                    first == previous
+                ):  # cut without a blank: move the cut off the inside of a character
                     first = _whole(text, held[0], first)
                     held = (held[0], first)
                 yield held
@@ -285,11 +319,15 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=1)
 def recent_sentences(text: str) -> list[tuple[int, int]]:
-    """`sentences`, with the last answer kept: of a document of one text unit they are asked for twice."""
+    """`sentences`, with the last answer kept: of a document of one text unit they are asked for
+    twice.
+    """
     return sentences(text)
 
 
-def _parts(text: str, first: int, last: int, longest: int, most: int) -> Iterator[tuple[int, int, int]]:
+def _parts(
+    text: str, first: int, last: int, longest: int, most: int
+) -> Iterator[tuple[int, int, int]]:
     """A long sentence in parts of at most `longest` tokens, at blanks where there are any."""
     while first < last:
         end = min(last, first + longest * 6)
@@ -299,7 +337,9 @@ def _parts(text: str, first: int, last: int, longest: int, most: int) -> Iterato
             tokens = count_tokens(text[first:end])
         if end < last:
             end = _blank(text, first, end)
-            if _joined(text, end):  # one character of many code points: whole, unless it is too large by itself
+            if _joined(
+                text, end
+            ):  # one character of many code points: whole, unless it is too large by itself
                 ahead = range(end + 1, min(last, end + 64) + 1)
                 after = next((at for at in ahead if at == last or not _joined(text, at)), end)
                 end = after if count_tokens(text[first:after]) <= most else end
@@ -313,7 +353,9 @@ def _parts(text: str, first: int, last: int, longest: int, most: int) -> Iterato
 
 
 def _blank(text: str, first: int, end: int) -> int:
-    """The last blank in the second half of `first:end`, else the last place there between two characters."""
+    """The last blank in the second half of `first:end`, else the last place there between two
+    characters.
+    """
     for at in range(end, first + (end - first) // 2, -1):
         if text[at].isspace() or text[at - 1].isspace():
             return at
@@ -321,8 +363,8 @@ def _blank(text: str, first: int, end: int) -> int:
 
 
 def _whole(text: str, first: int, at: int) -> int:
-    """The last place at or before `at` that is between two characters as a reader sees them, `at` itself when there
-    is none (a hundred marks on one letter)."""
+    """The last place at or before `at` that is between two characters as a reader sees them, `at`
+    itself when there is none (a hundred marks on one letter)."""
     for place in range(at, max(first, at - 100), -1):
         if not _joined(text, place):
             return place
@@ -336,11 +378,19 @@ def _joined(text: str, at: int) -> bool:
         return before == "\r" and after == "\n"
     if before == "\u200d" or after == "\u200d" or unicodedata.category(after)[0] == "M":
         return True
-    if "\U0001f3fb" <= after <= "\U0001f3ff" or "\u1160" <= after <= "\u11ff" or "\U000e0020" <= after <= "\U000e007f":
+    if (
+        "\U0001f3fb" <= after <= "\U0001f3ff"
+        or "\u1160" <= after <= "\u11ff"
+        or "\U000e0020" <= after <= "\U000e007f"
+    ):
         return True  # skin tones, Hangul vowels and finals, tags of flags
     if "\U0001f1e6" <= after <= "\U0001f1ff":
         flags = 0
-        while flags < 64 and at - 1 - flags >= 0 and "\U0001f1e6" <= text[at - 1 - flags] <= "\U0001f1ff":
+        while (
+            flags < 64
+            and at - 1 - flags >= 0
+            and "\U0001f1e6" <= text[at - 1 - flags] <= "\U0001f1ff"
+        ):
             flags += 1
         return flags % 2 == 1
     return False

@@ -1,8 +1,10 @@
-"""Claims of a text unit by a model: who is said to have done what, when, how sure it is, in which words of the text.
+"""Claims of a text unit by a model: who is said to have done what, when, how sure it is, in which
+words of the text.
 
-Takes an asker and a unit's text; gives `Claim`s whose quotes all stand in that text, as its own characters. A claim
-without such a quote is not kept. Reads replies as forgivingly as records.py does. Knows nothing of other units and of
-the graph; subjects and objects are names as the model gave them.
+Takes an asker and a unit's text; gives `Claim`s whose quotes all stand in that text, as its own
+characters. A claim without such a quote is not kept. Reads replies as forgivingly as records.py
+does. Knows nothing of other units and of the graph; subjects and objects are names as the model
+gave them.
 """
 
 from __future__ import annotations
@@ -20,7 +22,15 @@ from graphrag_mcp.index.records import EXAMPLE_NAMES
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, BadReply
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.replies import FULL, clean, clean_name, json_items, plain_reply, split_fields, unescaped
+from graphrag_mcp.llm.replies import (
+    FULL,
+    clean,
+    clean_name,
+    json_items,
+    plain_reply,
+    split_fields,
+    unescaped,
+)
 from graphrag_mcp.text.terms import is_cjk, normalise_name
 from graphrag_mcp.types import content_id
 
@@ -36,7 +46,9 @@ LONGEST_NAME, LONGEST_TYPE, LONGEST_DESCRIPTION, LONGEST_QUOTE = 200, 80, 4000, 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`object` "NONE" when unknown; dates ISO 8601 or "". `text[start:end]` of each of `spans` is the quote there."""
+    """`object` "NONE" when unknown; dates ISO 8601 or "". `text[start:end]` of each of `spans` is
+    the quote there.
+    """
 
     subject: str
     object: str
@@ -62,14 +74,22 @@ class ClaimParams:
 
     @property
     def fingerprint(self) -> str:
-        words = (self.template.template, self.more.template, self.description, self.language, self.gleanings)
+        words = (
+            self.template.template,
+            self.more.template,
+            self.description,
+            self.language,
+            self.gleanings,
+        )
         return content_id(VERSION, *words, *self.entity_specs)
 
     def prompt(self, text: str) -> str:
         return self.template.substitute(
-            entity_specs=", ".join(self.entity_specs), claim_description=self.description,
-            language=language_rule(self.language), text=guarded(text),
-        )  # fmt: skip
+            entity_specs=", ".join(self.entity_specs),
+            claim_description=self.description,
+            language=language_rule(self.language),
+            text=guarded(text),
+        )
 
 
 def params_from(settings: Settings, corpus_folder: Path | None) -> ClaimParams:
@@ -90,14 +110,16 @@ def params_from(settings: Settings, corpus_folder: Path | None) -> ClaimParams:
 async def claims_of_unit(
     asker: Asker, text: str, params: ClaimParams, dropped: Counter[str] | None = None
 ) -> tuple[list[Claim], str]:
-    """The claims in `text`, and why there was no answer ("" when there was one): of a second pass that was due, too;
-    then those of the first stay. `dropped` counts what was not kept.
+    """The claims in `text`, and why there was no answer ("" when there was one): of a second pass
+    that was due, too; then those of the first stay. `dropped` counts what was not kept.
 
     With gleanings `auto` a second pass follows only a reply that was cut off.
     """
     counts = Counter[str]() if dropped is None else dropped
     messages: tuple[Message, ...] = (Message("user", params.prompt(text)),)
-    answer = await asker.ask(Ask("claims", messages, lambda reply: read_claims(reply, text), lambda: None))
+    answer = await asker.ask(
+        Ask("claims", messages, lambda reply: read_claims(reply, text), lambda: None)
+    )
     if answer.value is None:
         return [], answer.reason
     claims, complete, lost = answer.value
@@ -105,8 +127,13 @@ async def claims_of_unit(
     for _ in range(1 if params.gleanings == "auto" else int(params.gleanings)):
         if params.gleanings == "auto" and complete:
             break
-        messages += (Message("assistant", shown(answer.raw)), Message("user", params.more.substitute()))
-        answer = await asker.ask(Ask("glean", messages, lambda reply: read_claims(reply, text), lambda: None))
+        messages += (
+            Message("assistant", shown(answer.raw)),
+            Message("user", params.more.substitute()),
+        )
+        answer = await asker.ask(
+            Ask("glean", messages, lambda reply: read_claims(reply, text), lambda: None)
+        )
         if answer.value is None:
             return claims, f"no gleaning: {answer.reason}"
         more, complete, lost = answer.value
@@ -119,7 +146,9 @@ async def claims_of_unit(
 
 
 def merged(claims: list[Claim], more: list[Claim]) -> list[Claim]:
-    """`claims` with those of a further reply: the longer of two with one subject, object, type and quote stays."""
+    """`claims` with those of a further reply: the longer of two with one subject, object, type and
+    quote stays.
+    """
     kept = {_identity(claim): claim for claim in claims}
     for claim in more:
         old = kept.get(_identity(claim))
@@ -141,10 +170,14 @@ _ROW = re.compile(
     r"^[ \t]{0,9}\|(?=[^|\n]{0,400}\w)((?:[^|\n]{0,4000}\|){6,12})[ \t]{0,9}$", re.MULTILINE
 )  # of a table
 _DELIMITER = re.compile(FULL)
-_NO_CLAIMS = re.compile(r"\[\s{0,9}\]|\{\s{0,99}\"claims?\"\s{0,9}:\s{0,9}\[\s{0,9}\]", re.IGNORECASE)
+_NO_CLAIMS = re.compile(
+    r"\[\s{0,9}\]|\{\s{0,99}\"claims?\"\s{0,9}:\s{0,9}\[\s{0,9}\]", re.IGNORECASE
+)
 _QUOTE_ENDS = re.compile(r"[\"”]\s{0,9}[,;]?\s{0,9}[\"“]|\n| \| ")
 _LEFT_OUT = re.compile(r"\.\.\.|…")
-_NOTHING = frozenset(("", "none", "unknown", "n/a", "na", "null", "nil", "-", "not specified", "无", "未知"))
+_NOTHING = frozenset(
+    ("", "none", "unknown", "n/a", "na", "null", "nil", "-", "not specified", "无", "未知")
+)
 _FIELDS = {
     "subject": "subject subjectid subjectentity subjectname entity source".split(),
     "object": "object objectid objectentity objectname target".split(),
@@ -154,14 +187,16 @@ _FIELDS = {
     "end": "enddate end claimenddate to until".split(),
     "description": "description claimdescription claim details".split(),
     "quotes": "quotes quote sourcetext claimsourcetext evidence text".split(),
-}  # fmt: skip
+}
 Raw = tuple[str, str, str, str, str, str, str, list[str]]  # the fields in the order of the prompt
 
 
 def read_claims(reply: str, text: str) -> tuple[list[Claim], bool, Counter[str]]:
-    """Claims, whether the reply was complete, and what was dropped why. Raises BadReply when nothing usable is in it.
+    """Claims, whether the reply was complete, and what was dropped why. Raises BadReply when
+    nothing usable is in it.
 
-    Claims that quote nothing of the text are dropped, not doubted: that a model made them up is all that is known.
+    Claims that quote nothing of the text are dropped, not doubted: that a model made them up is all
+    that is known.
     """
     plain, marked = plain_reply(reply)
     lost: Counter[str] = Counter()
@@ -204,14 +239,24 @@ def _pieces(plain: str) -> list[str]:
     for piece in _BETWEEN.split(plain, MOST_PIECES):
         if not (whole := piece.strip()):
             continue
-        lines = _LINES.split(whole) if whole.count("\n") and len(_DELIMITER.findall(whole)) > 12 else [whole]
+        lines = (
+            _LINES.split(whole)
+            if whole.count("\n") and len(_DELIMITER.findall(whole)) > 12
+            else [whole]
+        )
         for line in lines if all(len(_DELIMITER.findall(line)) > 4 for line in lines) else [whole]:
             first = _DELIMITER.search(line)
-            body = line[line.rfind("\n", 0, first.start()) + 1 if first else 0 :].strip().lstrip("*- ")
+            body = (
+                line[line.rfind("\n", 0, first.start()) + 1 if first else 0 :].strip().lstrip("*- ")
+            )
             end = re.search(r"[)）]\s{0,9}\n\s{0,9}(?![^\n]*" + FULL + ")", body[-3000:])
             if end and body[:1] in "(（[":
                 body = body[: max(0, len(body) - 3000) + end.start()]  # prose after the last record
-            found.append(body[1:].removesuffix(")").removesuffix("）") if body[:1] in ("(", "（", "[") else body)
+            found.append(
+                body[1:].removesuffix(")").removesuffix("）")
+                if body[:1] in ("(", "（", "[")
+                else body
+            )
     return found[:MOST_PIECES]
 
 
@@ -223,7 +268,9 @@ def _from_tuple(body: str) -> Raw | None:
     at = next((index for index, field in enumerate(fields[:6]) if _status(field) in STATUSES), 3)
     if len(fields) <= at + 1 or at < 1:
         return None
-    subject, *middle = fields[:at] if at < 4 else [fields[0], " ".join(fields[1 : at - 1]), fields[at - 1]]
+    subject, *middle = (
+        fields[:at] if at < 4 else [fields[0], " ".join(fields[1 : at - 1]), fields[at - 1]]
+    )
     other, kind = (middle + ["", ""])[:2] if len(middle) != 1 else ("NONE", middle[0])
     rest = fields[at + 1 :]
     dates, rest = rest[: (count := _dates(rest))], rest[count:]
@@ -234,15 +281,24 @@ def _from_tuple(body: str) -> Raw | None:
 
 
 def _dates(rest: list[str]) -> int:
-    """How many of the first two fields after the status are dates; with four or more, by their places."""
+    """How many of the first two fields after the status are dates; with four or more, by their
+    places.
+    """
     if len(rest) > 3 and max(len(rest[0]), len(rest[1])) <= 60:
         return 2
-    dated = [field.strip("\"' ").lower() in _NOTHING or iso_date(field) != "" for field in [*rest[:2], "x", "x"]]
+    dated = [
+        field.strip("\"' ").lower() in _NOTHING or iso_date(field) != ""
+        for field in [*rest[:2], "x", "x"]
+    ]
     return dated.index(False)
 
 
 def _from_json(item: dict[str, Any]) -> Raw | None:
-    values = {re.sub(r"[\s_-]", "", str(name).lower()): value for name, value in item.items() if value is not None}
+    values = {
+        re.sub(r"[\s_-]", "", str(name).lower()): value
+        for name, value in item.items()
+        if value is not None
+    }
 
     def one(field: str) -> Any:
         return next((values[name] for name in _FIELDS[field] if name in values), "")
@@ -250,8 +306,17 @@ def _from_json(item: dict[str, Any]) -> Raw | None:
     if not one("subject") or not one("description"):
         return None
     quotes = one("quotes")
-    many = [str(quote) for quote in quotes] if isinstance(quotes, list) else [str(quotes)] if quotes else []
-    words = [str(one(field)) for field in ("subject", "object", "type", "status", "start", "end", "description")]
+    many = (
+        [str(quote) for quote in quotes]
+        if isinstance(quotes, list)
+        else [str(quotes)]
+        if quotes
+        else []
+    )
+    words = [
+        str(one(field))
+        for field in ("subject", "object", "type", "status", "start", "end", "description")
+    ]
     return words[0], words[1], words[2], words[3], words[4], words[5], words[6], many
 
 
@@ -284,27 +349,37 @@ def _checked(raw: Raw, text: str, lost: Counter[str]) -> Claim | None:
         end = ""
     kind = clean(raw[2], LONGEST_TYPE).strip(" .()\"'").upper()
     return Claim(
-        subject, "NONE" if other.lower() in _NOTHING else other, kind if kind.lower() not in _NOTHING else "OTHER",
-        _status(raw[3]) if _status(raw[3]) in STATUSES else "SUSPECTED", start, end, description,
-        tuple(text[begin:stop] for begin, stop in spans), tuple(spans),
-    )  # fmt: skip
+        subject,
+        "NONE" if other.lower() in _NOTHING else other,
+        kind if kind.lower() not in _NOTHING else "OTHER",
+        _status(raw[3]) if _status(raw[3]) in STATUSES else "SUSPECTED",
+        start,
+        end,
+        description,
+        tuple(text[begin:stop] for begin, stop in spans),
+        tuple(spans),
+    )
 
 
 def quoted(text: str, quotes: list[str]) -> list[tuple[int, int]]:
-    """Where the quotes stand, each once, in the order given: whatever case, blanks and kind of quotation marks."""
+    """Where the quotes stand, each once, in the order given: whatever case, blanks and kind of
+    quotation marks.
+    """
     folded, starts = folded_with_starts(text)
     spans: dict[tuple[int, int], None] = {}
     for quote in quotes[:MOST_QUOTES]:
         whole = _place(text, folded, starts, quote)
-        several = [quote] if whole else _QUOTE_ENDS.split(quote[:20_000])[:MOST_QUOTES]  # in one field
+        several = (
+            [quote] if whole else _QUOTE_ENDS.split(quote[:20_000])[:MOST_QUOTES]
+        )  # in one field
         for part in several:
             spans.update(dict.fromkeys(_shortened(text, folded, starts, part)))
     return list(spans)[:MOST_QUOTES]
 
 
 def _shortened(text: str, folded: str, starts: Any, quote: str) -> list[tuple[int, int]]:
-    """Places of one quote, or of its parts when something was left out; none where less than half of it is there:
-    a sentence made up around a few true words supports nothing."""
+    """Places of one quote, or of its parts when something was left out; none where less than half
+    of it is there: a sentence made up around a few true words supports nothing."""
     if span := _place(text, folded, starts, quote):
         return [span]
     parts = _LEFT_OUT.split(quote)[:MOST_QUOTES]
@@ -337,7 +412,9 @@ _SPOKEN = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%B %Y", "%d.%m.%Y"
 
 
 def iso_date(value: str) -> str:
-    """A date in ISO 8601 as exact as it was said (`2022`, `2022-01`, `2022-01-10`, with a time); else ""."""
+    """A date in ISO 8601 as exact as it was said (`2022`, `2022-01`, `2022-01-10`, with a time);
+    else "".
+    """
     said = clean(value, 60).strip(" .()\"'")
     if match := _ISO.fullmatch(said):
         year, month, day, time = match.groups()

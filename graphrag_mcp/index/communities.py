@@ -1,32 +1,36 @@
 """Communities: hierarchical Leiden that a small edit does not turn over.
 
-Takes weighted edges between entity ids and, for an update, the path of communities that each entity had; gives the
-new hierarchy with content ids. Knows no text, no tables and no reports.
+Takes weighted edges between entity ids and, for an update, the path of communities that each entity
+had; gives the new hierarchy with content ids. Knows no text, no tables and no reports.
 
-Leiden (Traag, Waltman, van Eck 2019, arXiv:1810.08473), in Rust by `graspologic-native`, divides what has no history:
-the whole graph, then each community over `max_cluster_size` by a call of its own. Its refinement is random, so even
-a partition that it found itself comes back changed when given as the start. An update therefore begins at the
-previous partition of each level and moves single nodes, then whole groups, only where modularity gains. That ends
-where nothing gains any more, so an unchanged subgraph keeps its subtree exactly. A short Leiden run beside it tells
-when greedy moves have fallen behind, and only then is that one community divided by Leiden again. Both can sit in one
-valley while a deeper one is near, so now and then the top is also found without a history, and taken where it is
-better.
+Leiden (Traag, Waltman, van Eck 2019, arXiv:1810.08473), in Rust by `graspologic-native`, divides
+what has no history: the whole graph, then each community over `max_cluster_size` by a call of its
+own. Its refinement is random, so even a partition that it found itself comes back changed when
+given as the start. An update therefore begins at the previous partition of each level and moves
+single nodes, then whole groups, only where modularity gains. That ends where nothing gains any
+more, so an unchanged subgraph keeps its subtree exactly. A short Leiden run beside it tells when
+greedy moves have fallen behind, and only then is that one community divided by Leiden again. Both
+can sit in one valley while a deeper one is near, so now and then the top is also found without a
+history, and taken where it is better.
 
-Where an update knows which entities were touched, it does not even look at the rest: a community of the same members
-with no touched one among them keeps its subtree, and the whole graph is looked at as arrays (adjacency.py). Both give
-what looking at everything would have given.
+Where an update knows which entities were touched, it does not even look at the rest: a community of
+the same members with no touched one among them keeps its subtree, and the whole graph is looked at
+as arrays (adjacency.py). Both give what looking at everything would have given.
 
-The graph that is clustered, as arrays: who is linked with whom and how strongly, and what a partition of it wants.
+The graph that is clustered, as arrays: who is linked with whom and how strongly, and what a
+partition of it wants.
 
-Takes weighted edges; gives an `Adjacency`, its links as Python lists where they are asked for, and of a partition of
-the whole graph the nodes and groups that would gain by moving. Sums are added up in the order in which
-communities.py adds them, one after another, so that both find the same to the bit: what does not move here would not
-move there. Knows no levels, no ids of communities and no Leiden.
+Takes weighted edges; gives an `Adjacency`, its links as Python lists where they are asked for, and
+of a partition of the whole graph the nodes and groups that would gain by moving. Sums are added up
+in the order in which communities.py adds them, one after another, so that both find the same to the
+bit: what does not move here would not move there. Knows no levels, no ids of communities and no
+Leiden.
 
 Moving greedily to where modularity gains nothing any more: single nodes, then whole groups.
 
-Takes the nodes of one community with the links among them and a partition of them; gives the groups that it ends in,
-each connected. `touch_up` ends where `polish` does, without looking at every node. Knows no tree, no ids and no Leiden.
+Takes the nodes of one community with the links among them and a partition of them; gives the groups
+that it ends in, each connected. `touch_up` ends where `polish` does, without looking at every node.
+Knows no tree, no ids and no Leiden.
 """
 
 from __future__ import annotations
@@ -47,8 +51,8 @@ DENSE = 4_000_000  # pairs of groups up to which their links are added up in one
 
 @dataclass(frozen=True, slots=True)
 class Adjacency:
-    """Nodes are numbered in order of `ids`. The links of node v are `first[v]:first[v + 1]` of `other` (rising) and
-    `weight`; `node` says whose link each is, `strength` adds up a node's."""
+    """Nodes are numbered in order of `ids`. The links of node v are `first[v]:first[v + 1]` of
+    `other` (rising) and `weight`; `node` says whose link each is, `strength` adds up a node's."""
 
     ids: list[str]
     first: Any
@@ -59,7 +63,9 @@ class Adjacency:
 
 
 class Links(dict[int, list[tuple[int, float]]]):
-    """Node -> (neighbour, weight) in order of neighbour, made when first looked at: an update looks at few."""
+    """Node -> (neighbour, weight) in order of neighbour, made when first looked at: an update looks
+    at few.
+    """
 
     def __init__(self, graph: Adjacency) -> None:
         super().__init__()
@@ -68,7 +74,9 @@ class Links(dict[int, list[tuple[int, float]]]):
     def __missing__(self, v: int) -> list[tuple[int, float]]:
         graph = self._graph
         own = slice(graph.first[v], graph.first[v + 1])
-        found = self[v] = list(zip(graph.other[own].tolist(), graph.weight[own].tolist(), strict=True))
+        found = self[v] = list(
+            zip(graph.other[own].tolist(), graph.weight[own].tolist(), strict=True)
+        )
         return found
 
     def fill(self) -> None:
@@ -82,16 +90,27 @@ class Links(dict[int, list[tuple[int, float]]]):
 
 
 def of(edges: pa.Table | Iterable[tuple[str, str, float]]) -> Adjacency:
-    """From the columns ENDS of a table, or from triples. Undirected, in any order; repeated pairs add up, loops and
-    weights not above 0 are dropped."""
+    """From the columns ENDS of a table, or from triples. Undirected, in any order; repeated pairs
+    add up, loops and weights not above 0 are dropped."""
     import numpy as np
 
     if not isinstance(edges, pa.Table):
         columns = list(zip(*edges, strict=True)) or [(), (), ()]
-        edges = pa.table([pa.array(column, kind) for column, kind in zip(
-            columns, (pa.string(), pa.string(), pa.float64()), strict=True)], names=list(ENDS))  # fmt: skip
+        edges = pa.table(
+            [
+                pa.array(column, kind)
+                for column, kind in zip(
+                    columns, (pa.string(), pa.string(), pa.float64()), strict=True
+                )
+            ],
+            names=list(ENDS),
+        )
     edges = edges.select(ENDS)
-    edges = edges.filter(pc.and_(pc.greater(edges["weight"], 0), pc.not_equal(edges["source_id"], edges["target_id"])))
+    edges = edges.filter(
+        pc.and_(
+            pc.greater(edges["weight"], 0), pc.not_equal(edges["source_id"], edges["target_id"])
+        )
+    )
     named = pa.chunked_array([*edges["source_id"].chunks, *edges["target_id"].chunks], pa.string())
     coded = named.combine_chunks().dictionary_encode()
     order = pc.array_sort_indices(coded.dictionary)
@@ -105,7 +124,9 @@ def of(edges: pa.Table | Iterable[tuple[str, str, float]]) -> Adjacency:
     pair, weight = pair[order], weight[order]
     fresh = np.ones(len(pair), bool)
     fresh[1:] = pair[1:] != pair[:-1]
-    if not fresh.all():  # pairs that come several times are added up from the smallest on, whatever their order was
+    if (
+        not fresh.all()
+    ):  # pairs that come several times are added up from the smallest on, whatever their order was
         weight = weight[np.lexsort((weight, pair))]
         weight, pair = np.bincount(np.cumsum(fresh) - 1, weight), pair[fresh]
     low, high = pair // max(size, 1), pair % max(size, 1)
@@ -125,7 +146,11 @@ def modularity(graph: Adjacency, labels: Any) -> float:
 
     whole = _total(graph.strength)
     inside = _total(graph.weight[labels[graph.node] == labels[graph.other]])
-    return inside / whole - _total((np.bincount(labels, graph.strength) / whole) ** 2) if whole else 0.0
+    return (
+        inside / whole - _total((np.bincount(labels, graph.strength) / whole) ** 2)
+        if whole
+        else 0.0
+    )
 
 
 def _total(values: Any) -> float:
@@ -144,10 +169,12 @@ def groups_of(labels: Any) -> list[list[int]]:
     return sorted(part.tolist() for part in np.split(order, starts) if len(part))
 
 
-def move_nodes(graph: Adjacency, links: Links, labels: Any, whole: float, inertia: float) -> set[int]:
-    """Local moving of single nodes, in place: the moves that communities.py makes by looking at every node, found by
-    looking at those that want to move, and after a move at those that are in or beside its two groups. Gives the
-    labels that lost or gained a node."""
+def move_nodes(
+    graph: Adjacency, links: Links, labels: Any, whole: float, inertia: float
+) -> set[int]:
+    """Local moving of single nodes, in place: the moves that communities.py makes by looking at
+    every node, found by looking at those that want to move, and after a move at those that are in
+    or beside its two groups. Gives the labels that lost or gained a node."""
     import numpy as np
 
     total = np.bincount(labels, graph.strength)
@@ -257,7 +284,9 @@ def whole(graph: Adjacency, links: Links) -> Part:
 
 
 def polish(part: Part, labels: Labels, inertia: float) -> tuple[list[list[int]], bool]:
-    """Moves nodes, splits what came apart and merges groups until nothing gains; whether anything changed."""
+    """Moves nodes, splits what came apart and merges groups until nothing gains; whether anything
+    changed.
+    """
     if part.graph is not None:
         part.links.fill()
     moved = False
@@ -272,8 +301,12 @@ def polish(part: Part, labels: Labels, inertia: float) -> tuple[list[list[int]],
         labels = labels_of(groups)
 
 
-def touch_up(part: Part, start: Labels, inertia: float, touched: set[int]) -> tuple[list[list[int]], bool]:
-    """What `polish` gives, of the whole graph, where a partition that it gave was touched in a few places."""
+def touch_up(
+    part: Part, start: Labels, inertia: float, touched: set[int]
+) -> tuple[list[list[int]], bool]:
+    """What `polish` gives, of the whole graph, where a partition that it gave was touched in a few
+    places.
+    """
     import numpy as np
 
     graph, moved = part.graph, False
@@ -285,7 +318,11 @@ def touch_up(part: Part, start: Labels, inertia: float, touched: set[int]) -> tu
         pieces: list[list[int]] = []
         for group in groups_of(labels):
             label = int(labels[group[0]])
-            pieces += connected(part, dict.fromkeys(group, label)) if label in loose | changed else [group]
+            pieces += (
+                connected(part, dict.fromkeys(group, label))
+                if label in loose | changed
+                else [group]
+            )
         pieces.sort()
         labels = array(pieces, len(labels))
         groups = pieces
@@ -308,7 +345,9 @@ def array(groups: Sequence[Sequence[int]], size: int) -> Any:
 
 
 def _move_nodes(part: Part, labels: Labels, inertia: float) -> int:
-    """Local moving of single nodes, in place, in order of id, then as they are disturbed; the number of moves."""
+    """Local moving of single nodes, in place, in order of id, then as they are disturbed; the
+    number of moves.
+    """
     links, strength, whole = part.links, part.strength, part.whole
     total: dict[int, float] = {}
     for v in part.members:
@@ -341,7 +380,9 @@ def _move_nodes(part: Part, labels: Labels, inertia: float) -> int:
 
 
 def _merge(part: Part, groups: list[list[int]], inertia: float) -> list[list[int]]:
-    """Whole groups, lightest first, join the neighbour that gains most; what is left, in order of first member."""
+    """Whole groups, lightest first, join the neighbour that gains most; what is left, in order of
+    first member.
+    """
     labels = labels_of(groups)
     total = [_added(part.strength[v] for v in group) for group in groups]
     between: list[dict[int, float]] = [{} for _ in groups]
@@ -358,7 +399,10 @@ def _merge(part: Part, groups: list[list[int]], inertia: float) -> list[list[int
             other = _root(home, other)
             if other != number:
                 pull[other] = pull.get(other, 0.0) + weight
-        gains = {other: weight - total[number] * total[other] / part.whole for other, weight in pull.items()}
+        gains = {
+            other: weight - total[number] * total[other] / part.whole
+            for other, weight in pull.items()
+        }
         best = max(gains, key=lambda other: (gains[other], -other), default=number)
         if best != number and gains[best] > inertia * total[number]:
             home[number] = best
@@ -372,7 +416,9 @@ def _merge(part: Part, groups: list[list[int]], inertia: float) -> list[list[int
 
 
 def _added(weights: Iterable[float]) -> float:
-    """One after another, as numpy adds them in adjacency.py; `sum` is more exact in newer releases of Python."""
+    """One after another, as numpy adds them in adjacency.py; `sum` is more exact in newer releases
+    of Python.
+    """
     total = 0.0
     for weight in weights:
         total += weight
@@ -418,7 +464,11 @@ def quality_of(part: Part, labels: Labels) -> float:
         label = labels[v]
         total[label] += part.strength[v]
         inside += sum([weight for u, weight in part.links[v] if labels[u] == label])
-    return inside / part.whole - sum((t / part.whole) ** 2 for t in total.values()) if part.whole else 0.0
+    return (
+        inside / part.whole - sum((t / part.whole) ** 2 for t in total.values())
+        if part.whole
+        else 0.0
+    )
 
 
 VERSION = 1  # another number when the same graph and the same tree before would give another tree
@@ -427,16 +477,26 @@ Edges = pa.Table | Iterable[tuple[str, str, float]]
 
 @dataclass(frozen=True)
 class ClusterParams:
-    """What the clustering may be turned by. The figures: 17,124 names, 61,664 edges from 2,884 passages."""
+    """What the clustering may be turned by. The figures: 17,124 names, 61,664 edges from 2,884
+    passages.
+    """
 
     max_cluster_size: int = 10
     seed: int = 42
-    iterations: int = 10  # of level 0: modularity 0.6391; 5 give 0.6383, and 20 give 0.6393 for twice the time
+    iterations: int = (
+        10  # of level 0: modularity 0.6391; 5 give 0.6383, and 20 give 0.6393 for twice the time
+    )
     inner_iterations: int = 3  # of the levels below and of checks: no level came out better with 10
-    inertia: float = 0.02  # a move must gain this share of what it moves: near ties do not flip to and fro
+    inertia: float = (
+        0.02  # a move must gain this share of what it moves: near ties do not flip to and fro
+    )
     tolerance: float = 0.003  # level 0 is divided anew when Leiden finds this share more modularity
-    inner_tolerance: float = 0.05  # the same below: small subgraphs are noisier, and redoing one costs its subtree
-    behind: float = 0.005  # level 0 is that of a fresh clustering when this has so much more modularity
+    inner_tolerance: float = (
+        0.05  # the same below: small subgraphs are noisier, and redoing one costs its subtree
+    )
+    behind: float = (
+        0.005  # level 0 is that of a fresh clustering when this has so much more modularity
+    )
     max_depth: int = 32  # a guard against a chain of lopsided splits; 5 levels are usual
     few: float = 0.1  # share of touched nodes up to which it pays not to look at the others
 
@@ -454,12 +514,12 @@ class Community:
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Communities in order of level, then id; `path` is coarsest first; `modularity` is that of level 0; `previous` is
-    the path that each entity had."""
+    """Communities in order of level, then id; `path` is coarsest first; `modularity` is that of
+    level 0; `previous` is the path that each entity had."""
 
     communities: dict[str, Community]
     path: dict[str, tuple[str, ...]]
-    tree_modularity: float
+    modularity: float
     previous: Mapping[str, tuple[str, ...]] | None = None
 
 
@@ -473,11 +533,12 @@ def cluster(
 ) -> Hierarchy:
     """The hierarchy of all nodes that have an edge, in every component.
 
-    Edges are undirected and may come in any order; repeated pairs add up, loops and weights not above 0 are dropped.
-    `previous` is the `path` of an earlier hierarchy, None or empty for a fresh one. The result depends on nothing
-    else: not on the order of edges, the process or the hash seed. `touched` only makes it faster: when `previous` came
-    from here, with the same `params`, the ends of all edges that are other than they were then. Without `check` the
-    whole graph is not compared with Leiden, which costs with all of it; with `afresh` it is also compared with what
+    Edges are undirected and may come in any order; repeated pairs add up, loops and weights not
+    above 0 are dropped. `previous` is the `path` of an earlier hierarchy, None or empty for a fresh
+    one. The result depends on nothing else: not on the order of edges, the process or the hash
+    seed. `touched` only makes it faster: when `previous` came from here, with the same `params`,
+    the ends of all edges that are other than they were then. Without `check` the whole graph is not
+    compared with Leiden, which costs with all of it; with `afresh` it is also compared with what
     there would be without `previous`.
     """
     params = params or ClusterParams()
@@ -501,12 +562,16 @@ def cluster(
         if level:
             _cut(members, links)
             part = part_of(members, links)
-            groups = _divide(part, _start(part, past, level, params), parent in past[members[0]], level, params)
+            groups = _divide(
+                part, _start(part, past, level, params), parent in past[members[0]], level, params
+            )
             if len(groups) == 1:
                 continue  # it cannot be split: a leaf, whatever its size
         else:
             part = whole(graph, links)
-            groups = _divide(part, _start(part, past, 0, params), same_nodes, 0, params, moved, check)
+            groups = _divide(
+                part, _start(part, past, 0, params), same_nodes, 0, params, moved, check
+            )
             if afresh and previous:
                 groups = _better(part, groups, params)
             quality = modularity(graph, array(groups, len(ids)))
@@ -520,7 +585,9 @@ def cluster(
                 path[v] = (*path[v], name)
             if len(group) > params.max_cluster_size and level + 1 < params.max_depth:
                 todo.append((group, name))
-    return Hierarchy(_communities(found, ids), dict(zip(ids, map(tuple, path), strict=True)), quality)
+    return Hierarchy(
+        _communities(found, ids), dict(zip(ids, map(tuple, path), strict=True)), quality
+    )
 
 
 def tree_modularity(edges: Edges, group_of: Mapping[str, Hashable]) -> float:
@@ -534,11 +601,15 @@ def tree_modularity(edges: Edges, group_of: Mapping[str, Hashable]) -> float:
 
 
 def _kept(
-    group: list[int], past: list[Sequence[str]], level: int, path: list[Sequence[str]],
-    found: dict[str, tuple[int, str, list[int]]], params: ClusterParams,
-) -> list[tuple[list[int], str]]:  # fmt: skip
-    """Nothing in this community is other than it was, so it is divided as it was. Gives the leaves in it that are to
-    be divided: what was made one by merging may come apart without a history."""
+    group: list[int],
+    past: list[Sequence[str]],
+    level: int,
+    path: list[Sequence[str]],
+    found: dict[str, tuple[int, str, list[int]]],
+    params: ClusterParams,
+) -> list[tuple[list[int], str]]:
+    """Nothing in this community is other than it was, so it is divided as it was. Gives the leaves
+    in it that are to be divided: what was made one by merging may come apart without a history."""
     above = path[group[0]]  # what it lies in may be new
     leaves: dict[str, list[int]] = {}
     for v in group:
@@ -557,21 +628,30 @@ def _kept(
                 found[name] = (below, way[below - 1], [*members])
     for name in several:
         found[name][2].sort()
-    return [(found[name][2], name) for name in leaves
-            if len(found[name][2]) > params.max_cluster_size and found[name][0] + 1 < params.max_depth]  # fmt: skip
+    return [
+        (found[name][2], name)
+        for name in leaves
+        if len(found[name][2]) > params.max_cluster_size and found[name][0] + 1 < params.max_depth
+    ]
 
 
 # ---- dividing one community ---------------------------------------------------------------------
 
 
 def _divide(
-    part: Part, start: Labels | None, same: bool, level: int, params: ClusterParams, touched: set[int] | None = None,
+    part: Part,
+    start: Labels | None,
+    same: bool,
+    level: int,
+    params: ClusterParams,
+    touched: set[int] | None = None,
     check: bool = True,
-) -> list[list[int]]:  # fmt: skip
+) -> list[list[int]]:
     """Groups of the part's members, each connected, in order of their first member.
 
-    `start` is the previous partition, None without one; `same` says that it divided exactly these members; `touched`
-    are the only members with other links than they had then, where that is known.
+    `start` is the previous partition, None without one; `same` says that it divided exactly these
+    members; `touched` are the only members with other links than they had then, where that is
+    known.
     """
     if start is None:
         return polish(part, _fresh(part, level, params), params.inertia)[0]
@@ -595,16 +675,24 @@ def _better(part: Part, groups: list[list[int]], params: ClusterParams) -> list[
     """The groups, or those that a fresh clustering gives where it is clearly better."""
     fresh, _ = polish(part, _fresh(part, 0, params), params.inertia)
     kept = quality_of(part, labels_of(groups))
-    return fresh if quality_of(part, labels_of(fresh)) - kept > params.behind * abs(kept) else groups
+    return (
+        fresh if quality_of(part, labels_of(fresh)) - kept > params.behind * abs(kept) else groups
+    )
 
 
-def _start(part: Part, past: list[Sequence[str]], level: int, params: ClusterParams) -> Labels | None:
+def _start(
+    part: Part, past: list[Sequence[str]], level: int, params: ClusterParams
+) -> Labels | None:
     """The previous partition at this level; a node new to it starts with its strongest neighbour.
 
     None when there is no partition to start from, or more than half of the nodes are new to it.
     """
     number: dict[str, int] = {}
-    labels = {v: number.setdefault(past[v][level], len(number)) for v in part.members if len(past[v]) > level}
+    labels = {
+        v: number.setdefault(past[v][level], len(number))
+        for v in part.members
+        if len(past[v]) > level
+    }
     waiting = [v for v in part.members if v not in labels]
     if len(waiting) > len(labels) or (level and len(number) < 2):
         return None
@@ -628,21 +716,35 @@ def _start(part: Part, past: list[Sequence[str]], level: int, params: ClusterPar
 
 
 def _fresh(part: Part, level: int, params: ClusterParams) -> Labels:
-    """Leiden without a history. A separate component that is small enough is a group by itself, whatever the rest."""
+    """Leiden without a history. A separate component that is small enough is a group by itself,
+    whatever the rest.
+    """
     components = connected(part, dict.fromkeys(part.members, 0))
-    small = [piece for piece in components if len(piece) <= params.max_cluster_size] if len(components) > 1 else []
+    small = (
+        [piece for piece in components if len(piece) <= params.max_cluster_size]
+        if len(components) > 1
+        else []
+    )
     labels = labels_of(small)
     large = [v for v in part.members if v not in labels]
     if large:
-        _, found = _leiden(part, large, params, params.inner_iterations if level else params.iterations)
+        _, found = _leiden(
+            part, large, params, params.inner_iterations if level else params.iterations
+        )
         labels.update((v, len(small) + label) for v, label in found.items())
     return labels
 
 
 def _leiden(
-    part: Part, members: list[int], params: ClusterParams, iterations: int, start: Labels | None = None
+    part: Part,
+    members: list[int],
+    params: ClusterParams,
+    iterations: int,
+    start: Labels | None = None,
 ) -> tuple[float, Labels]:
-    """One call of the Rust core: modularity and labels. Members in rising order make the edges canonical."""
+    """One call of the Rust core: modularity and labels. Members in rising order make the edges
+    canonical.
+    """
     from graspologic_native import leiden
 
     if part.graph is not None:
@@ -650,7 +752,9 @@ def _leiden(
     name = {v: str(v) for v in members}
     edges = [(name[v], name[u], weight) for v in members for u, weight in part.links[v] if v < u]
     starts = {name[v]: label for v, label in start.items()} if start else None
-    quality, found = leiden(edges=edges, starting_communities=starts, iterations=iterations, seed=params.seed)
+    quality, found = leiden(
+        edges=edges, starting_communities=starts, iterations=iterations, seed=params.seed
+    )
     return quality, {v: found[name[v]] for v in members}
 
 
@@ -661,7 +765,9 @@ def _cut(members: list[int], links: Links) -> None:
         links[v] = [link for link in links[v] if link[0] in inside]
 
 
-def _communities(found: dict[str, tuple[int, str, list[int]]], ids: list[str]) -> dict[str, Community]:
+def _communities(
+    found: dict[str, tuple[int, str, list[int]]], ids: list[str]
+) -> dict[str, Community]:
     """Communities in order of level and id, with their children in the same order."""
     order = sorted(found)
     order.sort(key=lambda name: found[name][0])
@@ -669,7 +775,9 @@ def _communities(found: dict[str, tuple[int, str, list[int]]], ids: list[str]) -
     for name in order:
         children.setdefault(found[name][1], []).append(name)
     return {
-        name: Community(name, level, parent, tuple(children.get(name, ())), tuple(map(ids.__getitem__, group)))
+        name: Community(
+            name, level, parent, tuple(children.get(name, ())), tuple(map(ids.__getitem__, group))
+        )
         for name in order
         for level, parent, group in (found[name],)
     }

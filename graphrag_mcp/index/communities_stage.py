@@ -1,14 +1,14 @@
 """The second commit: long descriptions, communities, reports and vectors of the graph as it is now.
 
-Takes the run of a call after its documents were committed; gives a new manifest in `run.manifest`. Until then results
-say that communities are stale. What a model could not write stays in the table `pending`, and is asked again by the
-next run. Knows no files, no formats and no names.
+Takes the run of a call after its documents were committed; gives a new manifest in `run.manifest`.
+Until then results say that communities are stale. What a model could not write stays in the table
+`pending`, and is asked again by the next run. Knows no files, no formats and no names.
 
 Communities and reports of a generation: what has to be written so that they fit the graph as it is.
 
-Takes a snapshot, the hierarchy computed from its relationships and the entities that were touched since the last
-one; gives the rows to delete and to add. A report is made anew only when its community is new or something that it
-speaks of changed; its fingerprint decides.
+Takes a snapshot, the hierarchy computed from its relationships and the entities that were touched
+since the last one; gives the rows to delete and to add. A report is made anew only when its
+community is new or something that it speaks of changed; its fingerprint decides.
 """
 
 from __future__ import annotations
@@ -30,7 +30,15 @@ from graphrag_mcp.index.graph import entity_id, graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.models import Models
 from graphrag_mcp.index.report_content import Columns, EdgeRow, EntityRow, lists, some
-from graphrag_mcp.index.report_extractive import Report, Written, compose, fingerprint, outlined, quoted, stored
+from graphrag_mcp.index.report_extractive import (
+    Report,
+    Written,
+    compose,
+    fingerprint,
+    outlined,
+    quoted,
+    stored,
+)
 from graphrag_mcp.index.report_llm import Claim, Writing
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.cache import ROW_ID
@@ -41,26 +49,42 @@ from graphrag_mcp.text.terms import terms
 
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
-UNCHECKED = 0.01  # share of the entities that were touched, after which a short run of Leiden looks for a better top
-MOVED = 0.03  # share of the entities that were touched, after which a fresh clustering looks for one
+# share of the entities that were touched, after which a short run of Leiden looks for a better top
+UNCHECKED = 0.01
+MOVED = (
+    0.03  # share of the entities that were touched, after which a fresh clustering looks for one
+)
 SMALL = 2000  # up to so many entities it looks every time: a few hundredths of a second
 _REPORT = tuple(field.name for field in fields(Report))
-_UNREAD: Row = {"full_content": "", "rating_explanation": "", "entity_ids": [], "relationship_ids": []}
+_UNREAD: Row = {
+    "full_content": "",
+    "rating_explanation": "",
+    "entity_ids": [],
+    "relationship_ids": [],
+}
 _CITED: Row = {"text_unit_ids": []}  # what only a model is shown of the reports of children
 
 
 def links_of(snapshot: Snapshot) -> pa.Table:
     """What is clustered, and what the reports are drawn from."""
-    return snapshot.rows("relationships", columns=["id", "source_id", "target_id", "weight", ROW_ID])
+    return snapshot.rows(
+        "relationships", columns=["id", "source_id", "target_id", "weight", ROW_ID]
+    )
 
 
 def recluster_tree(
-    snapshot: Snapshot, params: ClusterParams, fresh: bool, edges: pa.Table | None = None,
-    touched: Set[str] | None = None, check: bool = True, afresh: bool = False,
-) -> Hierarchy:  # fmt: skip
-    """The hierarchy of all relationships, as near to the previous one as the graph allows; `fresh` forgets it.
-    `touched`: all entities touched since the previous one, where that is known and `made_by` says the same of both;
-    `check`: compare the top with Leiden; `afresh`: with a fresh clustering, too."""
+    snapshot: Snapshot,
+    params: ClusterParams,
+    fresh: bool,
+    edges: pa.Table | None = None,
+    touched: Set[str] | None = None,
+    check: bool = True,
+    afresh: bool = False,
+) -> Hierarchy:
+    """The hierarchy of all relationships, as near to the previous one as the graph allows; `fresh`
+    forgets it. `touched`: all entities touched since the previous one, where that is known and
+    `made_by` says the same of both; `check`: compare the top with Leiden; `afresh`: with a fresh
+    clustering, too."""
     edges = edges if edges is not None else links_of(snapshot)
     previous = _paths(snapshot) if not fresh else None
     found = _imported(snapshot)
@@ -72,9 +96,15 @@ def recluster_tree(
 
 
 def made_by(snapshot: Snapshot, params: ClusterParams) -> str:
-    """What the tree of `recluster` depends on besides the graph and the tree before; "" where imports have a part."""
+    """What the tree of `recluster` depends on besides the graph and the tree before; "" where
+    imports have a part.
+    """
     found = _imported(snapshot)
-    return f"{VERSION} {params.max_cluster_size} {params.seed}" if found is None or not found.near else ""
+    return (
+        f"{VERSION} {params.max_cluster_size} {params.seed}"
+        if found is None or not found.near
+        else ""
+    )
 
 
 def _paths(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
@@ -92,7 +122,9 @@ def _paths(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     starts = np.concatenate([[0], ends[:-1]])
     spans = zip(starts[first].tolist(), ends[first].tolist(), strict=True)
     ways = [tuple(map(names.__getitem__, codes[start:end].tolist())) for start, end in spans]
-    return dict(zip(rows["entity_id"].to_pylist(), map(ways.__getitem__, leaf.tolist()), strict=True))
+    return dict(
+        zip(rows["entity_id"].to_pylist(), map(ways.__getitem__, leaf.tolist()), strict=True)
+    )
 
 
 def _imported(snapshot: Snapshot) -> imported.Given | None:
@@ -103,8 +135,8 @@ def _imported(snapshot: Snapshot) -> imported.Given | None:
 
 @dataclass
 class Moved:
-    """What the tree changes in the tables of communities and memberships; the number of every community, those that
-    are new or divided differently, and those that are gone."""
+    """What the tree changes in the tables of communities and memberships; the number of every
+    community, those that are new or divided differently, and those that are gone."""
 
     changes: dict[str, Change]
     numbers: dict[str, int]
@@ -114,7 +146,9 @@ class Moved:
 
 @dataclass
 class Made:
-    """What to write, the new counters, and why which report is not by a model although one was asked."""
+    """What to write, the new counters, and why which report is not by a model although one was
+    asked.
+    """
 
     changes: dict[str, Change]
     counters: dict[str, int]
@@ -123,14 +157,23 @@ class Made:
 
 
 def report(
-    snapshot: Snapshot, tree: Hierarchy, touched: set[str] | None, number: dict[str, int], *,
-    models: Models | None = None, texts: Mapping[str, str] | None = None, retry: Set[str] = frozenset(),
-    take: Callable[[Future[Any]], Any] = Future.result, moved: Moved | None = None, edges: pa.Table | None = None,
+    snapshot: Snapshot,
+    tree: Hierarchy,
+    touched: set[str] | None,
+    number: dict[str, int],
+    *,
+    models: Models | None = None,
+    texts: Mapping[str, str] | None = None,
+    retry: Set[str] = frozenset(),
+    take: Callable[[Future[Any]], Any] = Future.result,
+    moved: Moved | None = None,
+    edges: pa.Table | None = None,
     embed: Callable[[Sequence[Report]], object] = lambda _: None,
-) -> Made:  # fmt: skip
-    """Communities, memberships and reports. `touched` None: compare every report; `retry`: these are asked again;
-    `texts`: descriptions newer than the snapshot's, by row id; `moved`, `edges`: how the tree changed and of what it is
-    made, where that is known; `embed`: called with reports as they are written."""
+) -> Made:
+    """Communities, memberships and reports. `touched` None: compare every report; `retry`: these
+    are asked again; `texts`: descriptions newer than the snapshot's, by row id; `moved`, `edges`:
+    how the tree changed and of what it is made, where that is known; `embed`: called with reports
+    as they are written."""
     moved = moved or compare(snapshot, tree, number)
     wanted = set(tree.communities)
     if touched is not None:
@@ -138,17 +181,31 @@ def report(
     edges = edges if edges is not None else links_of(snapshot)
     job = _Job(snapshot, tree, wanted, edges, models, texts or {}, take, embed)
     rows, replaced, degraded = _reports(job, moved.numbers)
-    changes = {**moved.changes, "reports": Change([*moved.gone, *replaced], graph_to_table("reports", rows))}
+    changes = {
+        **moved.changes,
+        "reports": Change([*moved.gone, *replaced], graph_to_table("reports", rows)),
+    }
     counters = {"communities": len(tree.communities), "reports": len(tree.communities)}
     return Made(changes, counters, degraded, {row["id"] for row in rows})
 
 
 def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Moved:
-    """The tree beside the stored one. An id says level and members, so what may have moved of a community is where it
-    hangs."""
-    known = snapshot.rows("communities", columns=["id", "n", "parent", "children"]).combine_chunks().to_batches()
-    old = {id: row for batch in known for id, *row in zip(*lists(batch), strict=True)}  # n, parent, children
-    moved = Moved({}, {id: row[0] for id, row in old.items()}, set(), [id for id in old if id not in tree.communities])
+    """The tree beside the stored one. An id says level and members, so what may have moved of a
+    community is where it hangs."""
+    known = (
+        snapshot.rows("communities", columns=["id", "n", "parent", "children"])
+        .combine_chunks()
+        .to_batches()
+    )
+    old = {
+        id: row for batch in known for id, *row in zip(*lists(batch), strict=True)
+    }  # n, parent, children
+    moved = Moved(
+        {},
+        {id: row[0] for id, row in old.items()},
+        set(),
+        [id for id in old if id not in tree.communities],
+    )
     gone = list(moved.gone)
     rows: list[Row] = []
     for id, community in tree.communities.items():
@@ -161,10 +218,17 @@ def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Move
             gone.append(id)
         if before is None or before[2] != children:
             moved.fresh.add(id)
-        rows.append({
-            "id": id, "n": moved.numbers[id], "level": community.level, "parent": community.parent,
-            "children": children, "entity_ids": list(community.members), "size": len(community.members),
-        })  # fmt: skip
+        rows.append(
+            {
+                "id": id,
+                "n": moved.numbers[id],
+                "level": community.level,
+                "parent": community.parent,
+                "children": children,
+                "entity_ids": list(community.members),
+                "size": len(community.members),
+            }
+        )
     paths = tree.previous if tree.previous is not None else _paths(snapshot)
     changed = [id for id, path in tree.path.items() if paths.get(id) != path]
     left = [*(paths.keys() - tree.path.keys()), *(id for id in changed if id in paths)]
@@ -175,7 +239,9 @@ def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Move
 
 
 def _suspects(tree: Hierarchy, fresh: Set[str], touched: set[str]) -> set[str]:
-    """Communities whose report may have to change: new ones, those of touched entities, and all above them."""
+    """Communities whose report may have to change: new ones, those of touched entities, and all
+    above them.
+    """
     found = set(fresh)
     for id in touched:
         found.update(tree.path.get(id, ()))
@@ -208,7 +274,9 @@ class _Job:
 
 
 def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str], dict[str, str]]:
-    """Rows of the reports that changed, which of them replace an older one, and what a model could not write."""
+    """Rows of the reports that changed, which of them replace an older one, and what a model could
+    not write.
+    """
     tree, wanted = job.tree, job.wanted
     shown = job.models is not None and job.models.reports is not None
     before = _stored(job.snapshot, tree, wanted, _UNREAD if shown else _UNREAD | _CITED)
@@ -220,12 +288,22 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
     given: dict[str, Written] = {}  # reports that were imported
     plain: dict[str, str] = {}  # fingerprints as they are without a model
     found = _imported(job.snapshot)
-    for community in sorted((tree.communities[id] for id in wanted), key=lambda c: (-c.level, c.id)):
+    for community in sorted(
+        (tree.communities[id] for id in wanted), key=lambda c: (-c.level, c.id)
+    ):
         below = community.children
-        members = () if below else [columns.leaves[id] for id in community.members]  # of others: prints
+        members = (
+            () if below else [columns.leaves[id] for id in community.members]
+        )  # of others: prints
         own, rest = columns.own.get(community.id, ()), columns.rest(community.id)
-        plain[community.id] = fingerprint(community, members, own, [prints[child] for child in below], rest)
-        print_ = writing.fingerprint(community.id, plain[community.id]) if writing else plain[community.id]
+        plain[community.id] = fingerprint(
+            community, members, own, [prints[child] for child in below], rest
+        )
+        print_ = (
+            writing.fingerprint(community.id, plain[community.id])
+            if writing
+            else plain[community.id]
+        )
         told = found.report(community) if found else None
         if told is not None:
             print_ = imported.fingerprint(told, plain[community.id])
@@ -245,7 +323,9 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
             community = tree.communities[id]
             quotes = quoted(done[child] for child in community.children)
             entities = [one for quote in quotes for one in quote.entities]
-            inside = columns.inside(community, entities, [one for quote in quotes for one in quote.edges])
+            inside = columns.inside(
+                community, entities, [one for quote in quotes for one in quote.edges]
+            )
             done[id] = compose(community, inside, quotes)
         made = {id: done[id] for id in todo}
     degraded, unsure = (writing.degraded, writing.unsure) if writing else ({}, set())
@@ -254,16 +334,18 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
     for id in todo:
         report_ = made[id].report
         row = {name: getattr(report_, name) for name in _REPORT}
-        # What a model could not write keeps the other fingerprint, so that it is asked for again, and what it made of
-        # such reports is made again with it.
+        # What a model could not write keeps the other fingerprint, so that it is asked for again,
+        # and what it made of such reports is made again with it.
         row |= {"n": numbers[id], "fingerprint": plain[id] if id in unsure else prints[id]}
-        rows.append(row | {"terms": spoken.by(report_, columns.titles(tree.communities[id].members[:50]))})
+        rows.append(
+            row | {"terms": spoken.by(report_, columns.titles(tree.communities[id].members[:50]))}
+        )
     return rows, [id for id in todo if id in before], degraded
 
 
 def _writing(job: _Job, done: dict[str, Written]) -> Writing | None:
-    """What a model needs to write the reports; None where none is to. One that is only switched off is to: what it
-    cannot write meanwhile stays listed."""
+    """What a model needs to write the reports; None where none is to. One that is only switched off
+    is to: what it cannot write meanwhile stays listed."""
     models = job.models
     if models is None or models.reports is None:
         return None
@@ -280,9 +362,17 @@ def _writing(job: _Job, done: dict[str, Written]) -> Writing | None:
         told[row["id"]] = row["description"]
     claims = _claims(job, meant)
     return Writing(
-        models.asker, models.reports, job.tree.communities, entities, edges, types, {**told, **job.texts}, claims, done,
+        models.asker,
+        models.reports,
+        job.tree.communities,
+        entities,
+        edges,
+        types,
+        {**told, **job.texts},
+        claims,
+        done,
         job.embed,
-    )  # fmt: skip
+    )
 
 
 def _claims(job: _Job, meant: Mapping[str, str]) -> dict[str, list[Claim]]:
@@ -292,23 +382,37 @@ def _claims(job: _Job, meant: Mapping[str, str]) -> dict[str, list[Claim]]:
         subject = meant[row["subject_id"]]
         for community in job.tree.path.get(subject, ()):
             if community in job.wanted:
-                found[community].append(Claim(
-                    id=row["id"],
-                    subject=row["subject"], object=row["object"], type=row["type"], status=row["status"],
-                    description=row["description"], subject_id=subject, text_unit_id=row["text_unit_id"],
-                ))  # fmt: skip
-    return {id: sorted(claims, key=lambda one: (one.subject, one.description)) for id, claims in found.items()}
+                found[community].append(
+                    Claim(
+                        id=row["id"],
+                        subject=row["subject"],
+                        object=row["object"],
+                        type=row["type"],
+                        status=row["status"],
+                        description=row["description"],
+                        subject_id=subject,
+                        text_unit_id=row["text_unit_id"],
+                    )
+                )
+    return {
+        id: sorted(claims, key=lambda one: (one.subject, one.description))
+        for id, claims in found.items()
+    }
 
 
 class _Spoken(dict[str, str]):
-    """Search terms of a name or sentence, worked out once: it is said by the reports of several levels."""
+    """Search terms of a name or sentence, worked out once: it is said by the reports of several
+    levels.
+    """
 
     def __missing__(self, text: str) -> str:
         found = self[text] = " ".join(terms(text))
         return found
 
     def by(self, made: Report, names: Sequence[str]) -> str:
-        """The terms of a report: its title, its summary without references (ids are no words), some of its names."""
+        """The terms of a report: its title, its summary without references (ids are no words), some
+        of its names.
+        """
         said = [*made.title.split(" · "), *_REFERENCES.split(made.summary), *names]
         return " ".join(filter(None, map(self.__getitem__, said)))
 
@@ -319,16 +423,22 @@ class _Spoken(dict[str, str]):
 def _content(
     snapshot: Snapshot, tree: Hierarchy, wanted: set[str]
 ) -> tuple[dict[str, EntityRow], dict[str, list[EdgeRow]]]:
-    """The entities of these communities, and of each the relationships with both ends inside, by id."""
+    """The entities of these communities, and of each the relationships with both ends inside, by
+    id.
+    """
     members = sorted({id for community in wanted for id in tree.communities[community].members})
-    found = some(snapshot, "entities", members, "id", ["id", "title", "text_unit_ids", "evidence"]).to_batches()
+    found = some(
+        snapshot, "entities", members, "id", ["id", "title", "text_unit_ids", "evidence"]
+    ).to_batches()
     entities = {row.id: row for batch in found for row in map(EntityRow, *lists(batch))}
     columns = ["id", "source_id", "target_id", "weight", "text_unit_ids", "evidence"]
     found = some(snapshot, "relationships", members, "source_id", columns).to_batches()
     inside: dict[str, list[EdgeRow]] = defaultdict(list)
     rows = [row for batch in found for row in map(EdgeRow, *lists(batch))]
     for edge in sorted(rows, key=lambda edge: edge.id):
-        for a, b in zip(tree.path.get(edge.source_id, ()), tree.path.get(edge.target_id, ()), strict=False):
+        for a, b in zip(
+            tree.path.get(edge.source_id, ()), tree.path.get(edge.target_id, ()), strict=False
+        ):
             if a != b:
                 break
             if a in wanted:
@@ -337,12 +447,20 @@ def _content(
 
 
 def _stored(snapshot: Snapshot, tree: Hierarchy, wanted: set[str], unread: Row) -> dict[str, Row]:
-    """Reports of these communities and of their children, with what nobody reads of them here as in `unread`."""
+    """Reports of these communities and of their children, with what nobody reads of them here as in
+    `unread`.
+    """
     ids = wanted.union(*(tree.communities[id].children for id in wanted))
     names = ["fingerprint", *(name for name in _REPORT if name not in unread)]
-    there = snapshot.rows("reports", columns=["id", ROW_ID])  # less than asking an index for a thousand of them
-    places = there.filter(pc.is_in(there["id"], pa.array(sorted(ids), pa.string())))[ROW_ID].to_pylist()
-    return {row["id"]: unread | row for row in snapshot.at("reports", sorted(places), names).to_pylist()}
+    there = snapshot.rows(
+        "reports", columns=["id", ROW_ID]
+    )  # less than asking an index for a thousand of them
+    places = there.filter(pc.is_in(there["id"], pa.array(sorted(ids), pa.string())))[
+        ROW_ID
+    ].to_pylist()
+    return {
+        row["id"]: unread | row for row in snapshot.at("reports", sorted(places), names).to_pylist()
+    }
 
 
 def _written(row: Row) -> Written:
@@ -355,12 +473,16 @@ def communities(run: Run, recluster: bool) -> None:
     if manifest is None:
         return
     waiting = _waiting(run)
-    anew = models is not None and manifest.parameters.get("reports", "") != models.parameters()["reports"]
+    anew = (
+        models is not None
+        and manifest.parameters.get("reports", "") != models.parameters()["reports"]
+    )
     over = not (models and models.describe) and run.snapshot().count("pending") > 0
     if not (manifest.stale or recluster or anew or waiting or over or _vectors_missing(run)):
         return
     numbers = dict(manifest.next)
-    # Without a complete list of what earlier calls touched (one was killed), every report is compared.
+    # Without a complete list of what earlier calls touched (one was killed), every report is
+    # compared.
     complete = manifest.communities_generation == run.first_generation and not anew
     writes = models is not None and models.describe is not None
     started = descriptions.begin(run.snapshot(), waiting, models, run.asked) if writes else None
@@ -378,16 +500,31 @@ def communities(run: Run, recluster: bool) -> None:
         retry = and_above(tree, {row["subject"] for row in waiting if row["kind"] == "report"})
         vectors = _Beside(run, run.manifest)  # written while the reports are being asked for
         made = report(
-            run.snapshot(), tree, touched, numbers, models=models, texts=texts, retry=retry, take=vectors.take,
-            moved=moved, edges=links, embed=_early(run),
-        )  # fmt: skip
+            run.snapshot(),
+            tree,
+            touched,
+            numbers,
+            models=models,
+            texts=texts,
+            retry=retry,
+            take=vectors.take,
+            moved=moved,
+            edges=links,
+            embed=_early(run),
+        )
     with run.stage("write"):
         changes = {**(described.changes if described else {}), **made.changes}
         answered = described.done if described else []
         failed = [*described.failed] if described else []
         failed += [pending("report", id, "", why) for id, why in made.degraded.items()]
-        answered += [row["id"] for row in waiting if row["kind"] == "report"]  # or not worth a call any more
-        done = {*answered, *_over(run, tree.communities, made.written, writes), *(row["id"] for row in failed)}
+        answered += [
+            row["id"] for row in waiting if row["kind"] == "report"
+        ]  # or not worth a call any more
+        done = {
+            *answered,
+            *_over(run, tree.communities, made.written, writes),
+            *(row["id"] for row in failed),
+        }
         if done:
             changes["pending"] = Change(sorted(done), graph_to_table("pending", failed))
         _want_rest(run, changes)
@@ -395,43 +532,70 @@ def communities(run: Run, recluster: bool) -> None:
         versions = vectors.written().tables
         parameters = {**run.parameters, **(models.parameters() if models else {})}
         parameters["clustering"], parameters["clustered"] = clustering, by
-        parameters["embedding"] = parameters.get("embedding") or manifest.parameters.get("embedding", "")
+        parameters["embedding"] = parameters.get("embedding") or manifest.parameters.get(
+            "embedding", ""
+        )
         _commit(run, versions, numbers, made.counters, parameters)
     with run.stage("compact"):
         versions = run.compacted()
         if versions is not None:
             generation = run.manifest.generation + 1
-            run.commit(replace(
-                run.manifest, generation=generation, created=now(), tables=versions, communities_generation=generation
-            ))  # fmt: skip
+            run.commit(
+                replace(
+                    run.manifest,
+                    generation=generation,
+                    created=now(),
+                    tables=versions,
+                    communities_generation=generation,
+                )
+            )
     run.progress("reports", len(tree.communities), len(tree.communities))
 
 
-def _clustered(run: Run, recluster: bool, complete: bool) -> tuple[pa.Table, Hierarchy, dict[str, float], str]:
-    """The relationships, their hierarchy, how many entities were touched since it was compared with what Leiden gives,
-    and what it was made by. `complete`: all that was touched since the last one is known."""
-    snapshot, params = run.snapshot(), ClusterParams(run.settings.max_cluster_size, run.settings.seed)
+def _clustered(
+    run: Run, recluster: bool, complete: bool
+) -> tuple[pa.Table, Hierarchy, dict[str, float], str]:
+    """The relationships, their hierarchy, how many entities were touched since it was compared with
+    what Leiden gives, and what it was made by. `complete`: all that was touched since the last one
+    is known."""
+    snapshot, params = (
+        run.snapshot(),
+        ClusterParams(run.settings.max_cluster_size, run.settings.seed),
+    )
     links, by = links_of(snapshot), made_by(snapshot, params)
     known = complete and by and run.manifest.parameters.get("clustered") == by
     before, entities = run.manifest.parameters.get("clustering", {}), snapshot.count("memberships")
     unchecked, moved = (before.get(name, 0) + len(run.touched) for name in ("unchecked", "moved"))
     check = not known or unchecked > UNCHECKED * entities
     afresh = entities <= SMALL or moved > MOVED * entities
-    tree = recluster_tree(snapshot, params, recluster, links, run.touched if known else None, check, afresh)
+    tree = recluster_tree(
+        snapshot, params, recluster, links, run.touched if known else None, check, afresh
+    )
     waiting = {"unchecked": 0 if check else unchecked, "moved": 0 if afresh or recluster else moved}
     return links, tree, {"modularity": round(tree.modularity, 5), **waiting}, by
 
 
 def _commit(
-    run: Run, versions: Mapping[str, int], numbers: Mapping[str, int], counters: Mapping[str, int],
+    run: Run,
+    versions: Mapping[str, int],
+    numbers: Mapping[str, int],
+    counters: Mapping[str, int],
     parameters: Mapping[str, Any],
-) -> None:  # fmt: skip
+) -> None:
     generation = run.manifest.generation + 1
-    run.commit(replace(
-        run.manifest, generation=generation, created=now(), tables=dict(versions), next=dict(numbers),
-        counters={**run.manifest.counters, **counters}, communities_generation=generation, stale=[],
-        parameters=dict(parameters),
-    ))  # fmt: skip
+    run.commit(
+        replace(
+            run.manifest,
+            generation=generation,
+            created=now(),
+            tables=dict(versions),
+            next=dict(numbers),
+            counters={**run.manifest.counters, **counters},
+            communities_generation=generation,
+            stale=[],
+            parameters=dict(parameters),
+        )
+    )
 
 
 def _waiting(run: Run) -> list[Row]:
@@ -440,27 +604,42 @@ def _waiting(run: Run) -> list[Row]:
     if models is None or "pending" not in run.manifest.tables:
         return []
     kinds = {
-        kind for kind, asked in (("entity", "describe"), ("relationship", "describe"), ("report", "report"))
+        kind
+        for kind, asked in (
+            ("entity", "describe"),
+            ("relationship", "describe"),
+            ("report", "report"),
+        )
         if models.asker.may_answer(asked)
-    }  # fmt: skip
+    }
     rows = run.snapshot().rows("pending").to_pylist()
     return sorted((row for row in rows if row["kind"] in kinds), key=lambda row: row["id"])
 
 
-def _over(run: Run, communities: Container[str], written: Container[str], writes: bool) -> list[str]:
-    """Pending rows of communities that have been reported now, and of what is no longer there; all, when nobody is to
-    be asked any more."""
+def _over(
+    run: Run, communities: Container[str], written: Container[str], writes: bool
+) -> list[str]:
+    """Pending rows of communities that have been reported now, and of what is no longer there; all,
+    when nobody is to be asked any more."""
     if "pending" not in run.manifest.tables:
         return []
     snapshot = run.snapshot()
     rows = snapshot.rows("pending").to_pylist()
     if not writes:
         return [row["id"] for row in rows]
-    over = [row for row in rows if row["kind"] == "report"
-            and (row["subject"] in written or row["subject"] not in communities)]  # fmt: skip
+    over = [
+        row
+        for row in rows
+        if row["kind"] == "report"
+        and (row["subject"] in written or row["subject"] not in communities)
+    ]
     for kind, table in descriptions.OF_TABLE.items():
         mine = [row for row in rows if row["kind"] == kind]
-        there = set(snapshot.by_key(table, sorted(row["subject"] for row in mine), "id", ["id"])["id"].to_pylist())
+        there = set(
+            snapshot.by_key(table, sorted(row["subject"] for row in mine), "id", ["id"])[
+                "id"
+            ].to_pylist()
+        )
         over += [row for row in mine if row["subject"] not in there]
     return [row["id"] for row in over]
 
@@ -481,7 +660,9 @@ def _claimed(run: Run) -> set[str]:
     direct = run.snapshot().by_key("entities", sorted(ids), "id", ["id"])["id"].to_pylist()
     if len(direct) == len(ids):
         return ids
-    rows = run.snapshot().rows("entities", columns=["id", "names"]).combine_chunks()  # other names of some
+    rows = (
+        run.snapshot().rows("entities", columns=["id", "names"]).combine_chunks()
+    )  # other names of some
     at = pc.list_parent_indices(rows["names"])
     said = pc.is_in(pc.list_flatten(rows["names"]), pa.array(sorted(run.claimed)))
     return {*direct, *rows["id"].take(pc.unique(at.filter(said))).to_pylist()}
@@ -491,7 +672,9 @@ def _vectors_missing(run: Run) -> bool:
     if run.vectors is None or not run.vectors.asker.embeds:
         return False
     snapshot = run.snapshot()
-    return any(snapshot.count(table) != snapshot.count(vectors) for table, vectors in VECTORS.items())
+    return any(
+        snapshot.count(table) != snapshot.count(vectors) for table, vectors in VECTORS.items()
+    )
 
 
 def _want(run: Run, changes: Mapping[str, Change]) -> None:
@@ -500,7 +683,11 @@ def _want(run: Run, changes: Mapping[str, Change]) -> None:
 
 
 def _early(run: Run) -> Callable[[Sequence[Any]], object]:
-    return run.vectors.early if run.vectors is not None and run.vectors.asker.embeds else lambda _: None
+    return (
+        run.vectors.early
+        if run.vectors is not None and run.vectors.asker.embeds
+        else lambda _: None
+    )
 
 
 def _want_rest(run: Run, changes: Mapping[str, Change]) -> None:
@@ -510,7 +697,9 @@ def _want_rest(run: Run, changes: Mapping[str, Change]) -> None:
     _want(run, {table: change for table, change in changes.items() if table == "reports"})
     if run.vectors.asker.embeds:
         before = run.manifest.parameters.get("embedding", "")
-        run.vectors.want_missing(run.snapshot(), bool(before) and before != run.vectors.asker.embedding_model)
+        run.vectors.want_missing(
+            run.snapshot(), bool(before) and before != run.vectors.asker.embedding_model
+        )
 
 
 @dataclass
@@ -533,8 +722,8 @@ class _Beside:
         return self.base
 
     def _coming(self, *others: Future[Any]) -> bool:
-        """Write vectors as they come, a table at a time, since all of them at once are a tenth of the memory of a run;
-        False when there are none to come."""
+        """Write vectors as they come, a table at a time, since all of them at once are a tenth of
+        the memory of a run; False when there are none to come."""
         vectors = self.run.vectors
         if coming := vectors.coming() if vectors is not None else []:
             self.run.check()

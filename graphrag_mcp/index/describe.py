@@ -1,7 +1,9 @@
-"""Descriptions of a name, or of the relationship of two, as one text: joined, or summarised by a model.
+"""Descriptions of a name, or of the relationship of two, as one text: joined, or summarised by a
+model.
 
-Takes fragments in an order that the caller has fixed; gives one description, who wrote it, and why no model did where
-none did. Without a model each fragment stands once, up to a limit. Knows no table.
+Takes fragments in an order that the caller has fixed; gives one description, who wrote it, and why
+no model did where none did. Without a model each fragment stands once, up to a limit. Knows no
+table.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ _INTRO = re.compile(
 _HTML = re.compile(r"\s*<(?:\?xml|!doctype|html|head|body|script|div)\b", re.IGNORECASE)
 # Records of another task, cut JSON, XML, a program's last words, nothing.
 _NO_PROSE = re.compile(
-    r"<\|.{0,9}\|?>|\A[\[{(]\s*[\"'{\[(]|\A<\w+[\s>/]|\A(?:null|none|undefined|nan)\W*\Z|\ATraceback \(", re.IGNORECASE
+    r"<\|.{0,9}\|?>|\A[\[{(]\s*[\"'{\[(]|\A<\w+[\s>/]|\A(?:null|none|undefined|nan)\W*\Z|\ATraceback \(",
+    re.IGNORECASE,
 )
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
@@ -59,11 +62,15 @@ class DescribeParams:
 def params_from(settings: Settings, corpus_folder: Path | None = None) -> DescribeParams:
     """As the settings say, with the corpus's own prompt where it has one."""
     template = prompts.load("describe", corpus_folder)
-    return DescribeParams(template, settings.output_language, settings.summary_fragments, settings.summary_tokens)
+    return DescribeParams(
+        template, settings.output_language, settings.summary_fragments, settings.summary_tokens
+    )
 
 
 def needs_summary(fragments: Sequence[str], settings: Settings) -> bool:
-    """Are there so many distinct fragments, or are they so long, that a model should make one of them?"""
+    """Are there so many distinct fragments, or are they so long, that a model should make one of
+    them?
+    """
     return _is_long(fragments, settings.summary_fragments, settings.summary_tokens)
 
 
@@ -97,8 +104,8 @@ async def summarise(
 ) -> tuple[str, str, str]:
     """One description, who wrote it ("" for nobody) and why no model did ("" when one did).
 
-    What is too long for one question is summarised in parts, and the summaries again. When a part gets no answer the
-    whole is joined: half a summary would hide the other half.
+    What is too long for one question is summarised in parts, and the summaries again. When a part
+    gets no answer the whole is joined: half a summary would hide the other half.
     """
     parts = _distinct(fragments)
     for _ in range(8):  # each round leaves at most a third; this is a wall, not a limit
@@ -107,7 +114,11 @@ async def summarise(
         answers = await asyncio.gather(*map(asker.ask, asks))
         failed = next((answer for answer in answers if not answer.by), None)
         if failed is not None or not answers:
-            return joined(fragments, params.joined), "", failed.reason if failed else "nothing to summarise"
+            return (
+                joined(fragments, params.joined),
+                "",
+                failed.reason if failed else "nothing to summarise",
+            )
         if len(answers) == 1:
             return answers[0].value, answers[0].by, ""
         parts = [answer.value for answer in answers]
@@ -117,7 +128,9 @@ async def summarise(
 def _ask(names: Sequence[str], fragments: Sequence[str], params: DescribeParams) -> Ask[str]:
     listed = "\n".join(f"{number}. {_inside(one)}" for number, one in enumerate(fragments, 1))
     named = " – ".join(_inside(name)[:200] for name in names)
-    text = params.template.substitute(names=named, descriptions=listed, language=params.language or OWN_LANGUAGE)
+    text = params.template.substitute(
+        names=named, descriptions=listed, language=params.language or OWN_LANGUAGE
+    )
     without = partial(joined, fragments, params.joined)
     return Ask("describe", (Message("user", text),), parse_description, without, if_cut="refused")
 
@@ -128,7 +141,9 @@ def _inside(text: str) -> str:
 
 
 def _rounds(fragments: Sequence[str], limit: int) -> list[list[str]]:
-    """Fragments in order, as many in each part as fit; one that fits in none is cut at sentence ends."""
+    """Fragments in order, as many in each part as fit; one that fits in none is cut at sentence
+    ends.
+    """
     rounds: list[list[str]] = []
     left = 0
     for fragment in fragments:
@@ -161,7 +176,9 @@ def _pieces(fragment: str, limit: int) -> list[str]:
 
 
 def parse_description(reply: str) -> str:
-    """The description in a reply: plain text, without thoughts, fences, headings and phrases around it."""
+    """The description in a reply: plain text, without thoughts, fences, headings and phrases around
+    it.
+    """
     if len(reply) > LONGEST_REPLY:
         raise BadReply("the reply was far too long")
     text = _CONTROL.sub(" ", without_thoughts(reply).replace("\r\n", "\n")).strip()
@@ -178,7 +195,9 @@ def parse_description(reply: str) -> str:
     text = _INTRO.sub("", _INTRO.sub("", text))
     if refused(text):
         raise BadReply("the model refused")
-    lines = (re.sub(r"^\s*(?:#{1,6}\s+.*|-{3,}|={3,})$", "", line).strip() for line in text.splitlines())
+    lines = (
+        re.sub(r"^\s*(?:#{1,6}\s+.*|-{3,}|={3,})$", "", line).strip() for line in text.splitlines()
+    )
     text = re.sub(r"\n{2,}", "\n", "\n".join(lines)).replace("**", "").strip()
     if sum(map(str.isalpha, text)) < 3:
         raise BadReply("the reply was empty")
@@ -192,7 +211,9 @@ def _from_json(text: str) -> str:
         value = read(text)
     except ValueError:
         return text
-    found = [one for one in value.values() if isinstance(one, str)] if isinstance(value, dict) else []
+    found = (
+        [one for one in value.values() if isinstance(one, str)] if isinstance(value, dict) else []
+    )
     if not found:
         raise BadReply("JSON without a text")
     return max(found, key=len).strip()
@@ -212,7 +233,9 @@ def _distinct(fragments: Sequence[str]) -> list[str]:
 
 
 def _shorter(text: str, limit: int) -> str:
-    """Whole sentences within the limit; of a single long one its beginning, where there is room for some of it."""
+    """Whole sentences within the limit; of a single long one its beginning, where there is room for
+    some of it.
+    """
     if limit < 30:
         return ""
     short = shorten(text, limit)

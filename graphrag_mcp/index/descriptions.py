@@ -1,11 +1,13 @@
-"""Long descriptions made one: entities and relationships of which models said more than anybody wants to read.
+"""Long descriptions made one: entities and relationships of which models said more than anybody
+wants to read.
 
-Takes a snapshot and the list of what is pending; starts the questions, and gives the rows with their new
-descriptions. A description that nobody could write stays the joined one, and pending. Knows the asker, and of the
-graph only names, pairs and what was said of them.
+Takes a snapshot and the list of what is pending; starts the questions, and gives the rows with
+their new descriptions. A description that nobody could write stays the joined one, and pending.
+Knows the asker, and of the graph only names, pairs and what was said of them.
 
-Names are those of the documents, also where an edit gave another: what was written before an edit is kept after it, so
-a title that was given by hand would make the description depend on which of the two came first.
+Names are those of the documents, also where an edit gave another: what was written before an edit
+is kept after it, so a title that was given by hand would make the description depend on which of
+the two came first.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ Row = dict[str, Any]
 ENDS = ("id", "source_id", "target_id")
 OF_TABLE = {"entity": "entities", "relationship": "relationships"}
 Writing = Future[tuple[str, str, str]]
-Asked = dict[str, tuple[list[str], list[str], Writing]]  # row id -> names, fragments, the description being written
+Asked = dict[
+    str, tuple[list[str], list[str], Writing]
+]  # row id -> names, fragments, the description being written
 
 
 @dataclass
@@ -42,7 +46,9 @@ class Started:
 
 @dataclass
 class Described:
-    """`changes` of the two tables; `texts`: new descriptions by row id; `done` and `failed` ids of pending rows."""
+    """`changes` of the two tables; `texts`: new descriptions by row id; `done` and `failed` ids of
+    pending rows.
+    """
 
     changes: dict[str, Change] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
@@ -51,21 +57,31 @@ class Described:
 
 
 def early(
-    models: Models, long: Mapping[str, tuple[str, list[str]]], changes: Mapping[str, Change],
-    snapshot: Snapshot | None, edits: Overlay,
-) -> Asked:  # fmt: skip
-    """Ask for the long descriptions of rows that are yet to be written: a model answers while they are. Whether the
-    question was the right one is seen when they stand there (`begin`), so this only saves time."""
+    models: Models,
+    long: Mapping[str, tuple[str, list[str]]],
+    changes: Mapping[str, Change],
+    snapshot: Snapshot | None,
+    edits: Overlay,
+) -> Asked:
+    """Ask for the long descriptions of rows that are yet to be written: a model answers while they
+    are. Whether the question was the right one is seen when they stand there (`begin`), so this
+    only saves time."""
     if models.describe is None or not long:
         return {}
     entities, pairs = changes["entities"].rows, changes["relationships"].rows
     titles = dict(zip(entities["id"].to_pylist(), entities["title"].to_pylist(), strict=True))
-    ends = {id: ends for id, *ends in zip(*(pairs[name].to_pylist() for name in ENDS), strict=True) if id in long}
+    ends = {
+        id: ends
+        for id, *ends in zip(*(pairs[name].to_pylist() for name in ENDS), strict=True)
+        if id in long
+    }
     unknown = sorted({end for pair in ends.values() for end in pair} - titles.keys())
     if unknown and snapshot is not None:
         titles |= _titles(snapshot, unknown)
     by_hand = {mn.entity_id(key) for key, edit in edits.entities.items() if "title" in edit.fields}
-    titles = {id: title for id, title in titles.items() if id not in by_hand}  # those are asked for by `begin`
+    titles = {
+        id: title for id, title in titles.items() if id not in by_hand
+    }  # those are asked for by `begin`
     asked: Asked = {}
     for id, (_, fragments) in sorted(long.items()):
         names = [titles.get(one, "") for one in ends.get(id, [id])]
@@ -78,40 +94,52 @@ def early(
 def retitled(
     snapshot: Snapshot | None, changes: Mapping[str, Change], models: Models, edits: Overlay
 ) -> dict[str, tuple[str, list[str]]]:
-    """Relationships with a long description whose end the documents call by another name now, with what was said of
-    them: they themselves are not touched, but the question for their description is another one."""
+    """Relationships with a long description whose end the documents call by another name now, with
+    what was said of them: they themselves are not touched, but the question for their description
+    is another one."""
     rows, ours = changes["entities"].rows, changes["relationships"]
     if snapshot is None or rows is None:
         return {}
     now = {row["id"]: row for row in rows.select(["id", "key", "title"]).to_pylist()}
     old = snapshot.by_key("entities", sorted(now), "id", ["id", "title"]).to_pylist()
     # Of a name that was given by hand nobody knows what the documents said before.
-    moved = [row["id"] for row in old
-             if row["title"] != now[row["id"]]["title"] or "title" in edits.words(now[row["id"]]["key"])]  # fmt: skip
+    moved = [
+        row["id"]
+        for row in old
+        if row["title"] != now[row["id"]]["title"] or "title" in edits.words(now[row["id"]]["key"])
+    ]
     touched = {*ours.gone, *(ours.rows["id"].to_pylist() if ours.rows is not None else ())}
     given = {edit.fields.get("description") for edit in edits.pairs.values()}
     found: dict[str, tuple[str, list[str]]] = {}
     for end in ENDS[1:] if moved else ():
         links = snapshot.by_key("relationships", moved, end, [*ENDS, "description"]).to_pylist()
-        links = [row for row in links if row["id"] not in touched and row["description"] not in given]
+        links = [
+            row for row in links if row["id"] not in touched and row["description"] not in given
+        ]
         told = _told_of_links(snapshot, [row["id"] for row in links])
         found |= {id: ("relationship", said) for id, said in told.items() if models.is_long(said)}
     return found
 
 
 def begin(snapshot: Snapshot, waiting: Sequence[Row], models: Models, asked: Asked) -> Started:
-    """Ask for every description that is waited for, but for those that were `asked` in the same words; rows that have
-    gone meanwhile are left out."""
+    """Ask for every description that is waited for, but for those that were `asked` in the same
+    words; rows that have gone meanwhile are left out."""
     started = Started()
     if models.describe is None:
         return started
-    wanted = {kind: sorted(row["subject"] for row in waiting if row["kind"] == kind) for kind in OF_TABLE}
+    wanted = {
+        kind: sorted(row["subject"] for row in waiting if row["kind"] == kind) for kind in OF_TABLE
+    }
     for kind, ids in wanted.items():
         if not ids:
             continue
         rows = snapshot.by_key(OF_TABLE[kind], ids, "id").to_pylist()
         started.rows[kind] = {row["id"]: row for row in rows}
-        told = _told_of_entities(snapshot, rows) if kind == "entity" else _told_of_pairs(snapshot, rows)
+        told = (
+            _told_of_entities(snapshot, rows)
+            if kind == "entity"
+            else _told_of_pairs(snapshot, rows)
+        )
         for id, (names, fragments) in told.items():
             if id in asked and asked[id][:2] == (names, fragments):
                 started.futures[kind, id] = asked[id][2]
@@ -121,7 +149,9 @@ def begin(snapshot: Snapshot, waiting: Sequence[Row], models: Models, asked: Ask
     return started
 
 
-def finish(started: Started, waiting: Sequence[Row], take: Callable[[Future[Any]], Any]) -> Described:
+def finish(
+    started: Started, waiting: Sequence[Row], take: Callable[[Future[Any]], Any]
+) -> Described:
     """Wait for the descriptions and put them into their rows."""
     described = Described()
     changed: dict[str, list[Row]] = {kind: [] for kind in OF_TABLE}
@@ -130,13 +160,21 @@ def finish(started: Started, waiting: Sequence[Row], take: Callable[[Future[Any]
         row = started.rows[kind][id]
         if not by:
             described.failed.append(
-                {"id": f"{kind}:{id}", "kind": kind, "subject": id, "uri": "", "reason": reason[:300]}
+                {
+                    "id": f"{kind}:{id}",
+                    "kind": kind,
+                    "subject": id,
+                    "uri": "",
+                    "reason": reason[:300],
+                }
             )
         if text != row["description"]:
             row["description"] = described.texts[id] = text
             changed[kind].append(row)
     failed = {row["id"] for row in described.failed}
-    described.done = [row["id"] for row in waiting if row["kind"] in OF_TABLE and row["id"] not in failed]
+    described.done = [
+        row["id"] for row in waiting if row["kind"] in OF_TABLE and row["id"] not in failed
+    ]
     for kind, rows in changed.items():
         if rows:
             ids = [row["id"] for row in rows]
@@ -144,20 +182,29 @@ def finish(started: Started, waiting: Sequence[Row], take: Callable[[Future[Any]
     return described
 
 
-def _told_of_entities(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, tuple[list[str], list[str]]]:
+def _told_of_entities(
+    snapshot: Snapshot, rows: Sequence[Row]
+) -> dict[str, tuple[list[str], list[str]]]:
     """Names and fragments by entity id."""
     found = _mentions(snapshot, rows)
     edits = logs.in_force(snapshot)
-    return {row["id"]: ([_title(row, found[row["id"]], edits)], told_of_entity(found[row["id"]])) for row in rows}
+    return {
+        row["id"]: ([_title(row, found[row["id"]], edits)], told_of_entity(found[row["id"]]))
+        for row in rows
+    }
 
 
 def _mentions(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, list[mn.Named]]:
     """All mentions of entities, by entity id."""
     keys = sorted({name for row in rows for name in row["names"]})
     by_key: dict[str, list[mn.Named]] = {}
-    for named in mn.mentions_from_table(snapshot.by_key("mentions", keys, "key", TABLES["mentions"].names)):
+    for named in mn.mentions_from_table(
+        snapshot.by_key("mentions", keys, "key", TABLES["mentions"].names)
+    ):
         by_key.setdefault(named.key, []).append(named)
-    return {row["id"]: [one for name in row["names"] for one in by_key.get(name, ())] for row in rows}
+    return {
+        row["id"]: [one for name in row["names"] for one in by_key.get(name, ())] for row in rows
+    }
 
 
 def _title(row: Row, found: Sequence[mn.Named], edits: Overlay) -> str:
@@ -165,17 +212,24 @@ def _title(row: Row, found: Sequence[mn.Named], edits: Overlay) -> str:
     return mn.called(row["key"], found)[0] if by_hand else row["title"]
 
 
-def _told_of_pairs(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, tuple[list[str], list[str]]]:
+def _told_of_pairs(
+    snapshot: Snapshot, rows: Sequence[Row]
+) -> dict[str, tuple[list[str], list[str]]]:
     """Names of both ends and fragments by relationship id."""
     told = _told_of_links(snapshot, [row["id"] for row in rows])
     titles = _titles(snapshot, sorted({row[end] for row in rows for end in ENDS[1:]}))
-    return {row["id"]: ([titles[row["source_id"]], titles[row["target_id"]]], told.get(row["id"], [])) for row in rows}
+    return {
+        row["id"]: ([titles[row["source_id"]], titles[row["target_id"]]], told.get(row["id"], []))
+        for row in rows
+    }
 
 
 def _told_of_links(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[str]]:
     """Fragments by relationship id."""
     by_pair: dict[str, list[pr.Evidence]] = {}
-    for one in pr.pairs_from_table(snapshot.by_key("evidence", ids, "relationship_id", TABLES["evidence"].names)):
+    for one in pr.pairs_from_table(
+        snapshot.by_key("evidence", ids, "relationship_id", TABLES["evidence"].names)
+    ):
         by_pair.setdefault(one.relationship_id, []).append(one)
     return {id: told_of_pair(found) for id, found in by_pair.items()}
 

@@ -1,21 +1,24 @@
 """The first commit: what a batch of documents writes into the next generation.
 
-Takes the run of a call and a batch of rows; gives a new manifest in `run.manifest`. Everything of a batch becomes
-visible at once, or nothing. Knows no files and no formats, and no communities (finish.py).
+Takes the run of a call and a batch of rows; gives a new manifest in `run.manifest`. Everything of a
+batch becomes visible at once, or nothing. Knows no files and no formats, and no communities
+(finish.py).
 
 What rows are derived by: the parameters that decide whether they still hold.
 
-Takes settings, chosen models and a manifest; gives parameters, the manifest that this release goes on from, and how a
-document is cut by them. Reads documents and their log; takes no lock and writes nothing.
+Takes settings, chosen models and a manifest; gives parameters, the manifest that this release goes
+on from, and how a document is cut by them. Reads documents and their log; takes no lock and writes
+nothing.
 
 Rows of one document: its text units, their passages, search terms and names.
 
-Takes a `Document` and what the previous generation held of it; gives rows for three tables and the units whose
-names are new. A unit's id is a hash of the document's uri and the unit's own text, so text that did not change
-keeps its id, its short alias and its names, wherever an edit above has moved it.
+Takes a `Document` and what the previous generation held of it; gives rows for three tables and the
+units whose names are new. A unit's id is a hash of the document's uri and the unit's own text, so
+text that did not change keeps its id, its short alias and its names, wherever an edit above has
+moved it.
 
-In two steps: `cut` says what the text units are, in a quarter of the time, so that a model can be asked about them
-while `fill` looks for names and search terms.
+In two steps: `cut` says what the text units are, in a quarter of the time, so that a model can be
+asked about them while `fill` looks for names and search terms.
 """
 
 from __future__ import annotations
@@ -58,41 +61,60 @@ from graphrag_mcp.trust.credentials import masked
 from graphrag_mcp.types import Document, Unit, content_id
 
 Spans = set[tuple[int, int]]
-Cut = tuple[Spans, Spans, dict[str, set[str]]]  # of text units, of passages; text unit -> names in it
+Cut = tuple[
+    Spans, Spans, dict[str, set[str]]
+]  # of text units, of passages; text unit -> names in it
 
 
 def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
-    """A generation whose tables have older columns goes on from its originals alone: everything is derived again. So
-    does one with edits of names that were normalised otherwise: no document takes away what these made without any."""
+    """A generation whose tables have older columns goes on from its originals alone: everything is
+    derived again. So does one with edits of names that were normalised otherwise: no document takes
+    away what these made without any."""
     if manifest is None:
         return None
-    if manifest.format == FORMAT and not (manifest.of_another_release() and renamed(folder, manifest)):
+    if manifest.format == FORMAT and not (
+        manifest.of_another_release() and renamed(folder, manifest)
+    ):
         return manifest
     counters = {"documents": live_documents(folder, manifest).num_rows}
     # Who has read the texts stays known: then what they answered is looked up, and not thrown away.
-    parameters = {name: manifest.parameters[name] for name in ("extraction", "agent") if name in manifest.parameters}
-    return replace(manifest, format=FORMAT, tables={}, counters=counters, parameters=parameters, stale=[])
+    parameters = {
+        name: manifest.parameters[name]
+        for name in ("extraction", "agent")
+        if name in manifest.parameters
+    }
+    return replace(
+        manifest, format=FORMAT, tables={}, counters=counters, parameters=parameters, stale=[]
+    )
 
 
 def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
-    """What the derived rows depend on besides the documents; another value here means deriving everything again."""
+    """What the derived rows depend on besides the documents; another value here means deriving
+    everything again.
+    """
     named = chosen.parameters()
     return {
-        "derivation": DERIVATION, "extractor": extract.VERSION, "chunk_size": settings.chunk_size,
-        "chunk_overlap": settings.chunk_overlap, "chunk_mode": settings.chunk_mode,
-        "chunk_separator": settings.chunk_separator, "passage_size": settings.passage_size,
+        "derivation": DERIVATION,
+        "extractor": extract.VERSION,
+        "chunk_size": settings.chunk_size,
+        "chunk_overlap": settings.chunk_overlap,
+        "chunk_mode": settings.chunk_mode,
+        "chunk_separator": settings.chunk_separator,
+        "passage_size": settings.passage_size,
         **{name: named[name] for name in ("extraction", "claims", "descriptions")},
-    }  # fmt: skip
+    }
 
 
 def chunk_params(settings: Settings) -> ChunkParams:
     s = settings
-    return ChunkParams(s.chunk_size, s.chunk_overlap, s.chunk_mode, s.chunk_separator, s.passage_size)
+    return ChunkParams(
+        s.chunk_size, s.chunk_overlap, s.chunk_mode, s.chunk_separator, s.passage_size
+    )
 
 
 def cut(document: Mapping[str, Any], named: Mapping[str, Any], names: bool) -> Cut | None:
-    """How a document (uri, title, text) is cut by parameters that a manifest names, and with `names` what is found in
-    it; None where they are not such as this release derives by."""
+    """How a document (uri, title, text) is cut by parameters that a manifest names, and with
+    `names` what is found in it; None where they are not such as this release derives by."""
     sizes = ("chunk_size", "chunk_overlap", "chunk_mode", "chunk_separator", "passage_size")
     if named.get("derivation") != DERIVATION or not all(name in named for name in sizes):
         return None
@@ -105,7 +127,11 @@ def cut(document: Mapping[str, Any], named: Mapping[str, Any], names: bool) -> C
     numbers = dict(Manifest(corpus="").next)
     whole = Document(document["uri"], document["title"], document["text"])
     rows = build(whole, Before(), params, numbers)
-    return units, passages, {id: {named.key for named in unit.named} for id, unit in rows.fresh.items()}
+    return (
+        units,
+        passages,
+        {id: {named.key for named in unit.named} for id, unit in rows.fresh.items()},
+    )
 
 
 Row = dict[str, Any]
@@ -118,7 +144,9 @@ class Before:
     n: int = 0
     units: dict[str, int] = field(default_factory=dict)  # id -> n
     passages: dict[str, Sequence[str]] = field(default_factory=dict)  # id -> entity_ids
-    redo: set[str] = field(default_factory=set)  # units to be read again although their text is the same
+    redo: set[str] = field(
+        default_factory=set
+    )  # units to be read again although their text is the same
 
 
 class Names:
@@ -136,7 +164,9 @@ class Names:
             return self._found
 
     def repeated(self) -> UnitNames:
-        """Those in the part that the unit before holds as well: who reads the whole text finds them again."""
+        """Those in the part that the unit before holds as well: who reads the whole text finds them
+        again.
+        """
         return collect(self.id, self.text[: self._core], 0)[0]
 
 
@@ -157,7 +187,9 @@ class DocumentRows:
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
 
 
-def build(document: Document, before: Before, params: ChunkParams, number: dict[str, int]) -> DocumentRows:
+def build(
+    document: Document, before: Before, params: ChunkParams, number: dict[str, int]
+) -> DocumentRows:
     """Both steps at once."""
     rows = cut_rows(document, before, params, number)
     fill(rows)
@@ -165,22 +197,36 @@ def build(document: Document, before: Before, params: ChunkParams, number: dict[
 
 
 def cut_rows(
-    document: Document, before: Before, params: ChunkParams, number: dict[str, int], given: DocumentRecord | None = None
+    document: Document,
+    before: Before,
+    params: ChunkParams,
+    number: dict[str, int],
+    given: DocumentRecord | None = None,
 ) -> DocumentRows:
     """`number` holds the next free alias number of "d" and "t" and is advanced.
 
-    `given`: what an import says of the document; then units and names are those, and nothing is extracted.
+    `given`: what an import says of the document; then units and names are those, and nothing is
+    extracted.
     """
     document_id = document.id  # a hash over the whole text: once a document, not once a unit
     n = before.n
     if not n:
         n, number["d"] = number["d"], number["d"] + 1
     row = {
-        "id": document_id, "n": n, "uri": document.uri, "title": document.title, "text": document.text,
-        "metadata": metadata_json(document.metadata), "created": document.created,
-    }  # fmt: skip
+        "id": document_id,
+        "n": n,
+        "uri": document.uri,
+        "title": document.title,
+        "text": document.text,
+        "metadata": metadata_json(document.metadata),
+        "created": document.created,
+    }
     rows = DocumentRows(row, document, before, given)
-    rows.cuts = given.cut(document.text, params) if given else [(unit, None) for unit in chunk(document.text, params)]
+    rows.cuts = (
+        given.cut(document.text, params)
+        if given
+        else [(unit, None) for unit in chunk(document.text, params)]
+    )
     name_of = unit_ids(document.uri)
     for unit, _ in rows.cuts:
         start, end = unit.span.start, unit.span.end
@@ -189,11 +235,20 @@ def cut_rows(
         number_of_unit = before.units.get(unit_id)
         if number_of_unit is None:
             number_of_unit, number["t"] = number["t"], number["t"] + 1
-        rows.units.append({
-            "id": unit_id, "n": number_of_unit, "document_id": document_id, "chunk_index": unit.index,
-            "char_start": start, "char_end": end, "line_start": unit.span.line_start,
-            "line_end": unit.span.line_end, "n_tokens": unit.n_tokens, "text": text,
-        })  # fmt: skip
+        rows.units.append(
+            {
+                "id": unit_id,
+                "n": number_of_unit,
+                "document_id": document_id,
+                "chunk_index": unit.index,
+                "char_start": start,
+                "char_end": end,
+                "line_start": unit.span.line_start,
+                "line_end": unit.span.line_end,
+                "n_tokens": unit.n_tokens,
+                "text": text,
+            }
+        )
         known = unit_id in before.units and unit_id not in before.redo
         if known and all(id in before.passages for id in _passage_ids(unit, unit_id)):
             rows.kept.add(unit_id)
@@ -207,16 +262,20 @@ def fill(rows: DocumentRows, check: Callable[[], object] = lambda: None) -> None
     title_terms = terms(rows.source.title)
     title_key = normalise_name(rows.source.title)
     shared = {
-        "document_id": rows.document["id"], "uri": rows.source.uri, "title": rows.source.title,
+        "document_id": rows.document["id"],
+        "uri": rows.source.uri,
+        "title": rows.source.title,
         "title_id": entity_id(title_key) if title_key else "",
-    }  # fmt: skip
+    }
     for (unit, record), row in zip(rows.cuts, rows.units, strict=True):
         check()
         _passages(rows, unit, record, row["id"], row["n"], shared, title_terms)
 
 
 def unit_ids(uri: str) -> Callable[[Unit, str], str]:
-    """Names the units of one document, in their order: by their text, and equal ones by their place among these."""
+    """Names the units of one document, in their order: by their text, and equal ones by their place
+    among these.
+    """
     seen: Counter[str] = Counter()
 
     def name(unit: Unit, text: str) -> str:
@@ -229,13 +288,21 @@ def unit_ids(uri: str) -> Callable[[Unit, str], str]:
 
 def _passage_ids(unit: Unit, unit_id: str) -> list[str]:
     origin = unit.span.start
-    return [content_id("passage", unit_id, str(p.start - origin), str(p.end - origin)) for p in unit.passages]
+    return [
+        content_id("passage", unit_id, str(p.start - origin), str(p.end - origin))
+        for p in unit.passages
+    ]
 
 
 def _passages(
-    rows: DocumentRows, unit: Unit, record: UnitRecord | None, unit_id: str, n: int, shared: Mapping[str, str],
+    rows: DocumentRows,
+    unit: Unit,
+    record: UnitRecord | None,
+    unit_id: str,
+    n: int,
+    shared: Mapping[str, str],
     title_terms: Sequence[str],
-) -> None:  # fmt: skip
+) -> None:
     document, origin = rows.source, unit.span.start
     ids = _passage_ids(unit, unit_id)
     if unit_id in rows.kept:
@@ -252,19 +319,39 @@ def _passages(
             entity_ids = [[entity_id(named.key) for named in names.named]]
         else:
             entity_ids = [
-                list(dict.fromkeys(entity_id(key) for start, key in mentions if p.start <= start + origin < p.end))
+                list(
+                    dict.fromkeys(
+                        entity_id(key)
+                        for start, key in mentions
+                        if p.start <= start + origin < p.end
+                    )
+                )
                 for p in unit.passages
             ]
     for part, (id, span, named) in enumerate(zip(ids, unit.passages, entity_ids, strict=True), 1):
         text = document.text[span.start : span.end]
         n_tokens = unit.n_tokens if span == unit.span else count_tokens(text)
         words = [*title_terms, *terms(text)]
-        rows.passages.append({
-            "id": id, "n": n, "part": part, "parts": len(ids), "text_unit_id": unit_id, **shared,
-            "position": len(rows.passages), "char_start": span.start, "char_end": span.end,
-            "line_start": span.line_start, "line_end": span.line_end, "n_tokens": n_tokens, "text": text,
-            "terms": " ".join(words), "n_terms": len(words), "entity_ids": list(named),
-        })  # fmt: skip
+        rows.passages.append(
+            {
+                "id": id,
+                "n": n,
+                "part": part,
+                "parts": len(ids),
+                "text_unit_id": unit_id,
+                **shared,
+                "position": len(rows.passages),
+                "char_start": span.start,
+                "char_end": span.end,
+                "line_start": span.line_start,
+                "line_end": span.line_end,
+                "n_tokens": n_tokens,
+                "text": text,
+                "terms": " ".join(words),
+                "n_terms": len(words),
+                "entity_ids": list(named),
+            }
+        )
 
 
 def metadata_json(metadata: Mapping[str, Any]) -> str:
@@ -281,7 +368,9 @@ class Cancelled(Exception):
 
 @dataclass
 class Run:
-    """One call while it runs: where it writes, what it has counted, how long each stage took (CPU seconds)."""
+    """One call while it runs: where it writes, what it has counted, how long each stage took (CPU
+    seconds).
+    """
 
     folder: Path
     settings: Settings
@@ -293,20 +382,34 @@ class Run:
     touched: set[str] = field(default_factory=set)
     claimed: set[str] = field(default_factory=set)  # names of which claims came or went
     first_generation: int = 0  # the generation this call found
-    parameters: dict[str, Any] = field(default_factory=dict)  # what the next commit says its rows follow
+    parameters: dict[str, Any] = field(
+        default_factory=dict
+    )  # what the next commit says its rows follow
     models: Models | None = None
-    redo: dict[str, set[str]] = field(default_factory=dict)  # uri -> units that a model is asked about once more
-    degraded: list[dict[str, str]] = field(default_factory=list)  # what was asked for in this call and not had
+    redo: dict[str, set[str]] = field(
+        default_factory=dict
+    )  # uri -> units that a model is asked about once more
+    degraded: list[dict[str, str]] = field(
+        default_factory=list
+    )  # what was asked for in this call and not had
     vectors: Vectors | None = None
     edits: Overlay = field(default_factory=Overlay)  # what was changed by hand, as of this call
     imports: ImportLog | None = None  # where something was ever imported
-    asked: descriptions.Asked = field(default_factory=dict)  # long descriptions that are being made one already
-    brought: list[Any] = field(default_factory=list)  # edits of the documents that this call imports
-    apart: list[Row] = field(default_factory=list)  # rows for the log of imports that belong to no document
+    asked: descriptions.Asked = field(
+        default_factory=dict
+    )  # long descriptions that are being made one already
+    brought: list[Any] = field(
+        default_factory=list
+    )  # edits of the documents that this call imports
+    apart: list[Row] = field(
+        default_factory=list
+    )  # rows for the log of imports that belong to no document
     _snapshot: Snapshot | None = None
 
     def take(self, future: Future[T]) -> T:
-        """The result of work on the asker's loop, looking now and then whether the call was cancelled meanwhile."""
+        """The result of work on the asker's loop, looking now and then whether the call was
+        cancelled meanwhile.
+        """
         while True:
             try:
                 return future.result(0.25)
@@ -343,11 +446,15 @@ class Run:
         """Write the documents of a batch into the log of originals; the entries for the manifest."""
         segments = []
         if batch.log:
-            segments.append(append(self.folder, DOCUMENTS, pa.Table.from_pylist(batch.log, DOCUMENT_LOG)))
+            segments.append(
+                append(self.folder, DOCUMENTS, pa.Table.from_pylist(batch.log, DOCUMENT_LOG))
+            )
         return segments + (import_segments(self.folder, batch.imports) if batch.imports else [])
 
     def apply(self, base: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
-        """Write these changes beside what `base` names; versions for the next manifest. NOT a commit."""
+        """Write these changes beside what `base` names; versions for the next manifest. NOT a
+        commit.
+        """
         return tables.apply(self.folder, base, changes)
 
     def commit(self, manifest: Manifest) -> None:
@@ -371,7 +478,9 @@ class Run:
 class Batch:
     """Edits of one commit: rows to write and what they replace."""
 
-    opened: list[DocumentRows] = field(default_factory=list)  # documents that are cut and not yet rows
+    opened: list[DocumentRows] = field(
+        default_factory=list
+    )  # documents that are cut and not yet rows
     size: int = 0  # passages, those of `opened` included
     log: list[Row] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)  # ids of document rows that go or are replaced
@@ -381,7 +490,9 @@ class Batch:
     fresh: dict[str, UnitNames] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
     readings: dict[str, Reading] = field(default_factory=dict)  # units that a model is reading
-    unread: dict[str, str] = field(default_factory=dict)  # units that one should read and nobody can -> uri
+    unread: dict[str, str] = field(
+        default_factory=dict
+    )  # units that one should read and nobody can -> uri
     imports: list[Row] = field(default_factory=list)  # for the log of imports
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
 
@@ -391,8 +502,8 @@ def documents(
 ) -> None:
     """Everything of one batch becomes visible at once, or not at all.
 
-    What no model has a part in is written first, while its answers are still on their way; and when the `last` batch is
-    written, long descriptions are asked for.
+    What no model has a part in is written first, while its answers are still on their way; and when
+    the `last` batch is written, long descriptions are asked for.
     """
     snapshot = run.snapshot()
     with run.stage("terms"):
@@ -420,16 +531,23 @@ def documents(
         for id, (kind, _) in sorted(merged.long.items()):
             read["pending"].append(pending(kind, id, "", "not yet asked"))
         if last and run.models is not None and run.models.asker.on:
-            run.asked = descriptions.early(run.models, merged.long, merged.changes, snapshot, run.edits)
+            run.asked = descriptions.early(
+                run.models, merged.long, merged.changes, snapshot, run.edits
+            )
         changes = {**merged.changes, **_side_tables(run, gone_units | batch.fresh.keys(), read)}
         if run.vectors is not None:
             changes |= forgotten(changes, versions)
     moved.update(
-        documents=len(batch.documents) - len(batch.gone), text_units=len(batch.units) - len(old_units),
-        passages=len(batch.passages) - len(old_passages), entities=merged.entities, relationships=merged.relationships,
-    )  # fmt: skip
+        documents=len(batch.documents) - len(batch.gone),
+        text_units=len(batch.units) - len(old_units),
+        passages=len(batch.passages) - len(old_passages),
+        entities=merged.entities,
+        relationships=merged.relationships,
+    )
     run.touched |= merged.touched
-    if run.vectors is not None:  # their embedding fills the time of writing, relationships are named by what is written
+    if (
+        run.vectors is not None
+    ):  # their embedding fills the time of writing, relationships are named by what is written
         _want(run, "entities", changes["entities"], merged.long)
     with run.stage("write"):
         base = run.manifest or Manifest(corpus=run.folder.name)
@@ -455,9 +573,12 @@ def _read(
     given = claims_as_rows(batch.claims, known, numbers) if batch.claims else []
     read: dict[str, list[Row]] = {"claims": given, "pending": []}
     if run.models is not None and (batch.readings or batch.unread):
-        settled = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take)
+        settled = settle(
+            run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
+        )
         read = {"claims": settled.claims + read["claims"], "pending": settled.pending}
-    # A unit that is only read again keeps its place and perhaps its names: then nothing else says what changed.
+    # A unit that is only read again keeps its place and perhaps its names: then nothing else says
+    # what changed.
     subjects = [*before["subject"].to_pylist(), *(str(row["subject"]) for row in read["claims"])]
     run.claimed.update(map(normalise_name, subjects))
     return read
@@ -487,13 +608,23 @@ def _replaced(snapshot: Snapshot | None, documents: set[str]) -> tuple[list[str]
     """Ids of the text units, and the passages by id, that the documents had."""
     if snapshot is None or not documents:
         return [], {}
-    units = snapshot.by_key("text_units", sorted(documents), "document_id", ["id"]).column("id").to_pylist()
-    passages = snapshot.by_key("passages", sorted(documents), "document_id", ["id", "terms", "n_terms"]).to_pylist()
+    units = (
+        snapshot.by_key("text_units", sorted(documents), "document_id", ["id"])
+        .column("id")
+        .to_pylist()
+    )
+    passages = snapshot.by_key(
+        "passages", sorted(documents), "document_id", ["id", "terms", "n_terms"]
+    ).to_pylist()
     return units, {row["id"]: row for row in passages}
 
 
-def _terms(snapshot: Snapshot | None, old: Mapping[str, Row], new: list[Row]) -> tuple[Change, Counter[str]]:
-    """How many passages hold each term, for the terms whose number moves; and by how much the total length moves."""
+def _terms(
+    snapshot: Snapshot | None, old: Mapping[str, Row], new: list[Row]
+) -> tuple[Change, Counter[str]]:
+    """How many passages hold each term, for the terms whose number moves; and by how much the total
+    length moves.
+    """
     moved: Counter[str] = Counter()
     for row in new:
         moved.update(set(row["terms"].split()))
@@ -503,7 +634,9 @@ def _terms(snapshot: Snapshot | None, old: Mapping[str, Row], new: list[Row]) ->
     before: dict[str, int] = {}
     if snapshot is not None and moved:
         known = snapshot.by_key("terms", sorted(moved), "term", ["term", "passages"])
-        before = dict(zip(known.column("term").to_pylist(), known.column("passages").to_pylist(), strict=True))
+        before = dict(
+            zip(known.column("term").to_pylist(), known.column("passages").to_pylist(), strict=True)
+        )
     after = {term: before.get(term, 0) + by for term, by in sorted(moved.items())}
     rows = [{"term": term, "passages": count} for term, count in after.items() if count > 0]
     length = sum(row["n_terms"] for row in new) - sum(row["n_terms"] for row in old.values())
@@ -521,12 +654,20 @@ def swap(
     old = run.manifest or Manifest(corpus=run.folder.name)
     counters = Counter(old.counters)
     counters.update(moved)
-    run.commit(replace(
-        old, generation=old.generation + 1, created=now(), segments=[*old.segments, *segments],
-        tables={**old.tables, **versions}, counters=dict(counters), next=dict(numbers),
-        sources=dict(sources), parameters=run.parameters,
-        stale=["communities"] if run.touched or run.claimed or old.stale else [],
-    ))  # fmt: skip
+    run.commit(
+        replace(
+            old,
+            generation=old.generation + 1,
+            created=now(),
+            segments=[*old.segments, *segments],
+            tables={**old.tables, **versions},
+            counters=dict(counters),
+            next=dict(numbers),
+            sources=dict(sources),
+            parameters=run.parameters,
+            stale=["communities"] if run.touched or run.claimed or old.stale else [],
+        )
+    )
 
 
 def now() -> str:

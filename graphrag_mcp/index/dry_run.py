@@ -1,25 +1,29 @@
-"""What a run would ask models, before it asks: the run itself, rehearsed with imitated answers and written nowhere.
+"""What a run would ask models, before it asks: the run itself, rehearsed with imitated answers and
+written nowhere.
 
-Takes a request and the work of a run; gives calls, tokens and cost by stage. Texts are read, cut and asked about, names
-merged, communities found and reports asked for by the code that does so in earnest, so everything that follows from the
-documents, the settings, the index and the answer book is exact; only what a model will say is imitated (imitated.py).
-No lock, no write, no call.
+Takes a request and the work of a run; gives calls, tokens and cost by stage. Texts are read, cut
+and asked about, names merged, communities found and reports asked for by the code that does so in
+earnest, so everything that follows from the documents, the settings, the index and the answer book
+is exact; only what a model will say is imitated (imitated.py). No lock, no write, no call.
 
 How much a model says: what is usual, or what the answers show that this one gave before.
 
-Takes the answers of one model in a book; gives numbers that `imitated.py` says as much by. A few dozen answers are
-enough, so the first part of a run (`max_calls`) tells what the rest will cost. Knows no text that was asked about.
+Takes the answers of one model in a book; gives numbers that `imitated.py` says as much by. A few
+dozen answers are enough, so the first part of a run (`max_calls`) tells what the rest will cost.
+Knows no text that was asked about.
 
 Models that are only imagined: replies of about the length and content that a model's usually have.
 
-Takes the questions of indexing, and the keyless names of the texts that they are about; gives replies in the form that
-the questions ask for, counted as providers count. Nothing of it is ever stored or shown: a rehearsed run
-(estimate.py) is made of it, to see how many questions follow from which answers.
+Takes the questions of indexing, and the keyless names of the texts that they are about; gives
+replies in the form that the questions ask for, counted as providers count. Nothing of it is ever
+stored or shown: a rehearsed run (estimate.py) is made of it, to see how many questions follow from
+which answers.
 
-How much a model says is the one thing that no rule knows. What is assumed: of a text it names the names that are
-connected most, 18 at the most, and relates the first name of a sentence, its subject, with those after it; of each
-it says what the sentence says; a second look finds a third of that; a report has a finding for every few rows. Where
-the answer book shows how much this model says, it is as much as that (habits.py).
+How much a model says is the one thing that no rule knows. What is assumed: of a text it names the
+names that are connected most, 18 at the most, and relates the first name of a sentence, its
+subject, with those after it; of each it says what the sentence says; a second look finds a third of
+that; a report has a finding for every few rows. Where the answer book shows how much this model
+says, it is as much as that (habits.py).
 """
 
 from __future__ import annotations
@@ -53,19 +57,24 @@ from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text.terms import sentences
 from graphrag_mcp.types import IndexRequest, IndexResult
 
-ENOUGH, LOOKED_AT = 10, 200  # answers of a kind from which its habits are told, and the most that are read for it
-_DENSE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+")  # CJK
+ENOUGH, LOOKED_AT = (
+    10,
+    200,
+)  # answers of a kind from which its habits are told, and the most that are read for it
+_DENSE = re.compile(
+    "[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
+)  # CJK
 FULL = 400  # tokens of a text that holds more names than a reply
 
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """`names`: entities of a first reply, at the most; `links`: relationships; `more`: entities that a
-    second look adds, and as many relationships; `said`: characters said of each, 0 for
-    as many as its sentence has; `looked`: share of texts that are looked at once more, below 0 for those that repeat
-    more names than a reply has; `report`, `summary`: tokens of one, 0 for what its rows have; `spent`:
-    output tokens that a provider counts, by kind, for each token of the reply as it can be read (thoughts are paid for,
-    too); `answers`: of how many this was learnt."""
+    """`names`: entities of a first reply, at the most; `links`: relationships; `more`: entities
+    that a second look adds, and as many relationships; `said`: characters said of each, 0 for as
+    many as its sentence has; `looked`: share of texts that are looked at once more, below 0 for
+    those that repeat more names than a reply has; `report`, `summary`: tokens of one, 0 for what
+    its rows have; `spent`: output tokens that a provider counts, by kind, for each token of the
+    reply as it can be read (thoughts are paid for, too); `answers`: of how many this was learnt."""
 
     names: int = 18
     links: int = 18
@@ -93,8 +102,8 @@ def tokens_of(text: str) -> float:
 
 
 def learnt(book: Answers | None, model: str, constant: float) -> Habits:
-    """The habits of a model; those that are usual where the book has too few answers of its. `constant`: tokens of the
-    question about a text without the text."""
+    """The habits of a model; those that are usual where the book has too few answers of its.
+    `constant`: tokens of the question about a text without the text."""
     habits = Habits()
     if book is None or not model:
         return habits
@@ -104,13 +113,21 @@ def learnt(book: Answers | None, model: str, constant: float) -> Habits:
         if len(own) < ENOUGH:
             continue
         own.sort(key=lambda row: (-row["prompt_tokens"], row["key"]))
-        replies = [found[0] for row in own[:LOOKED_AT] if (found := book.get(row["key"], row["answerer"]))]
+        replies = [
+            found[0] for row in own[:LOOKED_AT] if (found := book.get(row["key"], row["answerer"]))
+        ]
         texts = [one.text for one in replies]
         read, paid = sum(map(tokens_of, texts)), sum(one.output_tokens for one in replies)
         if read and paid:
-            habits = replace(habits, spent={**habits.spent, kind: paid / read}, answers=habits.answers + len(texts))
+            habits = replace(
+                habits,
+                spent={**habits.spent, kind: paid / read},
+                answers=habits.answers + len(texts),
+            )
         if kind == "extract":
-            looked = sum(row["kind"] == "glean" for row in rows) / sum(row["kind"] == "extract" for row in rows)
+            looked = sum(row["kind"] == "glean" for row in rows) / sum(
+                row["kind"] == "extract" for row in rows
+            )
             # What a short text holds says nothing of how much a reply can hold.
             full = [one.text for one in replies if one.prompt_tokens - constant >= FULL]
             habits = _of_records(replace(habits, looked=looked), texts, full)
@@ -146,7 +163,10 @@ AFTER = 4  # names of a sentence that its first one is related to
 CLAIMS = 6
 SAID = 280  # characters of a sentence that is repeated in a description
 SUMMARY = 1_000  # characters of a description made of many
-FINDINGS, EACH = 6, 3  # findings of a report, and how many rows one rests on; as many rows for the summary
+FINDINGS, EACH = (
+    6,
+    3,
+)  # findings of a report, and how many rows one rests on; as many rows for the summary
 FRAME = 200  # tokens of a report beside what it says of rows: titles, references, signs
 _TAGS = re.compile(r"<(?:context|descriptions)>\n(.*)\n</(?:context|descriptions)>", re.DOTALL)
 _SIGNS = re.compile(r'[<>|"]|##')
@@ -167,9 +187,13 @@ class ImitatedChat:
             self._asked[hash(claims)] = "claims", unit
 
     async def complete(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, max_output: int = 0,
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        max_output: int = 0,
         on_text: Callable[[str], None] | None = None,
-    ) -> Reply:  # fmt: skip
+    ) -> Reply:
         prompt = messages[0].content
         if (known := self._asked.get(hash(prompt))) is not None:
             kind, unit = known
@@ -186,7 +210,9 @@ class ImitatedChat:
 
 
 class ImitatedEmbedder:
-    """Vectors of `length` bytes, all alike. `text_prompt` is what the model of this name puts before a text."""
+    """Vectors of `length` bytes, all alike. `text_prompt` is what the model of this name puts
+    before a text.
+    """
 
     def __init__(self, name: str, text_prompt: str = "") -> None:
         self.name, self.text_prompt, self.length = name, text_prompt, lambda: 4
@@ -204,27 +230,35 @@ class ImitatedEmbedder:
 
 
 def extraction(unit: UnitNames, looks: int, habits: Habits) -> str:
-    """Records of the names that come next, and of the relationships that these have with names that were listed.
-    `looks`: how often the text has been read already."""
+    """Records of the names that come next, and of the relationships that these have with names that
+    were listed. `looks`: how often the text has been read already."""
     names, links = _by_weight(unit)
     begin = habits.names + habits.more * (looks - 1) if looks else 0
     end = begin + (habits.more if looks else habits.names)
     place = {name.key: at for at, name in enumerate(names[:end])}
-    new = [link for link in links
-           if link[0].key in place and link[1].key in place
-           and max(place[link[0].key], place[link[1].key]) >= begin]  # fmt: skip
+    new = [
+        link
+        for link in links
+        if link[0].key in place
+        and link[1].key in place
+        and max(place[link[0].key], place[link[1].key]) >= begin
+    ]
     records = [
         f'("entity"<|>{_plain(one.form)}<|>{one.type}<|>'
-        f'{_told(f"{_plain(one.form)} is described:", unit, *one.sentences[:2], habits)})'
+        f"{_told(f'{_plain(one.form)} is described:', unit, *one.sentences[:2], habits)})"
         for one in names[begin:end]
     ]
     for one, other, *span in new[: habits.more if looks else habits.links]:
         a, b = _plain(one.form), _plain(other.form)
         said = _told(f"{a} and {b} are connected:", unit, *span, habits)
         records.append(f'("relationship"<|>{a}<|>{b}<|>{said}<|>connection<|>5)')
-    # A reply that was cut off, or passed over much of what the text repeats, is followed by a second look.
+    # A reply that was cut off, or passed over much of what the text repeats, is followed by a
+    # second look.
     if habits.looked < 0:
-        again = sum(len(hits(unit.text, name.form, 2)) > 1 for name in unit.named if name.strong) > habits.names
+        again = (
+            sum(len(hits(unit.text, name.form, 2)) > 1 for name in unit.named if name.strong)
+            > habits.names
+        )
     else:
         again = crc32(unit.text.encode("utf-8", "replace")) % 1_000 < 1_000 * habits.looked
     again = again and not looks
@@ -249,7 +283,10 @@ def _whole(unit: Names) -> UnitNames:
         if (before := found.get(one.key)) is None:
             found[one.key] = replace(one)
         else:
-            before.count, before.sentences = before.count + one.count, before.sentences + one.sentences
+            before.count, before.sentences = (
+                before.count + one.count,
+                before.sentences + one.sentences,
+            )
             before.strong = before.strong or one.strong
     return UnitNames(unit.id, unit.text, list(found.values()))
 
@@ -272,7 +309,10 @@ def _by_weight(unit: UnitNames) -> tuple[list[Named], list[Link]]:
     for pair in links:
         held.update(pair)
     names = sorted(named, key=lambda name: (-held[name.key], name.start))
-    return names, [links[pair] for pair in sorted(links, key=lambda pair: (-weight[pair], links[pair][2], pair))]
+    return names, [
+        links[pair]
+        for pair in sorted(links, key=lambda pair: (-weight[pair], links[pair][2], pair))
+    ]
 
 
 def _told(begin: str, unit: UnitNames, start: int, end: int, habits: Habits) -> str:
@@ -321,19 +361,33 @@ def reported(rows: str, habits: Habits) -> str:
         said = [_of_tokens(one, share * tokens_of(one)) for one in said]
     summary, rest = " ".join(said[:EACH]), said[EACH:] or said
     findings = [
-        {"summary": part[0][:100], "explanation": " ".join(part) + " [Data: Entities (1, 2); Relationships (1)]"}
-        for at in range(0, len(rest), EACH) if (part := rest[at : at + EACH])
-    ]  # fmt: skip
+        {
+            "summary": part[0][:100],
+            "explanation": " ".join(part) + " [Data: Entities (1, 2); Relationships (1)]",
+        }
+        for at in range(0, len(rest), EACH)
+        if (part := rest[at : at + EACH])
+    ]
     return json.dumps(
-        {"title": "A community of names and what connects them", "summary": summary + " [Data: Entities (1, 2)]",
-         "rating": 5, "rating_explanation": "The names are connected in several texts.", "findings": findings},
+        {
+            "title": "A community of names and what connects them",
+            "summary": summary + " [Data: Entities (1, 2)]",
+            "rating": 5,
+            "rating_explanation": "The names are connected in several texts.",
+            "findings": findings,
+        },
         ensure_ascii=False,
-    )  # fmt: skip
+    )
 
 
 def _pieces(lines: Sequence[str]) -> Iterator[str]:
     """The sentences of rows."""
-    return (_plain(line[start:end]) for line in lines for start, end in sentences(line) if end - start >= 40)
+    return (
+        _plain(line[start:end])
+        for line in lines
+        for start, end in sentences(line)
+        if end - start >= 40
+    )
 
 
 Work = Callable[[Run, IndexRequest, Asker], tuple[Plan, str]]
@@ -351,7 +405,10 @@ class Rehearsal(Run):
 
     def begin(self, uri: str, id: str, unit: Names) -> Reading | None:
         reader = self.models.reader
-        self.chat.read(unit, *(one.prompt(unit.text) for one in (reader.extract, reader.claims) if one is not None))
+        self.chat.read(
+            unit,
+            *(one.prompt(unit.text) for one in (reader.extract, reader.claims) if one is not None),
+        )
         return super().begin(uri, id, unit)
 
     def originals(self, batch: Batch) -> list[Row]:
@@ -379,14 +436,18 @@ def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) ->
     try:
         chosen = models.choose(request.method, run.settings, before, folder, door)
         if chosen.extract is not None and asker.on:
-            run.chat.habits = learnt(book_of(asker), asker.model, tokens_of(chosen.extract.prompt("")))
+            run.chat.habits = learnt(
+                book_of(asker), asker.model, tokens_of(chosen.extract.prompt(""))
+            )
         if chosen.extract is not None or chosen.embedding:
             plan, status = work(run, request, door)
         else:
             in_force = edit_log.fold(edit_log.load(folder, before))
             plan = planning.make(folder, before, request, run.settings, in_force)
         wanted = documents.parameters(run.settings, chosen)
-        if before is not None and any(before.parameters.get(name) != value for name, value in wanted.items()):
+        if before is not None and any(
+            before.parameters.get(name) != value for name, value in wanted.items()
+        ):
             notes = f"All {len(plan.live)} documents are derived again: settings, models or the release are others."
     finally:
         door.close()
@@ -394,18 +455,31 @@ def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) ->
     counts |= {name: run.counts[name] for name in ("text_units", "passages") if run.counts[name]}
     size = sum(Path(file.path).stat().st_size for file in plan.to_read)
     return IndexResult(
-        status="estimate" if status == "done" else status, corpus=folder.name, errors=plan.errors,
+        status="estimate" if status == "done" else status,
+        corpus=folder.name,
+        errors=plan.errors,
         total=len(plan.to_read) + len(request.texts),
-        counts=counts, skipped=dict(sorted(plan.found.skipped.items())),
+        counts=counts,
+        skipped=dict(sorted(plan.found.skipped.items())),
         hint=" ".join(filter(None, [*plan.notes, notes])),
-        estimate={"files": len(plan.to_read), "bytes": size, **record(door.spent(), run.chat.habits)},
-    )  # fmt: skip
+        estimate={
+            "files": len(plan.to_read),
+            "bytes": size,
+            **record(door.spent(), run.chat.habits),
+        },
+    )
 
 
 def record(spent: Spent, habits: Habits) -> dict[str, Any]:
-    """Totals, cost by the prices of the settings, and the same by stage; `because`: what is assumed of the model."""
+    """Totals, cost by the prices of the settings, and the same by stage; `because`: what is assumed
+    of the model.
+    """
     found: dict[str, Any] = {**spent.record(), "cost": round(spent.cost, 4)}
     if "extract" in spent.by_stage:
-        why = f"as in {habits.answers} answers of" if habits.answers else "since no answer is known yet of"
+        why = (
+            f"as in {habits.answers} answers of"
+            if habits.answers
+            else "since no answer is known yet of"
+        )
         found["because"] = f"up to {habits.names} names a text, {why} this model"
     return found

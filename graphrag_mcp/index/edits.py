@@ -1,26 +1,30 @@
-"""Removing documents by hand: which ones are meant, what goes with them, and writing down that they stay out.
+"""Removing documents by hand: which ones are meant, what goes with them, and writing down that they
+stay out.
 
-Takes ids as agents write them (d12, full ids, uris, file names, ids of inline texts); gives what would go, or a row of
-the edit log by which these documents stay out of the index, whatever folder they lie in, until they are asked for by
-name. The rows themselves go with the indexing that follows, or with any later one. Knows no tool.
+Takes ids as agents write them (d12, full ids, uris, file names, ids of inline texts); gives what
+would go, or a row of the edit log by which these documents stay out of the index, whatever folder
+they lie in, until they are asked for by name. The rows themselves go with the indexing that
+follows, or with any later one. Knows no tool.
 
 What may be edited: a wish against the graph as it is and the log as it is, as rows of the log.
 
-Takes an operation with its names and fields; gives the rows to append, none where everything is so already. What
-cannot be done is said with what to do instead. Also says in a sentence what a row means. Reads single rows, writes
-none.
+Takes an operation with its names and fields; gives the rows to append, none where everything is so
+already. What cannot be done is said with what to do instead. Also says in a sentence what a row
+means. Reads single rows, writes none.
 
 Editing the graph by hand: one change checked, tried or made, and said in plain words.
 
-Takes what to do with which names (already resolved to the entities that hold them) and who does it; gives an
-`EditResult`: what changes, and the id by which it is undone. A change is a row of the edit log, which outlives every
-re-indexing; what it does to the tables is worked out by the same merge that reads documents. Knows no tool.
+Takes what to do with which names (already resolved to the entities that hold them) and who does it;
+gives an `EditResult`: what changes, and the id by which it is undone. A change is a row of the edit
+log, which outlives every re-indexing; what it does to the tables is worked out by the same merge
+that reads documents. Knows no tool.
 
 Edits as generations: the rows that change when the edit log says something new.
 
-Takes the log, and how many of its rows the tables follow; gives a new manifest in which rows and log agree. Everything
-of a call is visible at once, or nothing, and on disk when the call returns. Tables that were derived anew follow the
-log before the first document goes in. Reads and writes only what the names concerned touch; knows no tool.
+Takes the log, and how many of its rows the tables follow; gives a new manifest in which rows and
+log agree. Everything of a call is visible at once, or nothing, and on disk when the call returns.
+Tables that were derived anew follow the log before the first document goes in. Reads and writes
+only what the names concerned touch; knows no tool.
 """
 
 from __future__ import annotations
@@ -39,7 +43,14 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index import documents
 from graphrag_mcp.index.describe import needs_summary
 from graphrag_mcp.index.documents import Run
-from graphrag_mcp.index.graph import Changed, Merge, entity_id, graph_to_table, merge, relationship_id
+from graphrag_mcp.index.graph import (
+    Changed,
+    Merge,
+    entity_id,
+    graph_to_table,
+    merge,
+    relationship_id,
+)
 from graphrag_mcp.index.models import with_tuned
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.index.vectors import forgotten
@@ -48,7 +59,15 @@ from graphrag_mcp.sources.diff import Plan
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store import tables
-from graphrag_mcp.store.edit_log import APPLIED, ENTITY_FIELDS, PAIR_FIELDS, LogRow, Overlay, differing, fold
+from graphrag_mcp.store.edit_log import (
+    APPLIED,
+    ENTITY_FIELDS,
+    PAIR_FIELDS,
+    LogRow,
+    Overlay,
+    differing,
+    fold,
+)
 from graphrag_mcp.store.manifest import FORMAT, Manifest, commit, read, writer_lock
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.segments import live_documents
@@ -59,7 +78,13 @@ from graphrag_mcp.types import EditResult
 Row = dict[str, Any]
 LONGEST = {"title": 300, "type": 80, "keywords": 1_000, "description": 20_000}  # characters
 HEAVIEST = 1e6
-SAME_FIELD = {"name": "title", "new_name": "title", "entity_type": "type", "desc": "description", "strength": "weight"}
+SAME_FIELD = {
+    "name": "title",
+    "new_name": "title",
+    "entity_type": "type",
+    "desc": "description",
+    "strength": "weight",
+}
 
 
 @dataclass(frozen=True)
@@ -79,18 +104,28 @@ def rows(snapshot: Snapshot, log: Sequence[LogRow], wish: Wish, id: str) -> list
     overlay = fold(log)
     now = documents.now()
 
-    def row(op: str, kind: str, keys: Sequence[str], forms: Sequence[str] = (), fields: Row | None = None) -> LogRow:
+    def row(
+        op: str,
+        kind: str,
+        keys: Sequence[str],
+        forms: Sequence[str] = (),
+        fields: Row | None = None,
+    ) -> LogRow:
         return LogRow(id, op, kind, tuple(keys), tuple(forms), fields or {}, wish.by, now)
 
     if not wish.targets:
-        raise BadInput(f"op {wish.op!r} needs ids", 'Give ids=["e12"], a name, or of an undo its undo_id')
+        raise BadInput(
+            f"op {wish.op!r} needs ids", 'Give ids=["e12"], a name, or of an undo its undo_id'
+        )
     if wish.op == "undo":
         _undoable(log, overlay, wish.targets)
         return [row("undo", "", [target.keys[0] for target in wish.targets])]
     if wish.op == "create":
         target = _one(wish)
         _creatable(snapshot, overlay, target)
-        return [row("create", target.kind, target.keys, target.forms, cleaned(wish.fields, target.kind))]
+        return [
+            row("create", target.kind, target.keys, target.forms, cleaned(wish.fields, target.kind))
+        ]
     found = [_there(snapshot, target) for target in wish.targets]
     if wish.op == "delete":
         return [row("delete", target.kind, target.keys, target.forms) for target in wish.targets]
@@ -100,25 +135,36 @@ def rows(snapshot: Snapshot, log: Sequence[LogRow], wish: Wish, id: str) -> list
         target = _one(wish)
         fields = _new(cleaned(wish.fields, target.kind), found[0], wish)
         return _worded(snapshot, overlay, target, fields, row)
-    raise BadInput(f"op {wish.op[:40]!r} is unknown", "Use create, update, rename, merge, delete, undo or reject")
+    raise BadInput(
+        f"op {wish.op[:40]!r} is unknown",
+        "Use create, update, rename, merge, delete, undo or reject",
+    )
 
 
 def _one(wish: Wish) -> Target:
     if len(wish.targets) != 1:
-        raise BadInput(f"op {wish.op!r} takes one, {len(wish.targets)} are named", "Make one call for each")
+        raise BadInput(
+            f"op {wish.op!r} takes one, {len(wish.targets)} are named", "Make one call for each"
+        )
     return wish.targets[0]
 
 
 def _there(snapshot: Snapshot, target: Target) -> Row:
     """The target's row. NotFound when it has gone since its id was read."""
     if target.kind == "entity":
-        found = snapshot.by_key("entities", [entity_id(target.keys[0])], "id", TABLES["entities"].names)
+        found = snapshot.by_key(
+            "entities", [entity_id(target.keys[0])], "id", TABLES["entities"].names
+        )
     else:
         id = relationship_id(*sorted(map(entity_id, target.keys)))
         found = snapshot.by_key("relationships", [id], "id", TABLES["relationships"].names)
     if not found.num_rows:
         name = " and ".join(target.forms or target.keys)[:100]
-        known = "Call get_entity for the names there are" if target.kind == "entity" else "Use op create to relate them"
+        known = (
+            "Call get_entity for the names there are"
+            if target.kind == "entity"
+            else "Use op create to relate them"
+        )
         raise NotFound(f"the graph holds no {target.kind} {name!r}", known)
     return found.to_pylist()[0]
 
@@ -129,7 +175,9 @@ def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list
         raise BadInput(f"op {wish.op!r} is for entities", "Give ids of entities (e12) or names")
     targets = list({target.keys: target for target in wish.targets}.values())
     if len(targets) < 2:
-        raise BadInput("these names are one entity already", 'Give two or more, e.g. ids=["e7", "e12"]')
+        raise BadInput(
+            "these names are one entity already", 'Give two or more, e.g. ids=["e7", "e12"]'
+        )
     keys, forms = [one.keys[0] for one in targets], [one.forms[0] for one in targets]
     if wish.op == "reject":
         known = all(tuple(sorted((keys[0], other))) in overlay.rejected for other in keys[1:])
@@ -145,8 +193,12 @@ def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: Any) -> list
     return made
 
 
-def _worded(snapshot: Snapshot, overlay: Overlay, target: Target, fields: Row, row: Any) -> list[LogRow]:
-    """New words for an entity or a relationship; another name of an entity stands for it from then on."""
+def _worded(
+    snapshot: Snapshot, overlay: Overlay, target: Target, fields: Row, row: Any
+) -> list[LogRow]:
+    """New words for an entity or a relationship; another name of an entity stands for it from then
+    on.
+    """
     if not fields:
         return []
     title = fields.get("title", "")
@@ -154,13 +206,17 @@ def _worded(snapshot: Snapshot, overlay: Overlay, target: Target, fields: Row, r
         return [row("update", target.kind, target.keys, target.forms, fields)]
     key = normalise_name(title)
     if not _is_name(key):
-        raise BadInput(f"{title[:60]!r} is no name: it has no letter or digit", "Give another title")
+        raise BadInput(
+            f"{title[:60]!r} is no name: it has no letter or digit", "Give another title"
+        )
     holder = _holder(snapshot, overlay, key)
     if holder is not None and holder["key"] != target.keys[0]:
         merge = f'Use op merge with ids=["e{holder["n"]}", ...] instead'
         raise BadInput(f"{title[:60]!r} is another entity, e{holder['n']}", merge)
     known = key == target.keys[0] or overlay.alias.get(key) == target.keys[0]
-    keys, forms = (target.keys, target.forms) if known else ((*target.keys, key), (*target.forms, title))
+    keys, forms = (
+        (target.keys, target.forms) if known else ((*target.keys, key), (*target.forms, title))
+    )
     return [row("rename", "entity", keys, forms, fields)]
 
 
@@ -173,7 +229,9 @@ def _holder(snapshot: Snapshot, overlay: Overlay, key: str) -> Row | None:
     said = snapshot.by_key("mentions", [key], "key", ["alias_of"])["alias_of"].to_pylist()
     keys = dict.fromkeys([key, overlay.alias.get(key, key), *filter(None, said)])
     keys |= dict.fromkeys(overlay.alias.get(one, one) for one in keys)
-    found = snapshot.by_key("entities", [entity_id(one) for one in keys], "id", ["id", "n", "key", "names", "title"])
+    found = snapshot.by_key(
+        "entities", [entity_id(one) for one in keys], "id", ["id", "n", "key", "names", "title"]
+    )
     return next((row for row in found.to_pylist() if key in row["names"]), None)
 
 
@@ -187,7 +245,10 @@ def _creatable(snapshot: Snapshot, overlay: Overlay, target: Target) -> None:
             raise BadInput("both ends are one entity", "Give two different ones")
         id = relationship_id(*sorted(map(entity_id, target.keys)))
         if found := snapshot.by_key("relationships", [id], "id", ["n"])["n"].to_pylist():
-            raise BadInput(f"they have a relationship already, r{found[0]}", f'Use op update with ids=["r{found[0]}"]')
+            raise BadInput(
+                f"they have a relationship already, r{found[0]}",
+                f'Use op update with ids=["r{found[0]}"]',
+            )
         return
     holder = _holder(snapshot, overlay, target.keys[0])
     if holder is not None:
@@ -210,7 +271,9 @@ def _undoable(log: Sequence[LogRow], overlay: Overlay, targets: Sequence[Target]
             raise NotFound(f"there is no edit {id[:40]!r}", advice)
         if id in overlay.undone:
             by = overlay.undone[id]
-            raise BadInput(f"{id} is undone already", f'To have it again use op undo with ids=["{by}"]')
+            raise BadInput(
+                f"{id} is undone already", f'To have it again use op undo with ids=["{by}"]'
+            )
 
 
 def cleaned(given: Mapping[str, Any], kind: str) -> Row:
@@ -231,8 +294,16 @@ def cleaned(given: Mapping[str, Any], kind: str) -> Row:
 def _text(name: str, value: Any) -> str:
     if isinstance(value, list) and name == "keywords":
         value = ", ".join(str(one) for one in value)
-    text = str(value).encode("utf-8", "replace").decode() if isinstance(value, str | int | float) else ""
-    text = text.replace("\0", "").strip() if name == "description" else " ".join(text.replace("\0", " ").split())
+    text = (
+        str(value).encode("utf-8", "replace").decode()
+        if isinstance(value, str | int | float)
+        else ""
+    )
+    text = (
+        text.replace("\0", "").strip()
+        if name == "description"
+        else " ".join(text.replace("\0", " ").split())
+    )
     if not text:
         raise BadInput(f"the field {name} must be a text", f'Give fields=["{name}=..."]')
     return (text.lower() if name == "type" else text)[: LONGEST[name]]
@@ -244,7 +315,9 @@ def _weight(value: Any) -> float:
     except (TypeError, ValueError):
         weight = math.nan
     if not 0 < weight <= HEAVIEST:
-        raise BadInput(f"weight {str(value)[:40]!r} is no number above 0", "Give a weight such as 2.5")
+        raise BadInput(
+            f"weight {str(value)[:40]!r} is no number above 0", "Give a weight such as 2.5"
+        )
     return round(weight, 6)
 
 
@@ -253,7 +326,10 @@ def _new(fields: Row, row: Row, wish: Wish) -> Row:
     if wish.op == "rename" and "title" not in fields:
         raise BadInput("a rename needs the new name", 'Give fields=["title=..."]')
     if not fields:
-        raise BadInput("there is nothing to update", 'Give fields=["description=..."], or type, keywords, weight')
+        raise BadInput(
+            "there is nothing to update",
+            'Give fields=["description=..."], or type, keywords, weight',
+        )
     return {name: value for name, value in fields.items() if row[name] != value}
 
 
@@ -264,14 +340,15 @@ def sentence(row: LogRow, overlay: Overlay) -> str:
     pair = " – ".join(names[:2])
     said = {
         "merge": f"{', '.join(names[1:])} {'becomes a name' if len(names) == 2 else 'become names'} of {names[0]}",
-        "rename": f"{names[0]}: {fields}", "update": f"{pair if row.kind == 'relationship' else names[0]}: {fields}",
+        "rename": f"{names[0]}: {fields}",
+        "update": f"{pair if row.kind == 'relationship' else names[0]}: {fields}",
         "create": f"{row.kind} {pair if row.kind == 'relationship' else names[0]} without evidence, by {row.by}"
         + (f": {fields}" if fields else ""),
         "delete": f"{row.kind} {pair} is hidden, whatever the documents say",
         "reject": f"{names[0]} and {', '.join(names[1:])} are not proposed as one again",
         "remove": f"{counted(len(names), 'documents')} kept out: {', '.join(names[:3])}",
         "restore": f"{counted(len(names), 'documents')} to come back: {', '.join(names[:3])}",
-    }  # fmt: skip
+    }
     if row.op == "undo":
         undone = [one for one in overlay.log if one.id in row.keys and one.op != "undo"]
         what = "; ".join(sentence(one, overlay) for one in undone[:3])
@@ -285,7 +362,9 @@ NAMED = 8  # names that a sentence lists
 
 @dataclass(frozen=True)
 class Wish:
-    """`op` of store/edits.py; `targets` entities, relationships, or of an undo its id; `fields` new values."""
+    """`op` of store/edits.py; `targets` entities, relationships, or of an undo its id; `fields` new
+    values.
+    """
 
     op: str
     targets: Sequence[Target]
@@ -294,16 +373,23 @@ class Wish:
 
 
 def edit(folder: Path, settings: Settings, wish: Wish, dry_run: bool = True) -> EditResult:
-    """Make the change durable and visible, or say what it would be. Raises BadInput, NotFound, Busy, Damaged."""
-    return _change(folder, settings, dry_run, lambda snapshot, log, id: rows(snapshot, log, wish, id))
+    """Make the change durable and visible, or say what it would be. Raises BadInput, NotFound,
+    Busy, Damaged.
+    """
+    return _change(
+        folder, settings, dry_run, lambda snapshot, log, id: rows(snapshot, log, wish, id)
+    )
 
 
 def replay(folder: Path, settings: Settings, log: Sequence[LogRow]) -> EditResult:
-    """Put the edits of another index after those that are here; the rows keep their ids, makers and times."""
+    """Put the edits of another index after those that are here; the rows keep their ids, makers and
+    times.
+    """
     known = {row.id for row in logs.load(folder, read(folder))}
     if twice := sorted({row.id for row in log} & known):
         raise BadInput(
-            f"this index has edits called {', '.join(twice[:5])} already", "Replay into an index without any"
+            f"this index has edits called {', '.join(twice[:5])} already",
+            "Replay into an index without any",
         )
     return _change(folder, settings, False, lambda *_: list(log))
 
@@ -330,21 +416,29 @@ def _change(folder: Path, settings: Settings, dry_run: bool, make: Make) -> Edit
         result = EditResult(op=rows[-1].op, dry_run=dry_run, undo_id="" if dry_run else rows[-1].id)
         _say(result, rows, overlay, snapshot, merged)
         if not dry_run:
-            segments = segment_store.appended(folder, manifest, segment_store.EDITS, logs.to_table(rows))
+            segments = segment_store.appended(
+                folder, manifest, segment_store.EDITS, logs.to_table(rows)
+            )
             written(folder, manifest, segments, merged, given, numbers, len(every))
         return result
 
 
 def ready(manifest: Manifest | None, folder: Path) -> Manifest:
-    """Raises NotFound without an index, BadInput for rows whose names this release might take for others."""
+    """Raises NotFound without an index, BadInput for rows whose names this release might take for
+    others.
+    """
     if manifest is None:
         raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
     if manifest.format != FORMAT or manifest.of_another_release():
-        raise BadInput("this index was made by an earlier release", "Call index_documents once, then edit")
+        raise BadInput(
+            "this index was made by an earlier release", "Call index_documents once, then edit"
+        )
     return manifest
 
 
-def _is_long(settings: Settings, manifest: Manifest, folder: Path) -> Callable[[Sequence[str]], bool] | None:
+def _is_long(
+    settings: Settings, manifest: Manifest, folder: Path
+) -> Callable[[Sequence[str]], bool] | None:
     """Which descriptions a model is to join, in an index in which one does."""
     if not manifest.parameters.get("descriptions"):
         return None
@@ -356,8 +450,12 @@ def _is_long(settings: Settings, manifest: Manifest, folder: Path) -> Callable[[
 
 
 def _say(
-    result: EditResult, rows: Sequence[LogRow], overlay: logs.Overlay, snapshot: Snapshot, merged: Merge
-) -> None:  # fmt: skip
+    result: EditResult,
+    rows: Sequence[LogRow],
+    overlay: logs.Overlay,
+    snapshot: Snapshot,
+    merged: Merge,
+) -> None:
     lines = [sentence(row, overlay) for row in rows[-5:]]
     for table in ("entities", "relationships"):
         lines += _moved(result, table, snapshot, merged)
@@ -374,7 +472,11 @@ def _moved(result: EditResult, table: str, snapshot: Snapshot, merged: Merge) ->
         return []
     after = {row["id"]: row for row in change.rows.to_pylist()} if change.rows is not None else {}
     gone = set(change.gone)
-    parts = {"added": after.keys() - gone, "changed": after.keys() & gone, "removed": gone - after.keys()}
+    parts = {
+        "added": after.keys() - gone,
+        "changed": after.keys() & gone,
+        "removed": gone - after.keys(),
+    }
     result.changes |= {f"{table}_{how}": len(ids) for how, ids in parts.items() if ids}
     lines = []
     for how, ids in parts.items():
@@ -383,11 +485,18 @@ def _moved(result: EditResult, table: str, snapshot: Snapshot, merged: Merge) ->
         named = ""
         if table == "entities":
             lost = sorted(ids - after.keys())
-            old = {row["id"]: row for row in snapshot.by_key(table, lost, "id", ["id", "n", "title"]).to_pylist()}
+            old = {
+                row["id"]: row
+                for row in snapshot.by_key(table, lost, "id", ["id", "n", "title"]).to_pylist()
+            }
             shown = sorted(({**old, **after}[id] for id in ids), key=lambda row: row["n"])
             result.ids += [f"e{row['n']}" for row in shown if row["id"] in after][:NAMED]
             more = f" and {len(shown) - NAMED} more" if len(shown) > NAMED else ""
-            named = ": " + ", ".join(f"{_line(row['title'])} (e{row['n']})" for row in shown[:NAMED]) + more
+            named = (
+                ": "
+                + ", ".join(f"{_line(row['title'])} (e{row['n']})" for row in shown[:NAMED])
+                + more
+            )
         one = {"entities": "entity", "relationships": "relationship"}[table]
         lines.append(f"- {len(ids)} {one if len(ids) == 1 else table} {how}{named}")
     return lines
@@ -401,22 +510,30 @@ def _dormant(rows: Sequence[LogRow], overlay: logs.Overlay) -> str:
     """Why a change moves no row now."""
     if rows[-1].op in ("reject", "remove", "restore"):
         return ""
-    what = fold([row for row in overlay.log if row.id == rows[-1].keys[0]]) if rows[-1].op == "undo" else overlay
+    what = (
+        fold([row for row in overlay.log if row.id == rows[-1].keys[0]])
+        if rows[-1].op == "undo"
+        else overlay
+    )
     if what.removed:
         return "What was removed comes back with the next index_documents of its folder."
     return "No row changes now: it lies dormant until documents name what it speaks of."
 
 
-TOUCHED = "touched"  # manifest parameter: {generation, ids}, entities that edits changed since the last reports
+# manifest parameter: {generation, ids}, entities that edits changed since the last reports
+TOUCHED = "touched"
 MOST_TOUCHED = 2_000  # beyond, the next indexing compares every report
-NUMBERS = "numbers"  # manifest parameter: entity id -> the number behind its alias, of those that edits took away
+# manifest parameter: entity id -> the number behind its alias, of those that edits took away
+NUMBERS = "numbers"
 MOST_NUMBERS = 5_000
 NEXT = "u"  # the kind of number that undo ids are made of
 BY_INDEX = "index_documents"
 
 
 def begin(run: Run) -> None:
-    """Read the log; go on with what edits have touched, where nothing else happened since the last reports."""
+    """Read the log; go on with what edits have touched, where nothing else happened since the last
+    reports.
+    """
     run.edits = fold(logs.load(run.folder, run.manifest))
     if run.manifest is None:
         return
@@ -427,25 +544,45 @@ def begin(run: Run) -> None:
 
 
 def catch_up(run: Run) -> None:
-    """Let the tables follow the whole log: they were derived anew, or what was removed is asked for again."""
+    """Let the tables follow the whole log: they were derived anew, or what was removed is asked for
+    again.
+    """
     manifest = run.manifest
     if manifest is None or manifest.parameters.get(APPLIED, 0) == len(run.edits.log):
         return
     numbers = dict(manifest.next)
     snapshot = run.snapshot()
-    overlay, merged, told = merged_with(snapshot, run.edits.log, manifest, numbers, run.models.is_long)
-    _go_on(run, written(run.folder, manifest, manifest.segments, merged, told, numbers, len(overlay.log)))
+    overlay, merged, told = merged_with(
+        snapshot, run.edits.log, manifest, numbers, run.models.is_long
+    )
+    _go_on(
+        run,
+        written(run.folder, manifest, manifest.segments, merged, told, numbers, len(overlay.log)),
+    )
     run.touched |= merged.touched
 
 
 def lift(run: Run, plan: Plan) -> None:
-    """What was removed and is asked for by its own name is no longer removed; that is written down first."""
+    """What was removed and is asked for by its own name is no longer removed; that is written down
+    first.
+    """
     uris = [*plan.asked, *sorted({edit.uri for edit in run.brought} & run.edits.removed.keys())]
     if not uris or run.manifest is None:
         return
     numbers = dict(run.manifest.next)
-    row = LogRow(next_id(numbers), "restore", "document", tuple(uris), tuple(uris), {}, BY_INDEX, documents.now())
-    segments = segment_store.appended(run.folder, run.manifest, segment_store.EDITS, logs.to_table([row]))
+    row = LogRow(
+        next_id(numbers),
+        "restore",
+        "document",
+        tuple(uris),
+        tuple(uris),
+        {},
+        BY_INDEX,
+        documents.now(),
+    )
+    segments = segment_store.appended(
+        run.folder, run.manifest, segment_store.EDITS, logs.to_table([row])
+    )
     run.edits = fold([*run.edits.log, row])
     applied = run.manifest.parameters.get(APPLIED, 0)
     applied += applied == len(run.edits.log) - 1  # a row about documents moves no table by itself
@@ -466,10 +603,15 @@ def next_id(numbers: dict[str, int]) -> str:
 
 
 def merged_with(
-    snapshot: Snapshot | None, log: Sequence[LogRow], manifest: Manifest, numbers: dict[str, int],
+    snapshot: Snapshot | None,
+    log: Sequence[LogRow],
+    manifest: Manifest,
+    numbers: dict[str, int],
     is_long: Callable[[Sequence[str]], bool] | None,
-) -> tuple[Overlay, Merge, set[str]]:  # fmt: skip
-    """What the log amounts to, what that does to the rows, and ids of rows whose description was given. No write."""
+) -> tuple[Overlay, Merge, set[str]]:
+    """What the log amounts to, what that does to the rows, and ids of rows whose description was
+    given. No write.
+    """
     old, new = fold(log[: manifest.parameters.get(APPLIED, 0)]), fold(log)
     keys, pairs = differing(old, new)
     if not keys:
@@ -479,7 +621,9 @@ def merged_with(
     merged = merge(snapshot, (), {}, numbers, is_long, new, Changed(keys, pairs, own | both))
     _number_as_before(merged, manifest.parameters.get(NUMBERS, {}))
     given = {entity_id(key) for key in own if _said(new.entities, key)}
-    given |= {relationship_id(*sorted(map(entity_id, pair))) for pair in both if _said(new.pairs, pair)}
+    given |= {
+        relationship_id(*sorted(map(entity_id, pair))) for pair in both if _said(new.pairs, pair)
+    }
     return new, merged, given
 
 
@@ -500,9 +644,14 @@ def _said(edits: dict[Any, Any], key: Any) -> Any:
 
 
 def written(
-    folder: Path, manifest: Manifest, segments: Sequence[dict[str, Any]], merged: Merge, given: set[str],
-    numbers: dict[str, int], applied: int,
-) -> Manifest:  # fmt: skip
+    folder: Path,
+    manifest: Manifest,
+    segments: Sequence[dict[str, Any]],
+    merged: Merge,
+    given: set[str],
+    numbers: dict[str, int],
+    applied: int,
+) -> Manifest:
     """Commit a generation with these segments and rows. Only for the holder of the writer's lock."""
     changes = {name: change for name, change in merged.changes.items() if _counts(change)}
     if waiting := _pending(manifest, merged, given):
@@ -517,11 +666,17 @@ def written(
         parameters[NUMBERS] = lost
     settled = manifest.communities_generation == manifest.generation and not merged.touched
     new = replace(
-        manifest, generation=generation, created=documents.now(), segments=list(segments), tables=dict(versions),
-        counters=dict(counters), next=dict(numbers), parameters=parameters,
+        manifest,
+        generation=generation,
+        created=documents.now(),
+        segments=list(segments),
+        tables=dict(versions),
+        counters=dict(counters),
+        next=dict(numbers),
+        parameters=parameters,
         stale=["communities"] if merged.touched or manifest.stale else [],
         communities_generation=generation if settled else manifest.communities_generation,
-    )  # fmt: skip
+    )
     commit(folder, new)
     return new
 
@@ -534,7 +689,9 @@ def _counts(change: Change) -> bool:
 
 
 def _parameters(manifest: Manifest, merged: Merge, applied: int) -> dict[str, Any]:
-    """With the number of rows followed, and what was touched since the reports were made, where that is known."""
+    """With the number of rows followed, and what was touched since the reports were made, where
+    that is known.
+    """
     parameters = {**manifest.parameters, APPLIED: applied}
     before = parameters.pop(TOUCHED, {})
     known = before.get("generation") == manifest.generation
@@ -557,7 +714,9 @@ def _lost(folder: Path, manifest: Manifest, change: Change) -> dict[str, int]:
 
 
 def _pending(manifest: Manifest, merged: Merge, given: set[str]) -> Change | None:
-    """Nobody is asked any more to describe what is gone or has its description; whoever lost one is asked for."""
+    """Nobody is asked any more to describe what is gone or has its description; whoever lost one is
+    asked for.
+    """
     rows = [pending(kind, id, "", "not yet asked") for id, (kind, _) in sorted(merged.long.items())]
     if "pending" not in manifest.tables:
         return Change((), graph_to_table("pending", rows)) if rows else None
@@ -574,15 +733,21 @@ NEAR = 3  # nearest uris for an unknown id
 
 @dataclass
 class Chosen:
-    """`uris` as they are written down: of a file with many rows the file's own, when all of it is meant."""
+    """`uris` as they are written down: of a file with many rows the file's own, when all of it is
+    meant.
+    """
 
     documents: dict[str, Row] = field(default_factory=dict)  # uri -> {uri, id, file, n}
     uris: list[str] = field(default_factory=list)
-    unknown: dict[str, list[str]] = field(default_factory=dict)  # what was asked for -> nearest uris
+    unknown: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # what was asked for -> nearest uris
 
 
 def choose(folder: Path, ids: Sequence[str]) -> Chosen:
-    """The documents that the ids name. Raises BadInput when none was given, NotFound when there is no index."""
+    """The documents that the ids name. Raises BadInput when none was given, NotFound when there is
+    no index.
+    """
     manifest = read(folder)
     if manifest is None:
         raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
@@ -600,7 +765,9 @@ def choose(folder: Path, ids: Sequence[str]) -> Chosen:
         if not found:
             names = [*live, *(name.rpartition("/")[2] for name in live)]
             near = difflib.get_close_matches(one, names, NEAR, 0.5)
-            chosen.unknown[one] = sorted({next((uri for uri in live if uri.endswith(name)), name) for name in near})
+            chosen.unknown[one] = sorted(
+                {next((uri for uri in live if uri.endswith(name)), name) for name in near}
+            )
         for uri in found:
             chosen.uris.append(uri)
             chosen.documents |= {each: live[each] for each in files.get(uri, [uri])}
@@ -609,7 +776,9 @@ def choose(folder: Path, ids: Sequence[str]) -> Chosen:
 
 
 def _named(asked: str, live: Mapping[str, Row], files: Mapping[str, Sequence[str]]) -> list[str]:
-    """Uris of documents, or of whole files, that one id means: several when a file name is not the only one."""
+    """Uris of documents, or of whole files, that one id means: several when a file name is not the
+    only one.
+    """
     if match := re.fullmatch(r"d(\d{1,12})", asked, re.IGNORECASE):
         return [uri for uri, row in live.items() if row["n"] == int(match[1])]
     if re.fullmatch(r"[0-9a-f]{32}", asked):
@@ -643,7 +812,9 @@ def loss(folder: Path, chosen: Chosen, names: int = 8) -> Loss:
     units = snapshot.by_key("text_units", ids, "document_id", ["id"])["id"].to_pylist()
     passages = snapshot.by_key("passages", ids, "document_id", ["id"]).num_rows
     merged = (
-        merge(snapshot, units, {}, dict(snapshot.manifest.next), edits=logs.in_force(snapshot)) if units else Merge()
+        merge(snapshot, units, {}, dict(snapshot.manifest.next), edits=logs.in_force(snapshot))
+        if units
+        else Merge()
     )
     gone = _vanished(snapshot, merged, "entities")
     lost = snapshot.by_key("entities", gone, "id", ["title", "frequency", "n"]).to_pylist()
@@ -657,19 +828,38 @@ def _vanished(snapshot: Snapshot, merged: Merge, table: str) -> list[str]:
     change = merged.changes.get(table)
     if change is None:
         return []
-    return sorted(set(change.gone) - set(change.rows["id"].to_pylist() if change.rows is not None else ()))
+    return sorted(
+        set(change.gone) - set(change.rows["id"].to_pylist() if change.rows is not None else ())
+    )
 
 
 def write_down(folder: Path, chosen: Chosen, by: str) -> str:
-    """From now on these documents stay out, durably; gives the id of the undo. Any indexing takes their rows away."""
+    """From now on these documents stay out, durably; gives the id of the undo. Any indexing takes
+    their rows away.
+    """
     with writer_lock(folder, LOCK_SECONDS):
         manifest = read(folder)
         assert manifest is not None
         numbers = dict(manifest.next)
         id = next_id(numbers)
-        row = LogRow(id, "remove", "document", tuple(chosen.uris), tuple(chosen.uris), {}, by, documents.now())
-        segments = segment_store.appended(folder, manifest, segment_store.EDITS, logs.to_table([row]))
+        row = LogRow(
+            id,
+            "remove",
+            "document",
+            tuple(chosen.uris),
+            tuple(chosen.uris),
+            {},
+            by,
+            documents.now(),
+        )
+        segments = segment_store.appended(
+            folder, manifest, segment_store.EDITS, logs.to_table([row])
+        )
         applied = manifest.parameters.get(APPLIED, 0)
-        follows = applied == sum(one["rows"] for one in manifest.segments if one["kind"] == segment_store.EDITS)
-        written(folder, manifest, segments, Merge(), set(), numbers, applied + 1 if follows else applied)
+        follows = applied == sum(
+            one["rows"] for one in manifest.segments if one["kind"] == segment_store.EDITS
+        )
+        written(
+            folder, manifest, segments, Merge(), set(), numbers, applied + 1 if follows else applied
+        )
         return id

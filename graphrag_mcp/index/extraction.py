@@ -1,8 +1,9 @@
 """Names and relationships of a text unit by a model: the `llm` extractor, with gleaning.
 
-Takes an asker, a unit's text and the names that the keyless extractor found in it; gives an `Extraction`, whose
-records are None when nobody answered. Then places in the text: where a name stands, in which spelling, and which
-sentence says a thing that stands nowhere literally. Knows nothing of other units, of the graph or of who answers.
+Takes an asker, a unit's text and the names that the keyless extractor found in it; gives an
+`Extraction`, whose records are None when nobody answered. Then places in the text: where a name
+stands, in which spelling, and which sentence says a thing that stands nowhere literally. Knows
+nothing of other units, of the graph or of who answers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, TypeVar
 
-from graphrag_mcp.index.records import MOST_ENTITIES, MOST_RELATIONS, EntityRecord, Records, RelationRecord, parse
+from graphrag_mcp.index.records import (
+    MOST_ENTITIES,
+    MOST_RELATIONS,
+    EntityRecord,
+    Records,
+    RelationRecord,
+    parse,
+)
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, BadReply, aside
 from graphrag_mcp.llm.protocols import Message
@@ -36,18 +44,23 @@ Finder = Callable[[str, str, int], list[tuple[int, int]]]
 R = TypeVar("R", EntityRecord, RelationRecord)
 VERSION = "llm-1"
 ANY_TYPE = "whatever fits best, in one or two lower-case words"
-# A second pass with gleanings "auto": see `gleaning_pays`. Share of 361 units of dense encyclopaedic text that is
-# gleaned, each first reply having 18 entities: 42 % at 3 and 1/3, 27 % at 3 and 2/5, 10 % at 4 and 1/2.
+# A second pass with gleanings "auto": see `gleaning_pays`. Share of 361 units of dense
+# encyclopaedic text that is gleaned, each first reply having 18 entities: 42 % at 3 and 1/3, 27 %
+# at 3 and 2/5, 10 % at 4 and 1/2.
 MISSED_LEAST, MISSED_SHARE = 4, 1 / 2
 NAMES_WORTH_A_RECORD = 3  # strong names in a unit from which an empty list is not believed
-SHOWN = 24_000  # characters of a first reply that a gleaning repeats; usual replies have up to 16,000
+SHOWN = (
+    24_000  # characters of a first reply that a gleaning repeats; usual replies have up to 16,000
+)
 MOST_HITS = 50
 NOTHING_MORE = 600  # characters in which a second look may say that it found nothing
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractParams:
-    """What extraction depends on. `language` "" = that of the text; `gleanings` auto, 0, 1 or 2; `types` () = any."""
+    """What extraction depends on. `language` "" = that of the text; `gleanings` auto, 0, 1 or 2;
+    `types` () = any.
+    """
 
     types: tuple[str, ...]
     language: str
@@ -63,20 +76,25 @@ class ExtractParams:
 
     @property
     def echoes(self) -> frozenset[str]:
-        """Names of the example, in lower case: a reply that has them though the text has not repeats the prompt."""
+        """Names of the example, in lower case: a reply that has them though the text has not
+        repeats the prompt.
+        """
         return _names_in(self.examples)
 
     def prompt(self, text: str) -> str:
         return self.template.substitute(
-            entity_types=", ".join(self.types) or ANY_TYPE, language=language_rule(self.language),
-            examples=self.examples, text=guarded(text),
-        )  # fmt: skip
+            entity_types=", ".join(self.types) or ANY_TYPE,
+            language=language_rule(self.language),
+            examples=self.examples,
+            text=guarded(text),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """`records` None: nobody answered, and `reason` says why. `gleaned`: records that further passes added or
-    corrected; when a pass that was due got no answer, `reason` says so and the records of the first stay."""
+    """`records` None: nobody answered, and `reason` says why. `gleaned`: records that further
+    passes added or corrected; when a pass that was due got no answer, `reason` says so and the
+    records of the first stay."""
 
     records: Records | None
     by: str = ""
@@ -87,7 +105,9 @@ class Extraction:
 def params_from(settings: Settings, corpus_folder: Path | None) -> ExtractParams:
     """From the settings and the corpus's own prompts, where it has some."""
     return ExtractParams(
-        types=tuple(dict.fromkeys(kind.strip().lower() for kind in settings.entity_types if kind.strip())),
+        types=tuple(
+            dict.fromkeys(kind.strip().lower() for kind in settings.entity_types if kind.strip())
+        ),
         language=" ".join(settings.output_language.split())[:60],
         gleanings=settings.gleanings,
         template=prompts.load("extract", corpus_folder),
@@ -112,7 +132,9 @@ def _names_in(examples: str) -> frozenset[str]:
     except BadReply:
         return frozenset()
     ends = [end for relation in found.relations for end in (relation.source, relation.target)]
-    return frozenset(name.casefold() for name in [*(entity.name for entity in found.entities), *ends])
+    return frozenset(
+        name.casefold() for name in [*(entity.name for entity in found.entities), *ends]
+    )
 
 
 # ---- asking ---------------------------------------------------------------------------------------
@@ -121,19 +143,26 @@ def _names_in(examples: str) -> frozenset[str]:
 async def extract_unit(
     asker: Asker, text: str, known_names: Callable[[], Sequence[str]], params: ExtractParams
 ) -> Extraction:
-    """What a model finds in `text`. `known_names`: the strong names that the keyless extractor finds in it, wanted only
-    when a reply is there."""
+    """What a model finds in `text`. `known_names`: the strong names that the keyless extractor
+    finds in it, wanted only when a reply is there."""
 
     def first_reply(reply: str) -> Records | None:
         records = parse(reply, params.types, text, params.echoes)
-        if not records.entities and not records.relations and len(known_names()) >= NAMES_WORTH_A_RECORD:
+        if (
+            not records.entities
+            and not records.relations
+            and len(known_names()) >= NAMES_WORTH_A_RECORD
+        ):
             raise BadReply("an empty list for a text with names")
         return records
 
     def later_reply(reply: str) -> Records | None:
-        # That nothing was missed is said in sentences, too: not believed, each later run would pay for it again.
+        # That nothing was missed is said in sentences, too: not believed, each later run would pay
+        # for it again.
         asked = params.more.template[:60]
-        if len(asked) >= 40 and asked in reply:  # a shorter one, of somebody's own, may be words of any reply
+        if (
+            len(asked) >= 40 and asked in reply
+        ):  # a shorter one, of somebody's own, may be words of any reply
             raise BadReply("the reply was the prompt again")
         return parse(reply, params.types, text, params.echoes, said=NOTHING_MORE)
 
@@ -149,7 +178,10 @@ async def extract_unit(
     for _ in range(1 if params.gleanings == "auto" else int(params.gleanings)):
         if params.gleanings == "auto" and not await aside(pays, records):
             break
-        messages += (Message("assistant", shown(answer.raw)), Message("user", params.more.substitute()))
+        messages += (
+            Message("assistant", shown(answer.raw)),
+            Message("user", params.more.substitute()),
+        )
         answer = await asker.ask(Ask("glean", messages, later_reply, lambda: None))
         if answer.value is None:
             reason = f"no gleaning: {answer.reason}"
@@ -162,7 +194,9 @@ async def extract_unit(
 
 
 def shown(reply: str) -> str:
-    """An earlier reply as it is repeated: without its thoughts, and cut at a line's end when a loop made it huge."""
+    """An earlier reply as it is repeated: without its thoughts, and cut at a line's end when a loop
+    made it huge.
+    """
     text = without_thoughts(reply).strip()
     if len(text) <= SHOWN:
         return text
@@ -173,9 +207,10 @@ def shown(reply: str) -> str:
 def gleaning_pays(text: str, known_names: Sequence[str], records: Records) -> bool:
     """Is a second pass worth its price (the unit and the first reply once more)?
 
-    Always after a reply that was cut off. Else when the reply passed over what the text speaks of more than once: at
-    least MISSED_LEAST, and at least MISSED_SHARE, of the known names that occur twice. Names seen once do not count:
-    a model is right to leave out much of what is only mentioned, and dense text would be gleaned everywhere.
+    Always after a reply that was cut off. Else when the reply passed over what the text speaks of
+    more than once: at least MISSED_LEAST, and at least MISSED_SHARE, of the known names that occur
+    twice. Names seen once do not count: a model is right to leave out much of what is only
+    mentioned, and dense text would be gleaned everywhere.
     """
     if not records.complete:
         return True
@@ -186,7 +221,9 @@ def gleaning_pays(text: str, known_names: Sequence[str], records: Records) -> bo
     for key, name in {normalise_name(name): name for name in known_names}.items():
         if len(hits(text, name, 2)) > 1:
             repeated += 1
-            longer = key in inside if is_cjk(key[:1]) else f" {key} " in f" {inside} "  # no blanks between Han names
+            longer = (
+                key in inside if is_cjk(key[:1]) else f" {key} " in f" {inside} "
+            )  # no blanks between Han names
             missed += not (key in have or longer)
     return missed >= MISSED_LEAST and missed >= MISSED_SHARE * repeated
 
@@ -194,11 +231,14 @@ def gleaning_pays(text: str, known_names: Sequence[str], records: Records) -> bo
 def with_gleaned(first: Records, more: Records) -> tuple[Records, int]:
     """`first` with what a further reply adds or corrects, and how many records that are.
 
-    The same name and type, or the same pair, is a correction when it says more than what stands there; else it is a
-    repetition and ignored.
+    The same name and type, or the same pair, is a correction when it says more than what stands
+    there; else it is a repetition and ignored.
     """
     entities, relations, gained = list(first.entities), list(first.relations), 0
-    at = {(normalise_name(one.name), one.type): index for index, one in reversed(list(enumerate(entities)))}
+    at = {
+        (normalise_name(one.name), one.type): index
+        for index, one in reversed(list(enumerate(entities)))
+    }
     for entity in more.entities:
         key = (normalise_name(entity.name), entity.type)
         gained += _put(entities, at, key, entity, MOST_ENTITIES)
@@ -215,7 +255,9 @@ def _pair(relation: RelationRecord) -> tuple[str, str]:
     return one, other
 
 
-def _put(records: list[R], at: dict[tuple[str, str], int], key: tuple[str, str], new: R, most: int) -> bool:
+def _put(
+    records: list[R], at: dict[tuple[str, str], int], key: tuple[str, str], new: R, most: int
+) -> bool:
     """Adds `new`, or puts it in the place of what says less."""
     index = at.get(key)
     if index is None:
@@ -232,7 +274,9 @@ def _put(records: list[R], at: dict[tuple[str, str], int], key: tuple[str, str],
 
 # ---- places in the text ---------------------------------------------------------------------------
 
-_SMALL = frozenset("of the and in on for at by to from with a an or de la le du des del di da von van der und".split())
+_SMALL = frozenset(
+    "of the and in on for at by to from with a an or de la le du des del di da von van der und".split()
+)
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 _ROMAN, _AS_IT_IS = re.compile(r"[IVXLC]+"), re.compile(r"[!-_a-~]+(?:[ \n][!-_a-~]+)*+")
 _SAME_SIGN = SIMPLIFY | str.maketrans("’‘ʼ´`“”„«»–—‑−‐", "'''''\"\"\"\"\"-----")
@@ -240,10 +284,11 @@ _SAME_SIGN = SIMPLIFY | str.maketrans("’‘ʼ´`“”„«»–—‑−‐",
 
 @lru_cache(maxsize=512)
 def locate(text: str, name: str) -> list[tuple[int, int]]:
-    """Where `name` stands in `text`, at most MOST_HITS: exactly; else in any case, traditional or simplified; else
-    whatever blanks and accents.
+    """Where `name` stands in `text`, at most MOST_HITS: exactly; else in any case, traditional or
+    simplified; else whatever blanks and accents.
 
-    Never inside a longer word, where a script has words. However the letters of either are composed.
+    Never inside a longer word, where a script has words. However the letters of either are
+    composed.
     """
     return hits(text, " ".join(name.split()), MOST_HITS)
 
@@ -271,12 +316,16 @@ def _title(word: str, inner: bool) -> str:
     return word.lower() if inner and word.lower() in _SMALL else word.capitalize()
 
 
-def best_sentence(text: str, spans_of_sentences: Sequence[tuple[int, int]], words: str) -> tuple[int, int]:
+def best_sentence(
+    text: str, spans_of_sentences: Sequence[tuple[int, int]], words: str
+) -> tuple[int, int]:
     """The sentence with most distinct terms of `words` (a description); the first of equals."""
     wanted = set(query_terms(words))
     if not spans_of_sentences:
         return 0, len(text)
-    return max(spans_of_sentences, key=lambda span: len(wanted & _terms_of(text[span[0] : span[1]])))
+    return max(
+        spans_of_sentences, key=lambda span: len(wanted & _terms_of(text[span[0] : span[1]]))
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -289,17 +338,26 @@ def hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
 
 
 def _placed(find: Finder, text: str, name: str, most: int) -> list[tuple[int, int]]:
-    """What `find` finds in the composed text, placed in the given one, where no span cuts the pieces of a letter."""
+    """What `find` finds in the composed text, placed in the given one, where no span cuts the
+    pieces of a letter.
+    """
     name = composed(name)
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return find(text, name, most)
     whole, at = _composed(text)
     found = find(whole, name, most)
-    return [(at[start], next(at[i] for i in range(end, len(at)) if at[i] > at[end - 1])) for start, end in found]
+    return [
+        (at[start], next(at[i] for i in range(end, len(at)) if at[i] > at[end - 1]))
+        for start, end in found
+    ]
 
 
 def _hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
-    return _bounded(text, text, name, most) or _any_case(text, name, most) or _loosely(text, name, most)
+    return (
+        _bounded(text, text, name, most)
+        or _any_case(text, name, most)
+        or _loosely(text, name, most)
+    )
 
 
 def _any_case(text: str, name: str, most: int) -> list[tuple[int, int]]:
@@ -338,7 +396,9 @@ def _bounded(where: str, text: str, name: str, most: int) -> list[tuple[int, int
 
 
 def _of_word(ch: str) -> bool:
-    """A letter or digit of a script with blanks between words: not Han, kana, Hangul (whose endings stick), Thai."""
+    """A letter or digit of a script with blanks between words: not Han, kana, Hangul (whose endings
+    stick), Thai.
+    """
     return ch.isalnum() and (ch < "\u0e00" or not (is_cjk(ch) or _UNSPACED.match(ch)))
 
 
@@ -355,8 +415,8 @@ def _lower(text: str) -> str:
 
 @lru_cache(maxsize=16)
 def folded_with_starts(text: str) -> tuple[str, array[int]]:
-    """Case, accents, width, kinds of quotes and dashes, traditional Chinese folded, blanks collapsed; and where each
-    sign came from."""
+    """Case, accents, width, kinds of quotes and dashes, traditional Chinese folded, blanks
+    collapsed; and where each sign came from."""
     out: list[str] = []
     starts, places, done = array("q"), array("q", range(len(text))), 0
 
@@ -367,7 +427,9 @@ def folded_with_starts(text: str) -> tuple[str, array[int]]:
                     out.append(sign)
                     starts.append(at)
 
-    for run in _AS_IT_IS.finditer(text):  # most of most texts: as many signs as before, where they were
+    for run in _AS_IT_IS.finditer(
+        text
+    ):  # most of most texts: as many signs as before, where they were
         fold(done, run.start())
         done = run.end()
         out.append(run[0].lower().replace("\n", " "))
@@ -381,7 +443,9 @@ def _fold(ch: str) -> str:
     if ch.isspace():
         return " "
     plain = unicodedata.normalize("NFKD", ch.translate(_SAME_SIGN)).casefold()
-    return "".join(" " if sign.isspace() else sign for sign in plain if not unicodedata.combining(sign))
+    return "".join(
+        " " if sign.isspace() else sign for sign in plain if not unicodedata.combining(sign)
+    )
 
 
 def end_of(text: str, at: int) -> int:

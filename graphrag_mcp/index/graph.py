@@ -1,29 +1,35 @@
 """Merge: what gone and new text units do to the entities and relationships.
 
-Takes the previous generation, the ids of the units that went and the names of the units that came, and the edits in
-force; gives the rows to delete and to add in four tables. Every touched entity and pair is recomputed from all its
-remaining mentions and evidence, so the result of any history equals a fresh index; untouched rows are not read.
+Takes the previous generation, the ids of the units that went and the names of the units that came,
+and the edits in force; gives the rows to delete and to add in four tables. Every touched entity and
+pair is recomputed from all its remaining mentions and evidence, so the result of any history equals
+a fresh index; untouched rows are not read.
 
-Why four steps: a name that becomes an entity (or stops being one, or is found to be an alias) changes the pairs of
-every unit that holds it, also of units that were not edited; step 2 finds those units.
+Why four steps: a name that becomes an entity (or stops being one, or is found to be an alias)
+changes the pairs of every unit that holds it, also of units that were not edited; step 2 finds
+those units.
 
-Rows as edits want them: what a person or an agent said wins over what was computed from the documents.
+Rows as edits want them: what a person or an agent said wins over what was computed from the
+documents.
 
-Takes a row of `entities` or `relationships` as the merge made it, and the edits in force; gives the row that is stored.
-Knows no table and no log.
+Takes a row of `entities` or `relationships` as the merge made it, and the edits in force; gives the
+row that is stored. Knows no table and no log.
 
 Candidates per text unit: which names a text unit holds, in which of its sentences.
 
-Takes a text unit's text and where its core begins (the part that no other unit repeats); gives one `Named` per
-name. The same text always gives the same rows, so they can be kept, subtracted and recomputed.
+Takes a text unit's text and where its core begins (the part that no other unit repeats); gives one
+`Named` per name. The same text always gives the same rows, so they can be kept, subtracted and
+recomputed.
 
-Then resolves names: which mean the same thing, and which deserve an entity. Both depend on the mentions of those
-names alone, never on totals of the corpus, so an edit can only change the names that it touches.
+Then resolves names: which mean the same thing, and which deserve an entity. Both depend on the
+mentions of those names alone, never on totals of the corpus, so an edit can only change the names
+that it touches.
 
-Relationships of one text unit: which entities stand in one sentence, how strongly, and what the sentence says.
+Relationships of one text unit: which entities stand in one sentence, how strongly, and what the
+sentence says.
 
-Takes the names of a unit and which of them are entities; gives evidence rows. Also chooses the sentences that
-describe an entity or a relationship. Knows one unit, one name or one pair at a time.
+Takes the names of a unit and which of them are entities; gives evidence rows. Also chooses the
+sentences that describe an entity or a relationship. Knows one unit, one name or one pair at a time.
 """
 
 from __future__ import annotations
@@ -61,8 +67,12 @@ def entity_row(row: EditedRow, key: str, edits: Overlay) -> EditedRow:
         return row
     title = words.get("title") or row["title"] or edits.forms.get(key, key)
     # Names that were given come after those of the texts, however many: they must all be found.
-    given = [edits.forms.get(name, name) for name in (*names, *([key] if words.get("title") else []))]
-    shown = dict.fromkeys([row["title"], *row["aliases"], *given] if row["title"] else [*row["aliases"], *given])
+    given = [
+        edits.forms.get(name, name) for name in (*names, *([key] if words.get("title") else []))
+    ]
+    shown = dict.fromkeys(
+        [row["title"], *row["aliases"], *given] if row["title"] else [*row["aliases"], *given]
+    )
     shown.pop(title, None)
     row["title"], row["aliases"] = title, list(shown)
     row["type"] = words.get("type") or row["type"] or UNTYPED
@@ -82,7 +92,9 @@ def pair_row(row: EditedRow, fact: PairFact) -> EditedRow:
 
 @dataclass(slots=True)
 class Named:
-    """One name in one text unit. Offsets count from the start of the unit's text; `sentences` is start, end, ..."""
+    """One name in one text unit. Offsets count from the start of the unit's text; `sentences` is
+    start, end, ...
+    """
 
     key: str
     text_unit_id: str
@@ -100,7 +112,9 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One relationship as a model or an agent stated it; start and end are of the sentence it rests on."""
+    """One relationship as a model or an agent stated it; start and end are of the sentence it rests
+    on.
+    """
 
     source: str  # names, normalised
     target: str
@@ -115,7 +129,8 @@ class Said:
 class UnitNames:
     """A text unit with its names; `text` is kept only while the unit is being indexed.
 
-    `said`: its relationships where a model read it; None: they follow from names that share a sentence.
+    `said`: its relationships where a model read it; None: they follow from names that share a
+    sentence.
     """
 
     id: str
@@ -130,7 +145,9 @@ def entity_id(key: str) -> str:
 
 
 def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[int, str]]]:
-    """The unit's names grouped, and every single mention as its start in the unit's text and its key."""
+    """The unit's names grouped, and every single mention as its start in the unit's text and its
+    key.
+    """
     core_text = text[core:]
     spans = recent_sentences(core_text)
     starts = [start for start, _ in spans]
@@ -145,7 +162,9 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[i
     return UnitNames(unit_id, text, named), [(mention[4] + core, mention[0]) for mention in every]
 
 
-def _group(unit_id: str, found: list[Fields], spans: list[tuple[int, int]], starts: list[int], shift: int) -> Named:
+def _group(
+    unit_id: str, found: list[Fields], spans: list[tuple[int, int]], starts: list[int], shift: int
+) -> Named:
     flat: list[int] = []
     for mention in found:
         start, end = spans[max(0, bisect_right(starts, mention[4]) - 1)]
@@ -155,7 +174,9 @@ def _group(unit_id: str, found: list[Fields], spans: list[tuple[int, int]], star
     key, form, kind, strong, start, end, alias_of = found[0]
     if len(found) > 1:
         form = majority(mention[1] for mention in found)
-    return Named(key, unit_id, form, kind, strong, len(found), flat, start + shift, end + shift, alias_of)
+    return Named(
+        key, unit_id, form, kind, strong, len(found), flat, start + shift, end + shift, alias_of
+    )
 
 
 def majority(values: Iterable[str]) -> str:
@@ -168,7 +189,10 @@ def mentions_to_table(rows: Sequence[object], table: str = "mentions") -> pa.Tab
     """Rows whose attributes are called like the columns of `table`."""
     schema = TABLES[table]
     return pa.table(
-        [pa.array([getattr(row, name) for row in rows], schema.field(name).type) for name in schema.names],
+        [
+            pa.array([getattr(row, name) for row in rows], schema.field(name).type)
+            for name in schema.names
+        ],
         schema=schema,
     )
 
@@ -179,7 +203,9 @@ def mentions_from_table(table: pa.Table) -> list[Named]:
 
 
 def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
-    """Title, type and aliases by majority, their letters composed; under its own name where it has one."""
+    """Title, type and aliases by majority, their letters composed; under its own name where it has
+    one.
+    """
     forms: Counter[str] = Counter()
     own: Counter[str] = Counter()
     types: Counter[str] = Counter()
@@ -192,7 +218,9 @@ def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
             types[row.type] += row.count
     counted = own or forms
     title = min(counted, key=lambda form: (-counted[form], form))
-    aliases = sorted((form for form in forms if form != title), key=lambda form: (-forms[form], form))[:10]
+    aliases = sorted(
+        (form for form in forms if form != title), key=lambda form: (-forms[form], form)
+    )[:10]
     vague = "unknown" if all(row.type == "unknown" for row in found) else "other"
     return title, min(types, key=lambda kind: (-types[kind], kind)) if types else vague, aliases
 
@@ -201,9 +229,11 @@ def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
 
 
 def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
-    """Name -> the name it stands for. An acronym defined in several ways follows the most frequent definition.
+    """Name -> the name it stands for. An acronym defined in several ways follows the most frequent
+    definition.
 
-    Only one step: an expansion that is itself defined as an alias is not followed, so there are no chains.
+    Only one step: an expansion that is itself defined as an alias is not followed, so there are no
+    chains.
     """
     definitions: dict[str, Counter[str]] = {}
     for key, rows in by_key.items():
@@ -219,7 +249,9 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
 
 
 def is_entity(rows: Sequence[Named]) -> bool:
-    """A proper name at its first mention; a common noun phrase only when a second text unit uses it too."""
+    """A proper name at its first mention; a common noun phrase only when a second text unit uses it
+    too.
+    """
     if any(row.strong for row in rows):
         return True
     first = rows[0].text_unit_id
@@ -229,10 +261,11 @@ def is_entity(rows: Sequence[Named]) -> bool:
 def group(
     by_key: Mapping[str, Sequence[Named]], edits: Overlay | None = None
 ) -> tuple[dict[str, list[Named]], dict[str, str]]:
-    """Entity name -> all its mentions under any name; and name -> entity name for every name that has an entity.
+    """Entity name -> all its mentions under any name; and name -> entity name for every name that
+    has an entity.
 
-    An edit decides over what the texts define: which name stands for which, which is hidden, and which has an entity
-    although nothing mentions it.
+    An edit decides over what the texts define: which name stands for which, which is hidden, and
+    which has an entity although nothing mentions it.
     """
     canonical = canonical_names(by_key)
     edits = edits if edits is not None and edits.log else None
@@ -244,11 +277,14 @@ def group(
         if target and (by_key[key] or (edits is not None and edits.made(key))):
             groups.setdefault(target, []).extend(by_key[key])
     made = {key for key in groups if edits.made(key)} if edits is not None else set()
-    groups = {key: rows for key, rows in groups.items() if key in made or (rows and is_entity(rows))}
+    groups = {
+        key: rows for key, rows in groups.items() if key in made or (rows and is_entity(rows))
+    }
     return groups, {key: target for key, target in canonical.items() if target in groups}
 
 
-# A sentence that lists many names says little about any far pair: each name is linked to the next six.
+# A sentence that lists many names says little about any far pair: each name is linked to the next
+# six.
 REACH = 6
 # Sentences kept with an entity or a relationship. More would only repeat what the text units say.
 SENTENCES = 3
@@ -256,7 +292,9 @@ SENTENCES = 3
 
 @dataclass(slots=True)
 class Evidence:
-    """One pair of entities in one text unit; start and end are of its best sentence, in the unit's text."""
+    """One pair of entities in one text unit; start and end are of its best sentence, in the unit's
+    text.
+    """
 
     relationship_id: str
     source_id: str
@@ -276,7 +314,8 @@ def relationship_id(source_id: str, target_id: str) -> str:
 
 
 def pairs(named: Iterable[Named], entity_of: Mapping[str, str]) -> list[Evidence]:
-    """Evidence rows of one unit. Weight 1 a sentence between two proper names, a half where a common noun takes part.
+    """Evidence rows of one unit. Weight 1 a sentence between two proper names, a half where a
+    common noun takes part.
 
     entity_of: name -> name of its entity, for names that have one.
     """
@@ -306,14 +345,16 @@ def pairs(named: Iterable[Named], entity_of: Mapping[str, str]) -> list[Evidence
                     found[pair] = Evidence(relationship_id(*pair), *pair, unit, weight, start, end)
                 else:
                     known.weight += weight
-                    if end - start < known.end - known.start:  # the shorter sentence is more about the pair
+                    if (
+                        end - start < known.end - known.start
+                    ):  # the shorter sentence is more about the pair
                         known.start, known.end = start, end
     return list(found.values())
 
 
 def stated_pairs(unit: str, said: Iterable[Said], entity_of: Mapping[str, str]) -> list[Evidence]:
-    """Evidence rows of a unit that a model read. A statement about one entity and itself keeps its row, without ids:
-    when its two names part again, it counts again."""
+    """Evidence rows of a unit that a model read. A statement about one entity and itself keeps its
+    row, without ids: when its two names part again, it counts again."""
     rows = []
     for one in said:
         ends = entity_of.get(one.source, ""), entity_of.get(one.target, "")
@@ -330,17 +371,30 @@ def stated_pairs(unit: str, said: Iterable[Said], entity_of: Mapping[str, str]) 
 def as_said(rows: Iterable[Evidence]) -> list[Said]:
     """What `stated` made its rows of."""
     return [
-        Said(row.source_key, row.target_key, row.description, row.keywords, row.weight, row.start, row.end)
+        Said(
+            row.source_key,
+            row.target_key,
+            row.description,
+            row.keywords,
+            row.weight,
+            row.start,
+            row.end,
+        )
         for row in rows
         if row.source_key
     ]
 
 
 def best_for_entity(rows: Sequence[Named]) -> list[tuple[str, int, int]]:
-    """(text unit, start, end) of the sentences that say most about a name: where it stands first, and often."""
+    """(text unit, start, end) of the sentences that say most about a name: where it stands first,
+    and often.
+    """
     if len(rows) == 1:
         return [(rows[0].text_unit_id, rows[0].sentences[0], rows[0].sentences[1])]
-    ranked = sorted(rows, key=lambda r: (min(r.start - r.sentences[0], 60) // 4, -r.count, r.text_unit_id, r.key))
+    ranked = sorted(
+        rows,
+        key=lambda r: (min(r.start - r.sentences[0], 60) // 4, -r.count, r.text_unit_id, r.key),
+    )
     chosen: list[tuple[str, int, int]] = []
     for row in ranked:
         place = (row.text_unit_id, row.sentences[0], row.sentences[1])
@@ -369,7 +423,9 @@ Row = dict[str, object]
 
 @dataclass
 class Merge:
-    """What to write, how the counters move, and which entities a community may have to be told about."""
+    """What to write, how the counters move, and which entities a community may have to be told
+    about.
+    """
 
     changes: dict[str, Change] = field(default_factory=dict)
     entities: int = 0  # more or fewer than before
@@ -382,8 +438,9 @@ class Merge:
 
 @dataclass(frozen=True)
 class Changed:
-    """Names and pairs of names about which the edits say something else than the rows of the snapshot follow; `told`
-    are those of them whose description that concerns. Another description whose mentions stay is not made again."""
+    """Names and pairs of names about which the edits say something else than the rows of the
+    snapshot follow; `told` are those of them whose description that concerns. Another description
+    whose mentions stay is not made again."""
 
     keys: Collection[str] = ()
     pairs: Collection[Pair] = ()
@@ -400,10 +457,14 @@ class _State:
     edits: Overlay
     changed: Changed
     by_key: dict[str, list[Named]] = field(default_factory=lambda: defaultdict(list))
-    by_unit: dict[str, list[Named]] = field(default_factory=dict)  # old units whose pairs are recomputed
+    by_unit: dict[str, list[Named]] = field(
+        default_factory=dict
+    )  # old units whose pairs are recomputed
     known: set[str] = field(default_factory=set)  # keys whose mentions have been read
     old_entities: dict[str, Row] = field(default_factory=dict)  # by id
-    texts: dict[tuple[str, int], str] = field(default_factory=dict)  # sentence text by (unit, start)
+    texts: dict[tuple[str, int], str] = field(
+        default_factory=dict
+    )  # sentence text by (unit, start)
 
     @property
     def is_edit(self) -> bool:
@@ -412,20 +473,29 @@ class _State:
 
 
 def merge(
-    snapshot: Snapshot | None, gone_units: Collection[str], fresh: Mapping[str, UnitNames], number: dict[str, int],
-    is_long: Callable[[Sequence[str]], bool] | None = None, edits: Overlay | None = None,
+    snapshot: Snapshot | None,
+    gone_units: Collection[str],
+    fresh: Mapping[str, UnitNames],
+    number: dict[str, int],
+    is_long: Callable[[Sequence[str]], bool] | None = None,
+    edits: Overlay | None = None,
     changed: Changed | None = None,
-) -> Merge:  # fmt: skip
-    """`number` holds the next free alias number of "e" and "r" and is advanced; `is_long` says of which descriptions
-    a model should make one; `changed` is what `edits` say differently from those that the snapshot's rows follow."""
+) -> Merge:
+    """`number` holds the next free alias number of "e" and "r" and is advanced; `is_long` says of
+    which descriptions a model should make one; `changed` is what `edits` say differently from those
+    that the snapshot's rows follow."""
     changed = changed or Changed()
     state = _State(snapshot, set(gone_units), fresh, edits or Overlay(), changed)
     gone_rows = _read(state, "mentions", state.gone, "text_unit_id", mentions_from_table)
-    named = {row.key for row in gone_rows} | {row.key for unit in fresh.values() for row in unit.named}
+    named = {row.key for row in gone_rows} | {
+        row.key for unit in fresh.values() for row in unit.named
+    }
     _gather(state, named.union(changed.keys, *changed.pairs))
     groups, entity_of = group(state.by_key, state.edits)
     reopened: set[str] = set()
-    while more := _reopened(state, entity_of) - reopened:  # what one unit holds may move names of others
+    while (
+        more := _reopened(state, entity_of) - reopened
+    ):  # what one unit holds may move names of others
         reopened |= more
         for row in _read(state, "mentions", more, "text_unit_id", mentions_from_table):
             state.by_unit.setdefault(row.text_unit_id, []).append(row)
@@ -440,26 +510,37 @@ def merge(
         groups, entity_of = group(state.by_key, state.edits)
     merged = Merge(is_long=is_long)
     merged.changes["mentions"] = Change(
-        gone=sorted(state.gone), rows=mentions_to_table([row for unit in fresh.values() for row in unit.named])
+        gone=sorted(state.gone),
+        rows=mentions_to_table([row for unit in fresh.values() for row in unit.named]),
     )
     degrees = _relationships(state, entity_of, reopened, by_hand, number, merged)
     _entities(state, groups, degrees, number, merged)
     return merged
 
 
-def _read(state: _State, table: str, values: Collection[str], key: str, parse: Callable[[pa.Table], list]) -> list:
+def _read(
+    state: _State, table: str, values: Collection[str], key: str, parse: Callable[[pa.Table], list]
+) -> list:
     if state.snapshot is None or not values:
         return []
-    # Of a large table nobody may have looked at the files. A row that was left out would be made a second time.
+    # Of a large table nobody may have looked at the files. A row that was left out would be made a
+    # second time.
     left_out = state.snapshot.left_out
-    rows = state.snapshot.verified(table, state.snapshot.by_key(table, sorted(values), key, TABLES[table].names))
+    rows = state.snapshot.verified(
+        table, state.snapshot.by_key(table, sorted(values), key, TABLES[table].names)
+    )
     if state.snapshot.left_out > left_out:
-        raise Damaged(f"rows of {table} do not match their check values", "Run graphrag-mcp doctor --repair first")
+        raise Damaged(
+            f"rows of {table} do not match their check values",
+            "Run graphrag-mcp doctor --repair first",
+        )
     return parse(rows)
 
 
 def _gather(state: _State, keys: set[str]) -> None:
-    """Read all mentions of `keys`, of the names that they may stand for, and of the names that stand for them."""
+    """Read all mentions of `keys`, of the names that they may stand for, and of the names that
+    stand for them.
+    """
     arrived: dict[str, list[Named]] = defaultdict(list)
     for unit in state.fresh.values():
         for row in unit.named:
@@ -471,7 +552,9 @@ def _gather(state: _State, keys: set[str]) -> None:
         for row in _read(state, "mentions", pending, "key", mentions_from_table):
             if row.text_unit_id not in state.gone:
                 state.by_key[row.key].append(row)
-            elif row.alias_of:  # what it stood for loses it, and may be named nowhere else in that unit
+            elif (
+                row.alias_of
+            ):  # what it stood for loses it, and may be named nowhere else in that unit
                 related.add(row.alias_of)
         for key in sorted(pending):
             state.by_key[key].extend(arrived.get(key, ()))
@@ -489,7 +572,9 @@ def _gather(state: _State, keys: set[str]) -> None:
 
 
 def _reopened(state: _State, entity_of: Mapping[str, str]) -> set[str]:
-    """Old units whose pairs change although their text did not: they hold a name whose entity changed."""
+    """Old units whose pairs change although their text did not: they hold a name whose entity
+    changed.
+    """
     moved = _moved(state, entity_of)
     return {row.text_unit_id for key in moved for row in state.by_key[key]} - state.fresh.keys()
 
@@ -505,16 +590,24 @@ def _before(state: _State) -> dict[str, str]:
 
 
 def _relationships(
-    state: _State, entity_of: Mapping[str, str], reopened: set[str], by_hand: Collection[Pair], number: dict[str, int],
+    state: _State,
+    entity_of: Mapping[str, str],
+    reopened: set[str],
+    by_hand: Collection[Pair],
+    number: dict[str, int],
     merged: Merge,
-) -> Counter[str]:  # fmt: skip
+) -> Counter[str]:
     """Fill the changes of evidence and relationships; give how each entity's degree moves."""
     replaced = state.gone | reopened
     old = _read(state, "evidence", replaced, "text_unit_id", pairs_from_table)
     new = _evidence(state, entity_of, old)
-    merged.changes["evidence"] = Change(gone=sorted(replaced), rows=mentions_to_table(new, "evidence"))
+    merged.changes["evidence"] = Change(
+        gone=sorted(replaced), rows=mentions_to_table(new, "evidence")
+    )
 
-    by_pair: dict[str, list[Evidence]] = {row.relationship_id: [] for row in old if row.relationship_id}
+    by_pair: dict[str, list[Evidence]] = {
+        row.relationship_id: [] for row in old if row.relationship_id
+    }
     for row in new:
         if row.relationship_id:
             by_pair.setdefault(row.relationship_id, []).append(row)
@@ -523,7 +616,10 @@ def _relationships(
         for row in _read(state, "evidence", by_pair.keys(), "relationship_id", pairs_from_table):
             if row.text_unit_id not in replaced:
                 by_pair[row.relationship_id].append(row)
-    previous = {row["id"]: row for row in _read(state, "relationships", by_pair.keys(), "id", pa.Table.to_pylist)}
+    previous = {
+        row["id"]: row
+        for row in _read(state, "relationships", by_pair.keys(), "id", pa.Table.to_pylist)
+    }
     for row in previous.values():
         for item in row["evidence"]:
             state.texts[item["text_unit_id"], item["start"]] = item["text"]
@@ -531,11 +627,16 @@ def _relationships(
 
 
 def _write_pairs(
-    state: _State, entity_of: Mapping[str, str], by_pair: Mapping[str, Sequence[Evidence]],
-    previous: Mapping[str, Row], told: Collection[str], number: dict[str, int], merged: Merge,
-) -> Counter[str]:  # fmt: skip
-    """The rows of relationships from all their evidence and from what edits say. `told`: whose description these
-    change."""
+    state: _State,
+    entity_of: Mapping[str, str],
+    by_pair: Mapping[str, Sequence[Evidence]],
+    previous: Mapping[str, Row],
+    told: Collection[str],
+    number: dict[str, int],
+    merged: Merge,
+) -> Counter[str]:
+    """The rows of relationships from all their evidence and from what edits say. `told`: whose
+    description these change."""
     facts = facts_of(concerned(state.edits, state.known), entity_of) if state.edits.pairs else {}
     best = {pair: best_for_pair(rows) for pair, rows in by_pair.items() if rows}
     quotes = _quotes(state, [place for places in best.values() for place in places])
@@ -552,10 +653,17 @@ def _write_pairs(
                 degrees[before["target_id"]] -= 1
                 merged.touched |= {before["source_id"], before["target_id"]}
             continue
-        ends = (fact.source_id, fact.target_id) if fact else (found[0].source_id, found[0].target_id)
+        ends = (
+            (fact.source_id, fact.target_id) if fact else (found[0].source_id, found[0].target_id)
+        )
         said = [quotes[place] for place in best.get(pair, ())]
         row = _relationship(pair, ends, found, said)
-        if before is not None and state.is_edit and pair not in told and _same(row, before, "description", "n"):
+        if (
+            before is not None
+            and state.is_edit
+            and pair not in told
+            and _same(row, before, "description", "n")
+        ):
             row["description"] = before["description"]
         elif fact is None or "description" not in fact.fields:
             row["description"] = _described(said, pair, "relationship", told_of_pair(found), merged)
@@ -578,9 +686,14 @@ def _write_pairs(
 
 
 def _by_hand(
-    state: _State, entity_of: Mapping[str, str], pairs: Collection[Pair], by_pair: dict[str, list[Evidence]]
+    state: _State,
+    entity_of: Mapping[str, str],
+    pairs: Collection[Pair],
+    by_pair: dict[str, list[Evidence]],
 ) -> set[str]:
-    """Add the relationships that edited pairs of names are, and were; give those whose description is concerned."""
+    """Add the relationships that edited pairs of names are, and were; give those whose description
+    is concerned.
+    """
     before, told = _before(state), set()
     for pair in pairs:
         for ends in (pair, *(tuple(of.get(key, "") for key in pair) for of in (before, entity_of))):
@@ -592,11 +705,19 @@ def _by_hand(
     return told
 
 
-def _evidence(state: _State, entity_of: Mapping[str, str], old: Sequence[Evidence]) -> list[Evidence]:
-    """Rows of the new units, and of old ones whose pairs change: from what a model said, else from shared sentences."""
+def _evidence(
+    state: _State, entity_of: Mapping[str, str], old: Sequence[Evidence]
+) -> list[Evidence]:
+    """Rows of the new units, and of old ones whose pairs change: from what a model said, else from
+    shared sentences.
+    """
     new: list[Evidence] = []
     for unit in state.fresh.values():
-        new += pairs(unit.named, entity_of) if unit.said is None else stated_pairs(unit.id, unit.said, entity_of)
+        new += (
+            pairs(unit.named, entity_of)
+            if unit.said is None
+            else stated_pairs(unit.id, unit.said, entity_of)
+        )
     stated: dict[str, list[Evidence]] = defaultdict(list)
     for row in old:
         stated[row.text_unit_id].append(row)
@@ -614,31 +735,43 @@ def _relationship(
 ) -> Row:
     words = Counter(word for row in found for word in row.keywords.split(", ") if word)
     return {
-        "id": pair, "n": 0, "source_id": ends[0], "target_id": ends[1], "description": "",
+        "id": pair,
+        "n": 0,
+        "source_id": ends[0],
+        "target_id": ends[1],
+        "description": "",
         "keywords": ", ".join(sorted(words, key=lambda word: (-words[word], word))[:20]),
         "weight": round(sum(row.weight for row in found), 6),
-        "text_unit_ids": sorted({row.text_unit_id for row in found}), "evidence": [quote for quote, _ in quotes],
-    }  # fmt: skip
+        "text_unit_ids": sorted({row.text_unit_id for row in found}),
+        "evidence": [quote for quote, _ in quotes],
+    }
 
 
 def _entities(
-    state: _State, groups: Mapping[str, Sequence[Named]], degrees: Mapping[str, int], number: dict[str, int],
+    state: _State,
+    groups: Mapping[str, Sequence[Named]],
+    degrees: Mapping[str, int],
+    number: dict[str, int],
     merged: Merge,
-) -> None:  # fmt: skip
+) -> None:
     best = {key: best_for_entity(rows) for key, rows in groups.items()}
     quotes = _quotes(state, [place for places in best.values() for place in places])
     gone = [id for id, row in state.old_entities.items() if row["key"] not in groups]
     merged.touched.update(gone)
     merged.entities = -len(gone)
     rows: list[Row] = []
-    for key, found in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):  # e1 is the most named
+    for key, found in sorted(
+        groups.items(), key=lambda item: (-len(item[1]), item[0])
+    ):  # e1 is the most named
         said = [quotes[place] for place in best[key]]
         row = _entity(key, found, said)
         before = state.old_entities.get(row["id"])
         if before is not None and _keeps_description(state, key, row, before):
             row["description"] = before["description"]
         elif not state.edits.log or "description" not in state.edits.words(key):
-            row["description"] = _described(said, row["id"], "entity", told_of_entity(found), merged)
+            row["description"] = _described(
+                said, row["id"], "entity", told_of_entity(found), merged
+            )
         if state.edits.log:
             row = entity_row(row, key, state.edits)
         row["degree"] = (before["degree"] if before else 0) + degrees.get(row["id"], 0)
@@ -662,19 +795,35 @@ def _keeps_description(state: _State, key: str, row: Row, before: Row) -> bool:
 
 
 def _entity(key: str, found: Sequence[Named], quotes: Sequence[tuple[Row, str]]) -> Row:
-    """The row of an entity as its mentions have it, without its description; no title where nothing mentions it."""
+    """The row of an entity as its mentions have it, without its description; no title where nothing
+    mentions it.
+    """
     if len(found) == 1:
         one = found[0]
         title, kind, aliases, units = composed(one.form), one.type, [], [one.text_unit_id]
     else:
         title, kind, aliases = called(key, found) if found else ("", "", [])
         units = sorted({row.text_unit_id for row in found})
-    words = terms(title) if not aliases else [term for form in (title, *aliases) for term in terms(form)]
+    words = (
+        terms(title)
+        if not aliases
+        else [term for form in (title, *aliases) for term in terms(form)]
+    )
     return {
-        "id": entity_id(key), "n": 0, "key": key, "title": title, "type": kind, "description": "", "aliases": aliases,
-        "names": sorted({key, *(row.key for row in found)}), "frequency": len(units), "degree": 0,
-        "text_unit_ids": units, "evidence": [quote for quote, _ in quotes], "terms": " ".join(dict.fromkeys(words)),
-    }  # fmt: skip
+        "id": entity_id(key),
+        "n": 0,
+        "key": key,
+        "title": title,
+        "type": kind,
+        "description": "",
+        "aliases": aliases,
+        "names": sorted({key, *(row.key for row in found)}),
+        "frequency": len(units),
+        "degree": 0,
+        "text_unit_ids": units,
+        "evidence": [quote for quote, _ in quotes],
+        "terms": " ".join(dict.fromkeys(words)),
+    }
 
 
 def _same(row: Row, before: Row, *but: str) -> bool:
@@ -684,12 +833,19 @@ def _same(row: Row, before: Row, *but: str) -> bool:
 def graph_to_table(name: str, rows: Sequence[Row]) -> pa.Table:
     """Rows in the columns of their schema; `check` is filled when they are written."""
     schema = TABLES[name]
-    columns = [pa.array([row.get(column, 0) for row in rows], schema.field(column).type) for column in schema.names]
+    columns = [
+        pa.array([row.get(column, 0) for row in rows], schema.field(column).type)
+        for column in schema.names
+    ]
     return pa.table(columns, schema=schema)
 
 
-def _quotes(state: _State, places: Sequence[tuple[str, int, int]]) -> dict[tuple[str, int, int], tuple[Row, str]]:
-    """Each sentence as evidence is stored, and with its white space folded. Many pairs share one sentence."""
+def _quotes(
+    state: _State, places: Sequence[tuple[str, int, int]]
+) -> dict[tuple[str, int, int], tuple[Row, str]]:
+    """Each sentence as evidence is stored, and with its white space folded. Many pairs share one
+    sentence.
+    """
     _fetch_texts(state, places)
     quotes: dict[tuple[str, int, int], tuple[Row, str]] = {}
     for place in places:
@@ -703,19 +859,30 @@ def _quotes(state: _State, places: Sequence[tuple[str, int, int]]) -> dict[tuple
 
 
 def told_of_entity(found: Sequence[Named]) -> list[str]:
-    """What models said of a name, each once, from where it is named most. No id decides: a rename would cost calls."""
-    said = sorted((row for row in found if row.description), key=lambda row: (-row.count, row.description, row.type))
+    """What models said of a name, each once, from where it is named most. No id decides: a rename
+    would cost calls.
+    """
+    said = sorted(
+        (row for row in found if row.description),
+        key=lambda row: (-row.count, row.description, row.type),
+    )
     return list(dict.fromkeys(row.description for row in said))
 
 
 def told_of_pair(found: Sequence[Evidence]) -> list[str]:
     """What models said of a pair, each once, the strongest first."""
-    said = sorted((row for row in found if row.description), key=lambda row: (-row.weight, row.description))
+    said = sorted(
+        (row for row in found if row.description), key=lambda row: (-row.weight, row.description)
+    )
     return list(dict.fromkeys(row.description for row in said))
 
 
-def _described(quotes: Sequence[tuple[Row, str]], id: str, kind: str, told: list[str], merged: Merge) -> str:
-    """What models said, joined, and remembered where that is long; else the evidence sentences, each once."""
+def _described(
+    quotes: Sequence[tuple[Row, str]], id: str, kind: str, told: list[str], merged: Merge
+) -> str:
+    """What models said, joined, and remembered where that is long; else the evidence sentences,
+    each once.
+    """
     if told:
         if merged.is_long is not None and merged.is_long(told):
             merged.long[id] = (kind, told)
@@ -729,7 +896,15 @@ def _fetch_texts(state: _State, places: Sequence[tuple[str, int, int]]) -> None:
     missing = [p for p in places if p[0] not in state.fresh and (p[0], p[1]) not in state.texts]
     if not missing or state.snapshot is None:
         return
-    units = state.snapshot.by_key("text_units", sorted({unit for unit, _, _ in missing}), "id", ["id", "text"])
-    texts = dict(zip(units.column("id").to_pylist(), map(masked, units.column("text").to_pylist()), strict=True))
+    units = state.snapshot.by_key(
+        "text_units", sorted({unit for unit, _, _ in missing}), "id", ["id", "text"]
+    )
+    texts = dict(
+        zip(
+            units.column("id").to_pylist(),
+            map(masked, units.column("text").to_pylist()),
+            strict=True,
+        )
+    )
     for unit, start, end in missing:
         state.texts[unit, start] = texts[unit][start:end]

@@ -1,16 +1,20 @@
-"""What an import brought, as indexing needs it again and again: units, names, statements and claims of a document.
+"""What an import brought, as indexing needs it again and again: units, names, statements and claims
+of a document.
 
-Takes records of another index (already placed in their documents) and gives rows for the log of imports, which is part
-of the truth, as the documents are; and for a document of that log its text units and, for each, the names, statements
-and claims that stand in the place of what we would extract. So whatever derives the tables again (a new setting,
-`doctor --repair`) gives what was imported. Knows no other program's files.
+Takes records of another index (already placed in their documents) and gives rows for the log of
+imports, which is part of the truth, as the documents are; and for a document of that log its text
+units and, for each, the names, statements and claims that stand in the place of what we would
+extract. So whatever derives the tables again (a new setting, `doctor --repair`) gives what was
+imported. Knows no other program's files.
 
-Communities and reports of imports, in the place of computed ones as long as they speak of the same entities.
+Communities and reports of imports, in the place of computed ones as long as they speak of the same
+entities.
 
-Takes the communities that imports brought and the graph as it is; gives the hierarchy, and for a community the report
-that was imported for exactly its members. A top community whose entities have the very relationships that were imported
-keeps its whole subtree; where other documents have joined in, clustering goes on from there. Depends on the log of
-imports and the graph, not on history. Knows no other program.
+Takes the communities that imports brought and the graph as it is; gives the hierarchy, and for a
+community the report that was imported for exactly its members. A top community whose entities have
+the very relationships that were imported keeps its whole subtree; where other documents have joined
+in, clustering goes on from there. Depends on the log of imports and the graph, not on history.
+Knows no other program.
 """
 
 from __future__ import annotations
@@ -27,7 +31,13 @@ import pyarrow as pa
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim, iso_date, quoted
-from graphrag_mcp.index.communities import ClusterParams, Community, Hierarchy, cluster, tree_modularity
+from graphrag_mcp.index.communities import (
+    ClusterParams,
+    Community,
+    Hierarchy,
+    cluster,
+    tree_modularity,
+)
 from graphrag_mcp.index.extraction import best_sentence, locate
 from graphrag_mcp.index.graph import Named, Said, UnitNames
 from graphrag_mcp.index.report_extractive import Report
@@ -44,7 +54,9 @@ Row = dict[str, Any]
 
 @dataclass
 class Given:
-    """What all imports of a corpus brought: communities by id, of each top one what it is linked by, and reports."""
+    """What all imports of a corpus brought: communities by id, of each top one what it is linked
+    by, and reports.
+    """
 
     communities: dict[str, Community] = field(default_factory=dict)
     near: dict[str, str] = field(default_factory=dict)
@@ -69,7 +81,9 @@ def given(snapshot: Snapshot) -> Given:
         for one in body["communities"]:
             below = tuple(sorted(children.get(one["id"], ())))
             members = tuple(one["members"])
-            found.communities.setdefault(one["id"], Community(one["id"], one["level"], one["parent"], below, members))
+            found.communities.setdefault(
+                one["id"], Community(one["id"], one["level"], one["parent"], below, members)
+            )
         found.near |= body["near"]
         for one in body["reports"]:
             found.reports.setdefault(content_id(*one["members"]), {})[one["community"]] = one
@@ -79,7 +93,9 @@ def given(snapshot: Snapshot) -> Given:
 def near(members: Iterable[str], pairs: Iterable[tuple[str, str]]) -> str:
     """A hash of all relationships that touch these entities; `pairs` may hold others."""
     inside = set(members)
-    return content_id("near", *sorted({f"{min(p)} {max(p)}" for p in pairs if p[0] in inside or p[1] in inside}))
+    return content_id(
+        "near", *sorted({f"{min(p)} {max(p)}" for p in pairs if p[0] in inside or p[1] in inside})
+    )
 
 
 def hierarchy(
@@ -93,10 +109,17 @@ def hierarchy(
         roots = [one for one in found.communities.values() if not one.parent]
         previous = {id: way for root in roots for id, way in _paths(found, root.id).items()}
     rest = cluster(links, {id: way for id, way in previous.items() if id not in path}, params)
-    every = {**rest.communities, **{id: found.communities[id] for root in kept for id in _subtree(found, root)}}
+    every = {
+        **rest.communities,
+        **{id: found.communities[id] for root in kept for id in _subtree(found, root)},
+    }
     order = sorted(every.values(), key=lambda one: (one.level, one.id))
     path |= rest.path
-    return Hierarchy({one.id: one for one in order}, path, tree_modularity(edges, {id: way[0] for id, way in path.items()}))
+    return Hierarchy(
+        {one.id: one for one in order},
+        path,
+        tree_modularity(edges, {id: way[0] for id, way in path.items()}),
+    )
 
 
 def _fitting(found: Given, edges: Edges) -> set[str]:
@@ -116,8 +139,12 @@ def _fitting(found: Given, edges: Edges) -> set[str]:
             kept.add(id)
             root_of |= dict.fromkeys(members, id)
     while True:  # who is linked with nobody but them must be clustered with them
-        alone = [one for one in neighbours if root_of.get(one) not in kept
-                 and all(root_of.get(other) in kept for other in neighbours[one])]  # fmt: skip
+        alone = [
+            one
+            for one in neighbours
+            if root_of.get(one) not in kept
+            and all(root_of.get(other) in kept for other in neighbours[one])
+        ]
         if not alone:
             return kept
         kept -= {root_of[other] for one in alone for other in neighbours[one]}
@@ -141,12 +168,16 @@ def _paths(found: Given, root: str) -> dict[str, tuple[str, ...]]:
 def report(row: Row, base: Report) -> Report:
     """The imported words on the rows of the community as it is."""
     return replace(
-        base, title=row["title"] or base.title, summary=row["summary"] or base.summary,
+        base,
+        title=row["title"] or base.title,
+        summary=row["summary"] or base.summary,
         full_content=row["full_content"] or base.full_content,
         rank=base.rank if row["rank"] is None else row["rank"],
-        rating_explanation=row["rating_explanation"] or ("" if row["rank"] is not None else base.rating_explanation),
-        findings=json.dumps(row["findings"], ensure_ascii=False), method=row["method"],
-    )  # fmt: skip
+        rating_explanation=row["rating_explanation"]
+        or ("" if row["rank"] is not None else base.rating_explanation),
+        findings=json.dumps(row["findings"], ensure_ascii=False),
+        method=row["method"],
+    )
 
 
 def fingerprint(row: Row, plain: str) -> str:
@@ -154,9 +185,12 @@ def fingerprint(row: Row, plain: str) -> str:
     return content_id("imported", json.dumps(row, sort_keys=True), plain)
 
 
-IMPORTS, GRAPHS = "imports", "import-graphs"  # the kinds of segments: of documents; of communities and reports
-# uri: of a document, or of the import itself for its communities and reports; id: hash of `data`, which is JSON. A row
-# counts for a document whose `file_sha` is that hash.
+IMPORTS, GRAPHS = (
+    "imports",
+    "import-graphs",
+)  # the kinds of segments: of documents; of communities and reports
+# uri: of a document, or of the import itself for its communities and reports; id: hash of `data`,
+# which is JSON. A row counts for a document whose `file_sha` is that hash.
 IMPORT_LOG = pa.schema([("uri", pa.string()), ("id", pa.string()), ("data", pa.string())])
 PREFIX = "import:"  # of `Document.file`; no folder's label holds a colon
 WHOLE = 1 << 40  # tokens: a unit as the import cut it is never cut again
@@ -211,8 +245,8 @@ class DocumentRecord:
     # ---- what indexing asks for -------------------------------------------------------------------
 
     def cut(self, text: str, params: ChunkParams) -> list[tuple[Unit, UnitRecord | None]]:
-        """The document's units as imported, with the passages that tile them, and the record of each; what none of
-        them holds is cut by us and has no record."""
+        """The document's units as imported, with the passages that tile them, and the record of
+        each; what none of them holds is cut by us and has no record."""
         lines, found, reached = Lines(text), [], 0
         inner = ChunkParams(size=WHOLE, overlap=0, passage_size=params.passage_size)
         for record in sorted(self.units, key=lambda unit: (unit.start, unit.end)):
@@ -222,14 +256,22 @@ class DocumentRecord:
             tiles = tiles or _passages(text, record.start, record.end, inner, lines)
             if tiles:
                 span = _span(lines, record.start, record.end)
-                found.append((Unit(0, span, count_tokens(text[record.start : record.end]), tiles), record))
+                found.append(
+                    (Unit(0, span, count_tokens(text[record.start : record.end]), tiles), record)
+                )
             reached = max(reached, record.end)
         found += [(unit, None) for unit in _between(text, reached, len(text), params, lines)]
         numbered = enumerate(found)
-        return [(Unit(index, u.span, u.n_tokens, u.passages), record) for index, (u, record) in numbered]
+        return [
+            (Unit(index, u.span, u.n_tokens, u.passages), record) for index, (u, record) in numbered
+        ]
 
-    def names_of(self, unit_id: str, text: str, record: UnitRecord | None) -> tuple[UnitNames, list[tuple[int, str]]]:
-        """The unit's names and statements as rows, and every mention as its start in the unit's text and its key."""
+    def names_of(
+        self, unit_id: str, text: str, record: UnitRecord | None
+    ) -> tuple[UnitNames, list[tuple[int, str]]]:
+        """The unit's names and statements as rows, and every mention as its start in the unit's
+        text and its key.
+        """
         names = UnitNames(unit_id, text, [], [])
         if record is None:
             return names, []
@@ -248,21 +290,34 @@ class DocumentRecord:
                     _add(rows, row)
         names.named = list(rows.values())
         for one in map(self.statements.__getitem__, record.statements):
-            start, end = _sentence(text, spans, places.get(one.source, []), places.get(one.target, []), one)
-            said = Said(one.source, one.target, one.description, one.keywords, one.weight, start, end)
+            start, end = _sentence(
+                text, spans, places.get(one.source, []), places.get(one.target, []), one
+            )
+            said = Said(
+                one.source, one.target, one.description, one.keywords, one.weight, start, end
+            )
             names.said.append(said)
         mentions = {(start, key) for key, found in places.items() for start, _ in found}
         mentions |= {(row.start, row.key) for row in names.named}
         return names, sorted(mentions)
 
     def claims_of(self, text: str, record: UnitRecord | None) -> list[Claim]:
-        """The unit's claims, with quotes that stand in it: where none of theirs does, the sentence nearest in words."""
+        """The unit's claims, with quotes that stand in it: where none of theirs does, the sentence
+        nearest in words.
+        """
         made, spans = [], sentences(text)
         for one in map(self.claims.__getitem__, record.claims if record else ()):
             words = " ".join((*one.quotes, one.description))
             places = quoted(text, list(one.quotes)) or [best_sentence(text, spans, words)]
             quotes = tuple(text[start:end] for start, end in places)
-            fields = (one.subject, one.object, one.type, one.status, iso_date(one.start_date), iso_date(one.end_date))
+            fields = (
+                one.subject,
+                one.object,
+                one.type,
+                one.status,
+                iso_date(one.start_date),
+                iso_date(one.end_date),
+            )
             made.append(Claim(*fields, one.description, quotes, tuple(places)))
         return made
 
@@ -275,28 +330,37 @@ def _keyed(record: Row, *names: str) -> Row:
 def record_of(data: str) -> DocumentRecord:
     body = json.loads(data)
     return DocumentRecord(
-        body["by"], [UnitRecord(**one) for one in body["units"]],
+        body["by"],
+        [UnitRecord(**one) for one in body["units"]],
         [Name(**{**_keyed(one, "key"), "aliases": tuple(one["aliases"])}) for one in body["names"]],
         [Statement(**_keyed(one, "source", "target")) for one in body["statements"]],
         [Claim(**{**one, "quotes": tuple(one["quotes"]), "spans": ()}) for one in body["claims"]],
-    )  # fmt: skip
+    )
 
 
 # ---- places in a text ----------------------------------------------------------------------------
 
 
 def _between(text: str, start: int, end: int, params: ChunkParams, lines: Lines) -> Iterator[Unit]:
-    """Units of our own for text that no imported unit holds, so that all of a document can be found."""
+    """Units of our own for text that no imported unit holds, so that all of a document can be
+    found.
+    """
     if not text[start:end].strip():
         return
     for unit in chunk(text[start:end], params):
         tiles = tuple(_span(lines, one.start + start, one.end + start) for one in unit.passages)
-        yield Unit(0, _span(lines, unit.span.start + start, unit.span.end + start), unit.n_tokens, tiles)
+        yield Unit(
+            0, _span(lines, unit.span.start + start, unit.span.end + start), unit.n_tokens, tiles
+        )
 
 
-def _passages(text: str, start: int, end: int, params: ChunkParams, lines: Lines) -> tuple[Span, ...]:
+def _passages(
+    text: str, start: int, end: int, params: ChunkParams, lines: Lines
+) -> tuple[Span, ...]:
     units = chunk(text[start:end], params) if text[start:end].strip() else []
-    return tuple(_span(lines, one.start + start, one.end + start) for unit in units for one in unit.passages)
+    return tuple(
+        _span(lines, one.start + start, one.end + start) for unit in units for one in unit.passages
+    )
 
 
 def _span(lines: Lines, start: int, end: int) -> Span:
@@ -304,20 +368,44 @@ def _span(lines: Lines, start: int, end: int) -> Span:
 
 
 def _named(unit: str, name: Name, text: str, found: Spans, spans: Spans, by: str) -> Named:
-    """A name that stands nowhere literally is placed in the sentence that has most words of its description."""
+    """A name that stands nowhere literally is placed in the sentence that has most words of its
+    description.
+    """
     if found:
-        held = dict.fromkeys(span for start, _ in found for span in spans if span[0] <= start < span[1])
+        held = dict.fromkeys(
+            span for start, _ in found for span in spans if span[0] <= start < span[1]
+        )
         flat = [edge for span in held for edge in span] or [*found[0]]
         start, end = found[0]
     else:
         start, end = best_sentence(text, spans, f"{name.title} {name.description}")
         flat = [start, end]
     count = max(len(found), 1, len(name.aliases) + 1)  # its own form is the commonest
-    return Named(name.key, unit, name.title, name.type, True, count, flat, start, end, "", name.description, by)
+    return Named(
+        name.key,
+        unit,
+        name.title,
+        name.type,
+        True,
+        count,
+        flat,
+        start,
+        end,
+        "",
+        name.description,
+        by,
+    )
 
 
 def _alias(
-    unit: str, name: Name, form: str, rank: int, text: str, places: Mapping[str, Spans], spans: Spans, by: str
+    unit: str,
+    name: Name,
+    form: str,
+    rank: int,
+    text: str,
+    places: Mapping[str, Spans],
+    spans: Spans,
+    by: str,
 ) -> Named | None:
     key = normalise_name(form)
     if not key:
@@ -338,7 +426,9 @@ def _add(rows: dict[tuple[str, str], Named], row: Named) -> None:
         before.description = f"{before.description}\n{row.description}".strip()
 
 
-def _sentence(text: str, spans: Spans, first: Spans, second: Spans, one: Statement) -> tuple[int, int]:
+def _sentence(
+    text: str, spans: Spans, first: Spans, second: Spans, one: Statement
+) -> tuple[int, int]:
     """The shortest sentence with both names, else the one with most words of the statement."""
 
     def holding(found: Spans) -> set[tuple[int, int]]:
@@ -354,7 +444,9 @@ def _sentence(text: str, spans: Spans, first: Spans, second: Spans, one: Stateme
 
 
 class ImportLog:
-    """What was imported into a corpus before, and in this call. Reads nothing where nothing ever was."""
+    """What was imported into a corpus before, and in this call. Reads nothing where nothing ever
+    was.
+    """
 
     def __init__(self, folder: Path, manifest: Manifest | None) -> None:
         self.folder, self.manifest = folder, manifest
@@ -385,7 +477,9 @@ class ImportLog:
     def latest(self, uri: str) -> str:
         """What an import brought last of communities and reports, "" where it never did."""
         table = load(self.folder, self.manifest, GRAPHS)
-        return dict(zip(table["uri"].to_pylist(), table["data"].to_pylist(), strict=True)).get(uri, "")
+        return dict(zip(table["uri"].to_pylist(), table["data"].to_pylist(), strict=True)).get(
+            uri, ""
+        )
 
     def _open(self) -> None:
         if self._table is not None:
@@ -404,7 +498,9 @@ def load(folder: Path, manifest: Manifest | None, kind: str) -> pa.Table:
         return IMPORT_LOG.empty_table()
     table = segment_store.load(folder, manifest, kind)
     if table.schema.names != IMPORT_LOG.names:
-        raise Damaged("the log of imports has other columns than were written", "Restore truth/ from a backup")
+        raise Damaged(
+            "the log of imports has other columns than were written", "Restore truth/ from a backup"
+        )
     return table.combine_chunks()
 
 

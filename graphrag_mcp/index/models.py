@@ -1,11 +1,12 @@
 """Which models a run has, and what it is to do with them.
 
-Takes the request, the settings and what the index was made with; gives a `Models`: the asker and the parameters of
-every step that a model takes part in. Decides, asks nothing, and knows no row.
+Takes the request, the settings and what the index was made with; gives a `Models`: the asker and
+the parameters of every step that a model takes part in. Decides, asks nothing, and knows no row.
 
-Who reads the texts: method "fast" nobody; "llm" the configured model; "agent" the calling agent (index/work.py);
-"auto" the configured model, else whoever has read them before (their answers are in the book), else nobody. So an
-index made with a model stays one when the model is switched off, and nothing that was paid for is thrown away.
+Who reads the texts: method "fast" nobody; "llm" the configured model; "agent" the calling agent
+(index/work.py); "auto" the configured model, else whoever has read them before (their answers are
+in the book), else nobody. So an index made with a model stays one when the model is switched off,
+and nothing that was paid for is thrown away.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ KEYLESS = "nlp"
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """`extract` and what follows it are None where nobody reads texts; `embedding` is "" without vectors."""
+    """`extract` and what follows it are None where nobody reads texts; `embedding` is "" without
+    vectors.
+    """
 
     asker: Asker
     settings: Settings
@@ -56,25 +59,34 @@ class Models:
         return self.describe is not None and needs_summary(fragments, self.settings)
 
     def parameters(self) -> dict[str, Any]:
-        """What rows depend on besides documents and settings; all but the last two decide about documents' rows."""
+        """What rows depend on besides documents and settings; all but the last two decide about
+        documents' rows.
+        """
         return {
             "extraction": self.extract.fingerprint if self.extract else KEYLESS,
             "claims": self.claims.fingerprint if self.claims else "",
             "descriptions": self._descriptions() if self.describe else "",
             "reports": self.reports.fingerprint if self.reports else "",
-            "embedding": self.embedding, "agent": self.agent,
-        }  # fmt: skip
+            "embedding": self.embedding,
+            "agent": self.agent,
+        }
 
     def _descriptions(self) -> str:
         assert self.describe is not None
         words = [self.describe.template.template, self.describe.language]
-        limits, usual = ((one.summary_fragments, one.summary_tokens) for one in (self.settings, Settings()))
-        if limits != usual:  # named only then: what was made by earlier releases with the defaults still holds
+        limits, usual = (
+            (one.summary_fragments, one.summary_tokens) for one in (self.settings, Settings())
+        )
+        if (
+            limits != usual
+        ):  # named only then: what was made by earlier releases with the defaults still holds
             words += map(str, limits)
         return _print(*words)
 
 
-def choose(method: str, settings: Settings, manifest: Manifest | None, folder: Path, asker: Asker) -> Models:
+def choose(
+    method: str, settings: Settings, manifest: Manifest | None, folder: Path, asker: Asker
+) -> Models:
     """Raises BadInput for a method that cannot be had."""
     settings = with_tuned(settings, folder)
     before = manifest.parameters if manifest else {}
@@ -84,8 +96,12 @@ def choose(method: str, settings: Settings, manifest: Manifest | None, folder: P
             "Set GRAPHRAG_MCP_CHAT_MODEL (and OPENAI_BASE_URL for a local server), or use method 'auto'",
         )
     read_before = before.get("extraction", KEYLESS) != KEYLESS
-    reads = method in ("llm", "agent") or (method == "auto" and (read_before or asker.may_answer("extract")))
-    agent = method == "agent" or (method == "auto" and not asker.model and bool(before.get("agent")))
+    reads = method in ("llm", "agent") or (
+        method == "auto" and (read_before or asker.may_answer("extract"))
+    )
+    agent = method == "agent" or (
+        method == "auto" and not asker.model and bool(before.get("agent"))
+    )
     embedding = asker.embedding_model if method != "fast" else ""
     if not reads:
         return Models(asker, settings, embedding=embedding)
@@ -93,11 +109,15 @@ def choose(method: str, settings: Settings, manifest: Manifest | None, folder: P
         settings = replace(settings, gleanings="0")
         asker.leave_to_agents()
     return Models(
-        asker, settings, extract_params(settings, folder),
+        asker,
+        settings,
+        extract_params(settings, folder),
         claim_params(settings, folder) if settings.claims_enabled else None,
-        DescribeParams(load("describe", folder), settings.output_language), report_prompt(settings, folder), embedding,
+        DescribeParams(load("describe", folder), settings.output_language),
+        report_prompt(settings, folder),
+        embedding,
         agent,
-    )  # fmt: skip
+    )
 
 
 def _print(*words: str) -> str:
@@ -105,7 +125,9 @@ def _print(*words: str) -> str:
 
 
 def with_tuned(settings: Settings, corpus_folder: Path) -> Settings:
-    """The settings with what tuning found for a corpus (`prompts/tuned.json`), where they still are the defaults."""
+    """The settings with what tuning found for a corpus (`prompts/tuned.json`), where they still are
+    the defaults.
+    """
     try:
         found = json.loads((corpus_folder / "prompts" / "tuned.json").read_bytes())
     except (OSError, ValueError):

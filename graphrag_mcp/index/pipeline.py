@@ -1,13 +1,14 @@
 """Index: from a request to committed generations.
 
-read -> diff -> chunk -> extract -> resolve -> merge -> commit, in batches of about 2,000 passages; then
-communities -> reports -> commit. Takes a corpus folder, a request and settings; gives an `IndexResult`. One call
-holds the writer's lock from its first look to its last commit; readers never wait. Blocking: run it in a thread
-or a process. Knows nothing of MCP and prints nothing.
+read -> diff -> chunk -> extract -> resolve -> merge -> commit, in batches of about 2,000 passages;
+then communities -> reports -> commit. Takes a corpus folder, a request and settings; gives an
+`IndexResult`. One call holds the writer's lock from its first look to its last commit; readers
+never wait. Blocking: run it in a thread or a process. Knows nothing of MCP and prints nothing.
 
 What a call of indexing says of itself: counts, errors, and what a model still has to answer.
 
-Takes the run and its plan when everything is committed; gives an `IndexResult`. Reads, and changes nothing.
+Takes the run and its plan when everything is committed; gives an `IndexResult`. Reads, and changes
+nothing.
 """
 
 from __future__ import annotations
@@ -57,15 +58,23 @@ def _pending(run: Run) -> tuple[dict[str, int], list[dict[str, str]]]:
     alias = {"entity": "e", "relationship": "r", "report": "c"}
     numbers: dict[str, str] = {}
     for kind in ("extract", "entity", "relationship", "report"):
-        ids = [row["subject"] for row in shown if row["kind"] == kind or (kind, row["kind"]) == ("extract", "claims")]
+        ids = [
+            row["subject"]
+            for row in shown
+            if row["kind"] == kind or (kind, row["kind"]) == ("extract", "claims")
+        ]
         found = snapshot.by_key(tables_of.get(kind, "text_units"), ids, "id", ["id", "n"])
         letter = alias.get(kind, "t")
         numbers |= {row["id"]: f"{letter}{row['n']}" for row in found.to_pylist()}
     listed = [
-        {"kind": row["kind"], "id": numbers.get(row["subject"], row["subject"]), "document": row["uri"],
-         "reason": row["reason"]}
+        {
+            "kind": row["kind"],
+            "id": numbers.get(row["subject"], row["subject"]),
+            "document": row["uri"],
+            "reason": row["reason"],
+        }
         for row in shown
-    ]  # fmt: skip
+    ]
     return dict(sorted(Counter(row["kind"] for row in rows).items())), listed
 
 
@@ -77,24 +86,38 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
     counters = run.manifest.counters if run.manifest else {}
     done = sum(run.counts[name] for name in ("added", "changed")) + plan.unchanged
-    counts = {name: run.counts[name] for name in ("added", "changed", "removed")} | {"unchanged": plan.unchanged}
+    counts = {name: run.counts[name] for name in ("added", "changed", "removed")} | {
+        "unchanged": plan.unchanged
+    }
     kinds = ("documents", "text_units", "passages", "entities", "relationships", "communities")
     return IndexResult(
-        status=status, corpus=run.folder.name, done=done, total=done + len(plan.errors), errors=plan.errors,
-        counts=counts | {f"{kind}_total" if kind == "documents" else kind: counters.get(kind, 0) for kind in kinds},
+        status=status,
+        corpus=run.folder.name,
+        done=done,
+        total=done + len(plan.errors),
+        errors=plan.errors,
+        counts=counts
+        | {
+            f"{kind}_total" if kind == "documents" else kind: counters.get(kind, 0)
+            for kind in kinds
+        },
         skipped=dict(sorted(plan.found.skipped.items())),
-        usage=run.models.asker.spent().record(), pending=pending, degraded=degraded,
+        usage=run.models.asker.spent().record(),
+        pending=pending,
+        degraded=degraded,
         hint=" ".join(filter(None, [*plan.notes, run.models.asker.note])),
         seconds={name: round(value, 3) for name, value in run.seconds.items()},
-    )  # fmt: skip
+    )
 
 
-# A kill costs at most one batch of work. What is left joins the last batch when it is less than half of one more:
-# a short tail would cost a merge, and a compaction of the indexes, of its own.
+# A kill costs at most one batch of work. What is left joins the last batch when it is less than
+# half of one more: a short tail would cost a merge, and a compaction of the indexes, of its own.
 BATCH_PASSAGES = 2000
 # How long a call waits for another writer, looking every second whether it was cancelled meanwhile.
 LOCK_SECONDS = 3600
-Bring = Callable[[Run, Plan], None]  # puts the edits of an import into the run, its label into the plan
+Bring = Callable[
+    [Run, Plan], None
+]  # puts the edits of an import into the run, its label into the plan
 
 
 def _nothing(*_: object) -> None:
@@ -113,25 +136,42 @@ def index_documents(
 ) -> IndexResult:
     """Bring the corpus in `folder` to what the request's folders, files and texts are.
 
-    Returns counts {added, changed, removed, unchanged}, what was skipped and why, an error per document that could
-    not be read, what a model was asked and could not answer, and CPU seconds per stage. `asker`: whom to ask instead
-    of the models that the settings name. `bring`: what is imported in this call
-    (index/importing.py). Raises GraphRAGError (Busy, BadInput, Damaged, ...).
+    Returns counts {added, changed, removed, unchanged}, what was skipped and why, an error per
+    document that could not be read, what a model was asked and could not answer, and CPU seconds
+    per stage. `asker`: whom to ask instead of the models that the settings name. `bring`: what is
+    imported in this call (index/importing.py). Raises GraphRAGError (Busy, BadInput, Damaged, ...).
     """
     _thrifty()
     ours = asker is None
     if ours and not request.dry_run and request.method != "fast":
         priced(settings)
-    asker = asker or open_asker(folder, settings, refresh=request.refresh_answers, mend=not request.dry_run)
+    asker = asker or open_asker(
+        folder, settings, refresh=request.refresh_answers, mend=not request.dry_run
+    )
     try:
         if request.dry_run:
-            from graphrag_mcp.index.dry_run import Rehearsal, estimate  # not in the way of a run's first question
+            from graphrag_mcp.index.dry_run import (
+                Rehearsal,
+                estimate,
+            )  # not in the way of a run's first question
 
-            run = Rehearsal(folder, settings, documents.of_this_release(folder, read(folder)), progress, cancelled)
+            run = Rehearsal(
+                folder,
+                settings,
+                documents.of_this_release(folder, read(folder)),
+                progress,
+                cancelled,
+            )
             with _few_collections():
                 return estimate(run, request, asker, _work)
         with _lock(folder, cancelled), _few_collections():
-            run = Run(folder, settings, documents.of_this_release(folder, read(folder)), progress, cancelled)
+            run = Run(
+                folder,
+                settings,
+                documents.of_this_release(folder, read(folder)),
+                progress,
+                cancelled,
+            )
             return result(run, *_work(run, request, asker, bring))
     finally:
         if ours:
@@ -140,8 +180,12 @@ def index_documents(
             give_back()
 
 
-def _work(run: Run, request: IndexRequest, asker: Asker, bring: Bring | None = None) -> tuple[Plan, str]:
-    """All of a call, from its first look to its last commit: what was to be done, and "done" or "cancelled"."""
+def _work(
+    run: Run, request: IndexRequest, asker: Asker, bring: Bring | None = None
+) -> tuple[Plan, str]:
+    """All of a call, from its first look to its last commit: what was to be done, and "done" or
+    "cancelled".
+    """
     folder, manifest = run.folder, run.manifest
     run.first_generation = manifest.generation if manifest else 0
     run.models = models.choose(request.method, run.settings, manifest, folder, asker)
@@ -151,15 +195,21 @@ def _work(run: Run, request: IndexRequest, asker: Asker, bring: Bring | None = N
         asker.length = _length(run)
     run.progress("reading", 0, 0)
     with run.stage("read"):
-        by_hand = run.manifest is not None and any(one["kind"] == EDITS for one in run.manifest.segments)
+        by_hand = run.manifest is not None and any(
+            one["kind"] == EDITS for one in run.manifest.segments
+        )
         if by_hand:
             edits.begin(run)
         plan = planning.make(folder, run.manifest, request, run.settings, run.edits)
-        if bring is not None or any(one["kind"] == IMPORTS for one in (manifest.segments if manifest else ())):
+        if bring is not None or any(
+            one["kind"] == IMPORTS for one in (manifest.segments if manifest else ())
+        ):
             run.imports = ImportLog(folder, run.manifest)
         if bring is not None:
             bring(run, plan)
-    if run.writes and (plan.to_read or plan.gone or request.texts or request.recluster or run.brought):
+    if run.writes and (
+        plan.to_read or plan.gone or request.texts or request.recluster or run.brought
+    ):
         _prepare(run)
     try:
         if by_hand and run.writes:
@@ -190,8 +240,9 @@ def _lock(folder: Path, cancelled: Callable[[], bool]) -> Iterator[None]:
 
 
 def _prepare(run: Run) -> None:
-    """Import LanceDB, 1 to 2 seconds. With a model its client comes before anything else and LanceDB when it is needed,
-    while the first answers are on their way: threads share one interpreter, so the first question would wait for it."""
+    """Import LanceDB, 1 to 2 seconds. With a model its client comes before anything else and
+    LanceDB when it is needed, while the first answers are on their way: threads share one
+    interpreter, so the first question would wait for it."""
     if _asks(run):
         with run.stage("start"):
             prepare_client(run.models.asker)
@@ -202,11 +253,13 @@ def _prepare(run: Run) -> None:
 
 
 def _thrifty() -> None:
-    """Free memory goes back to the system: Arrow's pool and glibc's many heaps kept 50 MB of some 500 for later.
+    """Free memory goes back to the system: Arrow's pool and glibc's many heaps kept 50 MB of some
+    500 for later.
 
-    Not at once in a process that ends with the run, or each column of a large graph is mapped and emptied anew: a tenth
-    of the CPU of an update in 105,000 entities. Four times as much would cost a run with a model 15 of its 390 MB; a
-    server, which indexes in other threads and goes on, gives back all that it can."""
+    Not at once in a process that ends with the run, or each column of a large graph is mapped and
+    emptied anew: a tenth of the CPU of an update in 105,000 entities. Four times as much would cost
+    a run with a model 15 of its 390 MB; a server, which indexes in other threads and goes on, gives
+    back all that it can."""
     import pyarrow as pa
 
     pa.set_memory_pool(pa.system_memory_pool())
@@ -220,7 +273,9 @@ def _ends() -> bool:
 
 @contextmanager
 def _few_collections() -> Iterator[None]:
-    """The collector walks all rows again and again and finds nothing: they hold no cycles. A third of the CPU."""
+    """The collector walks all rows again and again and finds nothing: they hold no cycles. A third
+    of the CPU.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -231,16 +286,23 @@ def _few_collections() -> Iterator[None]:
 
 
 def _without_other_vectors(manifest: Manifest | None, embedding: str) -> Manifest | None:
-    """Vectors of another model, or of another length, cannot be compared with what comes now: all are made anew. From
-    the first commit on the manifest names whose they are: who goes back after a stop must not take these for others."""
+    """Vectors of another model, or of another length, cannot be compared with what comes now: all
+    are made anew. From the first commit on the manifest names whose they are: who goes back after a
+    stop must not take these for others."""
     if manifest is None or not embedding or manifest.parameters.get("embedding", "") == embedding:
         return manifest
-    kept = {name: version for name, version in manifest.tables.items() if name not in VECTORS.values()}
-    return replace(manifest, tables=kept, parameters={**manifest.parameters, "embedding": embedding})
+    kept = {
+        name: version for name, version in manifest.tables.items() if name not in VECTORS.values()
+    }
+    return replace(
+        manifest, tables=kept, parameters={**manifest.parameters, "embedding": embedding}
+    )
 
 
 def _length(run: Run) -> int:
-    """The bytes of a vector that the tables hold, 0 without any: another length does not fit into them."""
+    """The bytes of a vector that the tables hold, 0 without any: another length does not fit into
+    them.
+    """
     for name in sorted(VECTORS.values() & run.manifest.tables.keys()) if run.manifest else ():
         if row := run.snapshot().rows(name, columns=["vector"], limit=1).to_pylist():
             return 4 * len(row[0]["vector"])
@@ -250,8 +312,12 @@ def _length(run: Run) -> int:
 def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     wanted = documents.parameters(run.settings, run.models)
     before = run.manifest.parameters if run.manifest else {}
-    rederive = run.manifest is not None and any(before.get(name) != value for name, value in wanted.items())
-    rederive |= run.manifest is not None and request.refresh_answers and run.models.extract is not None
+    rederive = run.manifest is not None and any(
+        before.get(name) != value for name, value in wanted.items()
+    )
+    rederive |= (
+        run.manifest is not None and request.refresh_answers and run.models.extract is not None
+    )
     run.parameters = {**before, "derivation": IN_PART} if rederive else {**before, **wanted}
     numbers = dict(run.manifest.next) if run.manifest else dict(Manifest(corpus="").next)
     # With a model the next batch is read and its questions are on their way while one is written.
@@ -267,10 +333,13 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     run.parameters = {**before, **wanted}  # only now does all that is there follow them
     if queue:
         documents.documents(run, plan.found.sources, queue[-1], numbers, last=True)
-    elif run.manifest is not None and (run.manifest.parameters != run.parameters
-                                       or plan.found.sources != run.manifest.sources):  # fmt: skip
+    elif run.manifest is not None and (
+        run.manifest.parameters != run.parameters or plan.found.sources != run.manifest.sources
+    ):
         documents.swap(run, plan.found.sources, run.manifest.tables, [], numbers, Counter())
-    run.parameters = {name: value for name, value in run.parameters.items() if name != edits.TOUCHED}
+    run.parameters = {
+        name: value for name, value in run.parameters.items() if name != edits.TOUCHED
+    }
 
 
 def _asks(run: Run) -> bool:
@@ -278,14 +347,20 @@ def _asks(run: Run) -> bool:
     return run.models.extract is not None and run.models.asker.on
 
 
-def _batches(run: Run, plan: Plan, request: IndexRequest, numbers: dict[str, int], rederive: bool) -> Iterator[Batch]:
-    """The edits of the call in batches; questions about a batch's texts are asked while it is being read."""
+def _batches(
+    run: Run, plan: Plan, request: IndexRequest, numbers: dict[str, int], rederive: bool
+) -> Iterator[Batch]:
+    """The edits of the call in batches; questions about a batch's texts are asked while it is being
+    read.
+    """
     again = set(plan.live) if rederive else _open_units(run)
     again -= {edit.uri for edit in run.brought}
     total = len(plan.to_read) + len(plan.gone) + len(request.texts) + len(again) + len(run.brought)
     done = 0
     batch = Batch(imports=run.apart)
-    edits = chain(planning.edits(run.folder, run.manifest, plan, request, run.settings, again), run.brought)
+    edits = chain(
+        planning.edits(run.folder, run.manifest, plan, request, run.settings, again), run.brought
+    )
     while True:
         with run.stage("read"):
             edit = next(edits, None)
@@ -309,7 +384,9 @@ def _batches(run: Run, plan: Plan, request: IndexRequest, numbers: dict[str, int
 
 
 def _open_units(run: Run) -> set[str]:
-    """Uris of documents with text units that a model may read now and could not before; fills `run.redo`."""
+    """Uris of documents with text units that a model may read now and could not before; fills
+    `run.redo`.
+    """
     if run.manifest is None or "pending" not in run.manifest.tables or not run.models.extract:
         return set()
     rows = run.snapshot().rows("pending").to_pylist()
@@ -327,13 +404,25 @@ def _answered(run: Run, units: list[str]) -> Iterator[str]:
     if not (models.asker.may_answer("extract") or models.asker.may_answer("claims")):
         return
     for start in range(0, len(units), 500):
-        for row in run.snapshot().by_key("text_units", units[start : start + 500], "id", ["id", "text"]).to_pylist():
-            asked = [one.prompt(masked(row["text"])) for one in (models.extract, models.claims) if one is not None]
-            if any(models.asker.answered(key_of((Message("user", prompt),), None)) for prompt in asked):
+        for row in (
+            run.snapshot()
+            .by_key("text_units", units[start : start + 500], "id", ["id", "text"])
+            .to_pylist()
+        ):
+            asked = [
+                one.prompt(masked(row["text"]))
+                for one in (models.extract, models.claims)
+                if one is not None
+            ]
+            if any(
+                models.asker.answered(key_of((Message("user", prompt),), None)) for prompt in asked
+            ):
                 yield row["id"]
 
 
-def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int], rederive: bool) -> None:
+def _add(
+    run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int], rederive: bool
+) -> None:
     run.check()
     known = plan.live.get(edit.uri)
     if edit.what == "gone":
@@ -353,7 +442,9 @@ def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int]
             before = _before(run, known, rederive or given is not None)
         batch.gone.add(known["id"])
     with run.stage("extract"):
-        rows = building.cut_rows(document, before, documents.chunk_params(run.settings), numbers, given)
+        rows = building.cut_rows(
+            document, before, documents.chunk_params(run.settings), numbers, given
+        )
         plan.quota.text_units += len(rows.units) if edit.what == "put" else 0
     if edit.what == "put":
         batch.log.append(_log_row("put", edit.uri, rows.document["n"], edit))
@@ -374,11 +465,19 @@ def _add(run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int]
 
 
 def _leave_unanswered(run: Run, batch: Batch) -> None:
-    """Take out documents about which a model was only asked once more, in vain and for the same reasons: they are as
-    they were. Only where nothing else is to be written, since this waits for the answers: so a run over an unchanged
-    folder with a text that a model never reads costs its calls and no commit."""
+    """Take out documents about which a model was only asked once more, in vain and for the same
+    reasons: they are as they were. Only where nothing else is to be written, since this waits for
+    the answers: so a run over an unchanged folder with a text that a model never reads costs its
+    calls and no commit."""
     ids = {rows.document["id"] for rows in batch.opened}
-    if not ids or batch.gone != ids or batch.log or batch.documents or batch.imports or batch.unread:
+    if (
+        not ids
+        or batch.gone != ids
+        or batch.log
+        or batch.documents
+        or batch.imports
+        or batch.unread
+    ):
         return
     before = {row["id"]: row["reason"] for row in run.snapshot().rows("pending").to_pylist()}
     for rows in list(batch.opened):
@@ -386,12 +485,15 @@ def _leave_unanswered(run: Run, batch: Batch) -> None:
         if all(in_vain(run.take(batch.readings[unit].future), unit, before) for unit in units):
             batch.opened.remove(rows)
             batch.gone.remove(rows.document["id"])
-            batch.readings = {unit: reading for unit, reading in batch.readings.items() if unit not in units}
+            batch.readings = {
+                unit: reading for unit, reading in batch.readings.items() if unit not in units
+            }
 
 
 def _fill(run: Run, batch: Batch) -> None:
-    """Rows of the documents that were only cut so far. With a model all texts of a batch are asked about first: looking
-    for names takes longer than 25 answers in flight, and whoever asks only in between asks too late."""
+    """Rows of the documents that were only cut so far. With a model all texts of a batch are asked
+    about first: looking for names takes longer than 25 answers in flight, and whoever asks only in
+    between asks too late."""
     for rows in batch.opened:
         with run.stage("extract"):
             building.fill(rows, run.check)
@@ -409,9 +511,14 @@ def _log_row(op: str, uri: str, n: int, edit: Edit | None = None) -> Row:
     if edit is not None and edit.document is not None:
         d = edit.document
         row |= {
-            "id": d.id, "file": d.file, "file_sha": d.file_sha, "title": d.title, "text": d.text,
-            "metadata": building.metadata_json(d.metadata), "created": d.created,
-        }  # fmt: skip
+            "id": d.id,
+            "file": d.file,
+            "file_sha": d.file_sha,
+            "title": d.title,
+            "text": d.text,
+            "metadata": building.metadata_json(d.metadata),
+            "created": d.created,
+        }
     return row
 
 
@@ -421,10 +528,16 @@ def _before(run: Run, known: Mapping[str, Any], rederive: bool) -> building.Befo
     if snapshot is None:
         return before
     units = snapshot.by_key("text_units", [known["id"]], "document_id", ["id", "n"])
-    before.units = dict(zip(units.column("id").to_pylist(), units.column("n").to_pylist(), strict=True))
+    before.units = dict(
+        zip(units.column("id").to_pylist(), units.column("n").to_pylist(), strict=True)
+    )
     if not rederive:
         passages = snapshot.by_key("passages", [known["id"]], "document_id", ["id", "entity_ids"])
         before.passages = dict(
-            zip(passages.column("id").to_pylist(), passages.column("entity_ids").to_pylist(), strict=True)
+            zip(
+                passages.column("id").to_pylist(),
+                passages.column("entity_ids").to_pylist(),
+                strict=True,
+            )
         )
     return before

@@ -1,9 +1,10 @@
 """What a model meant: entity and relationship records out of its reply, however it was written.
 
-Takes a reply and the configured types; gives `Records`, or raises BadReply in a few words when nothing usable is in
-it. Reads the tuple protocol of the prompt with the damage that models do to it, one record a line, and JSON (whole,
-cut off, in fences, amid prose). Pure, in linear time, at most MOST_ENTITIES and MOST_RELATIONS. Knows no prompt but
-the names of its example, and neither documents nor the graph.
+Takes a reply and the configured types; gives `Records`, or raises BadReply in a few words when
+nothing usable is in it. Reads the tuple protocol of the prompt with the damage that models do to
+it, one record a line, and JSON (whole, cut off, in fences, amid prose). Pure, in linear time, at
+most MOST_ENTITIES and MOST_RELATIONS. Knows no prompt but the names of its example, and neither
+documents nor the graph.
 """
 
 from __future__ import annotations
@@ -17,13 +18,27 @@ from functools import lru_cache
 from typing import Any
 
 from graphrag_mcp.llm.asker import BadReply
-from graphrag_mcp.llm.replies import FULL, HALF, clean, clean_name, json_items, plain_reply, split_fields, unescaped
+from graphrag_mcp.llm.replies import (
+    FULL,
+    HALF,
+    clean,
+    clean_name,
+    json_items,
+    plain_reply,
+    split_fields,
+    unescaped,
+)
 from graphrag_mcp.text.terms import normalise_name
 
-MOST_ENTITIES, MOST_RELATIONS = 500, 1000  # a unit of 1,200 tokens has some 40; what is over comes from a loop
+MOST_ENTITIES, MOST_RELATIONS = (
+    500,
+    1000,
+)  # a unit of 1,200 tokens has some 40; what is over comes from a loop
 MOST_SEEN = 20_000  # records looked at, so that megabytes of broken ones are soon done with
 LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_TYPE = 200, 4000, 40
-EXAMPLE_NAMES = frozenset({"tamsin orrery", "orrery lantern works", "port velling", "velling light fair"})
+EXAMPLE_NAMES = frozenset(
+    {"tamsin orrery", "orrery lantern works", "port velling", "velling light fair"}
+)
 # Words that stand for a value in a format line; a reply that repeats the prompt has them as names.
 PLACEHOLDERS = frozenset(
     "name title entity entity_name entityname source target source_entity target_entity source_name target_name "
@@ -49,7 +64,9 @@ class RelationRecord:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """`complete`: the end mark was there (or the JSON was closed). `dropped`: reason -> how many records."""
+    """`complete`: the end mark was there (or the JSON was closed). `dropped`: reason -> how many
+    records.
+    """
 
     entities: tuple[EntityRecord, ...] = ()
     relations: tuple[RelationRecord, ...] = ()
@@ -58,11 +75,15 @@ class Records:
 
 
 def parse(
-    reply: str, types: Sequence[str] = (), text: str = "", echoes: Iterable[str] = EXAMPLE_NAMES, said: int = 60
+    reply: str,
+    types: Sequence[str] = (),
+    text: str = "",
+    echoes: Iterable[str] = EXAMPLE_NAMES,
+    said: int = 60,
 ) -> Records:
-    """The records of `reply`. `types` empty = any type. Names of the prompt (`echoes`, lower case, and placeholders)
-    are dropped unless they occur in `text`. A reply that says that there is nothing is an empty, complete `Records`;
-    it may do so in `said` characters beside the end mark.
+    """The records of `reply`. `types` empty = any type. Names of the prompt (`echoes`, lower case,
+    and placeholders) are dropped unless they occur in `text`. A reply that says that there is
+    nothing is an empty, complete `Records`; it may do so in `said` characters beside the end mark.
     """
     found = _Found(tuple(types), " ".join(text.casefold().split()), frozenset(echoes))
     plain, marked = plain_reply(reply)
@@ -79,16 +100,25 @@ def parse(
     if not found.entities and not found.relations:
         _read_claims(found, plain)
     if not found.entities and not found.relations:
-        hollow = closed and all(isinstance(item, dict) and not any(item.values()) for _, item in items)
-        _reject(plain, found.dropped, marked or (hollow and _SAYS_NONE.match(plain) is not None), said)
-    return Records(tuple(found.entities), tuple(found.relations), marked or closed, dict(found.dropped))
+        hollow = closed and all(
+            isinstance(item, dict) and not any(item.values()) for _, item in items
+        )
+        _reject(
+            plain, found.dropped, marked or (hollow and _SAYS_NONE.match(plain) is not None), said
+        )
+    return Records(
+        tuple(found.entities), tuple(found.relations), marked or closed, dict(found.dropped)
+    )
 
 
 def _reject(plain: str, dropped: Mapping[str, int], complete: bool, said: int) -> None:
     """Raises BadReply, unless the reply says properly that there is nothing."""
     start = plain[:2000].lstrip().lower()
     if dropped:
-        raise BadReply("no usable record: " + ", ".join(f"{count} x {why}" for why, count in sorted(dropped.items())))
+        raise BadReply(
+            "no usable record: "
+            + ", ".join(f"{count} x {why}" for why, count in sorted(dropped.items()))
+        )
     if start.startswith(("<!doctype", "<html", "<head", "<?xml")):
         raise BadReply("an HTML page")
     if not complete:
@@ -97,14 +127,17 @@ def _reject(plain: str, dropped: Mapping[str, int], complete: bool, said: int) -
         raise BadReply("prose instead of records")
 
 
-_SAYS_NONE = re.compile(r"\{\s{0,9}\}|\[\s{0,9}\]|\{\s{0,99}\"(?:entit|node|relation|edge)\w{0,20}\"", re.IGNORECASE)
+_SAYS_NONE = re.compile(
+    r"\{\s{0,9}\}|\[\s{0,9}\]|\{\s{0,99}\"(?:entit|node|relation|edge)\w{0,20}\"", re.IGNORECASE
+)
 
 # ---- tuples ---------------------------------------------------------------------------------------
 
 _TAG = r"[\"'“”‘’`*＂「『]{0,4}(entity|entities|relationships?|relations?)[\"'“”‘’`*＂」』]{0,4}[ \t]{0,4}"
 _STRONG_START = re.compile(rf"(?<!\w){_TAG}(?={HALF})", re.IGNORECASE)
 _WEAK_START = re.compile(
-    rf"(?:^|(?<=[(（\[#|]))[ \t|*•+-]{{0,6}}{_TAG}(?=[|｜\t]|,[ ]{{0,4}}[\"'“])", re.IGNORECASE | re.MULTILINE
+    rf"(?:^|(?<=[(（\[#|]))[ \t|*•+-]{{0,6}}{_TAG}(?=[|｜\t]|,[ ]{{0,4}}[\"'“])",
+    re.IGNORECASE | re.MULTILINE,
 )
 _CLOSE = re.compile(r"[)）\]](?=[ \t*`,;]{0,8}(?:\n|##|\Z))")
 _TAIL = " \t\r\n(（[\"'“#*•-"
@@ -116,8 +149,14 @@ def _read_tuples(found: _Found, plain: str, complete: bool) -> None:
     found.note_strangers(plain[: starts[0].start()] if starts else plain)
     for index, match in enumerate(starts[:MOST_SEEN]):
         last = index + 1 == len(starts)
-        opened = plain[max(0, match.start() - 4) : match.start()].rstrip(" \t\"'“").endswith(("(", "（", "["))
-        segment = plain[match.end() : len(plain) if last else starts[index + 1].start()].rstrip(_TAIL)
+        opened = (
+            plain[max(0, match.start() - 4) : match.start()]
+            .rstrip(" \t\"'“")
+            .endswith(("(", "（", "["))
+        )
+        segment = plain[match.end() : len(plain) if last else starts[index + 1].start()].rstrip(
+            _TAIL
+        )
         kind = match[1][0].lower()
         if found.full(kind):
             found.dropped["too many"] += 1
@@ -137,19 +176,27 @@ _STATUS = frozenset(("TRUE", "FALSE", "SUSPECTED"))
 
 
 def _read_claims(found: _Found, plain: str) -> None:
-    """Claims where there is nothing else: some models answer texts about suspicions so, each time they are asked. What
-    is claimed of one towards another is a relationship of the two."""
+    """Claims where there is nothing else: some models answer texts about suspicions so, each time
+    they are asked. What is claimed of one towards another is a relationship of the two."""
     for piece in re.split(r"##|\n", plain)[:MOST_SEEN]:
-        fields = [clean(field, LONGEST_DESCRIPTION) for field in re.split(FULL, piece.strip(" \t()（）"))]
-        if len(fields) >= 7 and fields[3].upper() in _STATUS and "NONE" not in (fields[0].upper(), fields[1].upper()):
+        fields = [
+            clean(field, LONGEST_DESCRIPTION) for field in re.split(FULL, piece.strip(" \t()（）"))
+        ]
+        if (
+            len(fields) >= 7
+            and fields[3].upper() in _STATUS
+            and "NONE" not in (fields[0].upper(), fields[1].upper())
+        ):
             found.seen += 1
             found.add_relation(fields[0], fields[1], fields[6], fields[2].lower(), None)
 
 
 def _record(segment: str, opened: bool, kind: str) -> tuple[list[str], str, bool]:
-    """Fields of the record that `segment` begins with, what follows it, and whether its closing bracket was seen.
+    """Fields of the record that `segment` begins with, what follows it, and whether its closing
+    bracket was seen.
 
-    The first end that leaves enough fields is taken: a description may hold brackets and line breaks.
+    The first end that leaves enough fields is taken: a description may hold brackets and line
+    breaks.
     """
     ends = _CLOSE.finditer(segment) if opened else re.finditer(r"\n", segment)
     for _, match in zip(range(4), ends, strict=False):
@@ -169,13 +216,28 @@ _STRENGTH = re.compile(
     re.IGNORECASE,
 )
 _WORDS_OF_STRENGTH = {
-    "very high": 9.0, "very strong": 9.0, "high": 8.0, "strong": 8.0, "medium": 5.0, "moderate": 5.0, "low": 2.0,
-    "weak": 2.0, "very low": 1.0, "very weak": 1.0, "高": 8.0, "强": 8.0, "中": 5.0, "低": 2.0, "弱": 2.0,
-}  # fmt: skip
+    "very high": 9.0,
+    "very strong": 9.0,
+    "high": 8.0,
+    "strong": 8.0,
+    "medium": 5.0,
+    "moderate": 5.0,
+    "low": 2.0,
+    "weak": 2.0,
+    "very low": 1.0,
+    "very weak": 1.0,
+    "高": 8.0,
+    "强": 8.0,
+    "中": 5.0,
+    "低": 2.0,
+    "弱": 2.0,
+}
 
 
 def strength_of(value: object) -> float | None:
-    """0 to 10, or None for what is no strength. Below 0 counts as 1, the least that the prompt offers."""
+    """0 to 10, or None for what is no strength. Below 0 counts as 1, the least that the prompt
+    offers.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     said = unicodedata.normalize("NFKC", str(value)[:60]).strip()
@@ -221,16 +283,23 @@ def type_of(value: str, types: tuple[str, ...]) -> str:
     return "other"
 
 
-# What models call the same thing in JSON, lower case without `_`, `-` and blanks; the first that is there counts.
+# What models call the same thing in JSON, lower case without `_`, `-` and blanks; the first that is
+# there counts.
 _NAME = "name entityname title entity nodename node id label".split()
 _TYPE = "entitytype type category kind class label".split()
 _DESCRIPTION = (
     "description desc entitydescription relationshipdescription relationdescription summary details explanation text"
 ).split()
-_SOURCE = "source src sourceentity sourcename sourceid srcid from head subject entity1 start".split()
+_SOURCE = (
+    "source src sourceentity sourcename sourceid srcid from head subject entity1 start".split()
+)
 _TARGET = "target tgt dst targetentity targetname targetid tgtid to tail object entity2 end".split()
-_CONTAINERS = frozenset("entities nodes items data records results result output graph relationships edges".split())
-_KEYWORDS = "keywords keyword relationshipkeywords tags relation relationship predicate type label".split()
+_CONTAINERS = frozenset(
+    "entities nodes items data records results result output graph relationships edges".split()
+)
+_KEYWORDS = (
+    "keywords keyword relationshipkeywords tags relation relationship predicate type label".split()
+)
 _PREDICATE = "relation relationship predicate type label".split()
 _SCORE = "strength relationshipstrength weight score importance".split()
 
@@ -247,7 +316,11 @@ class _Found:
         self.seen = 0
 
     def full(self, kind: str) -> bool:
-        return len(self.entities) >= MOST_ENTITIES if kind == "e" else len(self.relations) >= MOST_RELATIONS
+        return (
+            len(self.entities) >= MOST_ENTITIES
+            if kind == "e"
+            else len(self.relations) >= MOST_RELATIONS
+        )
 
     def note_strangers(self, between: str) -> None:
         """Counts what looks like a record of another kind: claims have at least six fields."""
@@ -257,12 +330,18 @@ class _Found:
                     self.dropped["claim" if marks > 4 else "unknown record"] += 1
 
     def add_fields(self, kind: str, fields: list[str], lightrag: bool = False) -> None:
-        """A tuple's fields after its tag. `lightrag`: its delimiters are LightRAG's, which has keywords first."""
+        """A tuple's fields after its tag. `lightrag`: its delimiters are LightRAG's, which has
+        keywords first.
+        """
         self.seen += 1
         if kind == "e":
             if len(fields) > 3 and strength_of(fields[-1]) is not None:
                 fields = fields[:-1]  # a rating that nobody asked for
-            if len(fields) == 2 and len(fields[1].split()) > 3 and type_of(fields[1], self.types) == "other":
+            if (
+                len(fields) == 2
+                and len(fields[1].split()) > 3
+                and type_of(fields[1], self.types) == "other"
+            ):
                 fields = [fields[0], "", fields[1]]
             name, kind_of, *rest = [*fields, "", ""][: max(2, len(fields))]
             self.add_entity(name, kind_of, " ".join(rest))
@@ -276,7 +355,9 @@ class _Found:
         if len(rest) == 2 and strength is None and ends[0] == ends[1] and not lightrag:
             keywords, rest = min(rest, key=len), [max(rest, key=len)]
         elif len(rest) > 1:
-            first = len(rest) == 2 and (ends == [False, True] or (lightrag and ends != [True, False]))
+            first = len(rest) == 2 and (
+                ends == [False, True] or (lightrag and ends != [True, False])
+            )
             if len(rest[0 if first else -1]) < 200:
                 keywords, rest = (rest[0], rest[1:]) if first else (rest[-1], rest[:-1])
         self.add_relation(source, target, " ".join(rest), keywords, strength)
@@ -284,9 +365,15 @@ class _Found:
     def add_item(self, key: str, item: dict[str, Any] | list[Any]) -> None:
         """An object or array of JSON; `key` is what it stood under."""
         if isinstance(item, list):
-            self._add_array(key.lower(), [str(part) for part in item if not isinstance(part, dict | list)])
+            self._add_array(
+                key.lower(), [str(part) for part in item if not isinstance(part, dict | list)]
+            )
             return
-        values = {re.sub(r"[\s_-]", "", str(name).lower()): value for name, value in item.items() if value != ""}
+        values = {
+            re.sub(r"[\s_-]", "", str(name).lower()): value
+            for name, value in item.items()
+            if value != ""
+        }
         source, target = _first(values, _SOURCE), _first(values, _TARGET)
         if "status" in values and source:
             self.dropped["claim"] += 1
@@ -298,17 +385,27 @@ class _Found:
             self.add_relation(source, target, description, words, strength_of(score))
         elif _first(values, _NAME + _TYPE + _DESCRIPTION):
             self.seen += 1
-            key = "" if key.lower() in _CONTAINERS else key  # {"Ada": {"type": ...}} names its items by their keys
+            key = (
+                "" if key.lower() in _CONTAINERS else key
+            )  # {"Ada": {"type": ...}} names its items by their keys
             names = [name for name in _NAME if name != "label" or "type" in values]
-            kinds = [kind for kind in _TYPE if str(values.get(kind, "")).lower() not in ("entity", "node", "")]
-            self.add_entity(_first(values, names) or key, _first(values, kinds), _first(values, _DESCRIPTION))
+            kinds = [
+                kind
+                for kind in _TYPE
+                if str(values.get(kind, "")).lower() not in ("entity", "node", "")
+            ]
+            self.add_entity(
+                _first(values, names) or key, _first(values, kinds), _first(values, _DESCRIPTION)
+            )
 
     def _add_array(self, key: str, fields: list[str]) -> None:
         tag = re.fullmatch(_TAG, fields[0] if fields else "", re.IGNORECASE)
         if tag:
             self.add_fields(tag[1][0].lower(), fields[1:])
         elif len(fields) > 2:
-            self.add_fields("r" if key.startswith(("relation", "edge", "link", "triple")) else "e", fields)
+            self.add_fields(
+                "r" if key.startswith(("relation", "edge", "link", "triple")) else "e", fields
+            )
 
     def add_entity(self, name: str, kind: str, description: str) -> None:
         name, description = self._name(name), clean(description, LONGEST_DESCRIPTION)
@@ -318,7 +415,9 @@ class _Found:
             self.dropped["no description"] += 1
             return
         record = EntityRecord(name, type_of(kind[:200], self.types), description)
-        if self._new("entity", normalise_name(name), record.type, description) and not self.full("e"):
+        if self._new("entity", normalise_name(name), record.type, description) and not self.full(
+            "e"
+        ):
             self.entities.append(record)
 
     def add_relation(
@@ -336,7 +435,9 @@ class _Found:
             self.dropped["no description"] += 1
         elif self._new("relation", *ends, description) and not self.full("r"):
             strength = 1.0 if strength is None else strength
-            self.relations.append(RelationRecord(source, target, description, keywords_of(keywords), strength))
+            self.relations.append(
+                RelationRecord(source, target, description, keywords_of(keywords), strength)
+            )
 
     def _name(self, value: str) -> str:
         name = without_gloss(clean_name(value))
@@ -352,7 +453,9 @@ class _Found:
         return ""
 
     def _echo(self, name: str) -> bool:
-        """Is this a name of the prompt's own example? One that shares a word with the text may be a fuller form."""
+        """Is this a name of the prompt's own example? One that shares a word with the text may be a
+        fuller form.
+        """
         if name in self.text or not (name in self.echoes or name.replace(" ", "_") in PLACEHOLDERS):
             return False
         invented = name in EXAMPLE_NAMES or name not in self.echoes
@@ -372,19 +475,28 @@ _WORD, _NUMERAL = re.compile(r"[^\W\d_a-zA-Z]{2}|[^\W\d_]{3}"), re.compile(r"[IV
 
 
 def without_gloss(name: str) -> str:
-    """`World Health Organization (WHO)` and `回流（back-run）` without what repeats the name in short or in another
-    script: with it the name would be another one than without, and stand nearly nowhere. `Mercury (planet)` stays."""
+    """`World Health Organization (WHO)` and `回流（back-run）` without what repeats the name in short
+    or in another script: with it the name would be another one than without, and stand nearly
+    nowhere. `Mercury (planet)` stays."""
     match = _GLOSS.fullmatch(name)
     if match is None:
         return name
     head, gloss = match[1].strip(), match[2].strip()
     for short, long in ((gloss, head), (head, gloss)):
-        if " " in long and short.isupper() and short.isascii() and short.isalnum() and len(short) <= 10:
+        if (
+            " " in long
+            and short.isupper()
+            and short.isascii()
+            and short.isalnum()
+            and len(short) <= 10
+        ):
             initials = iter(re.sub(r"\B\w|[\W_]", "", long).upper())
             if all(letter in initials for letter in short if letter.isalpha()):
                 return long
     gloss = _SAYS_SHORT.sub("", gloss)
-    translated = _latin(head) != _latin(gloss) and _WORD.search(gloss) and not _NUMERAL.fullmatch(gloss)
+    translated = (
+        _latin(head) != _latin(gloss) and _WORD.search(gloss) and not _NUMERAL.fullmatch(gloss)
+    )
     return head if translated else name
 
 
@@ -394,4 +506,6 @@ def _latin(name: str) -> bool:
 
 def _first(values: Mapping[str, Any], names: Sequence[str]) -> str:
     """The first of these keys with a text or number in it."""
-    return next((str(values[name]) for name in names if isinstance(values.get(name), str | int | float)), "")
+    return next(
+        (str(values[name]) for name in names if isinstance(values.get(name), str | int | float)), ""
+    )

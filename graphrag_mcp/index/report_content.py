@@ -1,13 +1,15 @@
-"""What lies inside a community, as a report needs it: numbers over all of it, rows of what it may name.
+"""What lies inside a community, as a report needs it: numbers over all of it, rows of what it may
+name.
 
-Takes rows (`of_rows`) or whole columns of one generation (`Columns`); gives an `Inside`, the same by either way. A top
-community has thousands of members, and a report names the heaviest: so these are chosen in Arrow and numpy, and rows
-are made of them alone. Knows no sentences and no words.
+Takes rows (`of_rows`) or whole columns of one generation (`Columns`); gives an `Inside`, the same
+by either way. A top community has thousands of members, and a report names the heaviest: so these
+are chosen in Arrow and numpy, and rows are made of them alone. Knows no sentences and no words.
 
 Evidence of a community as sentences worth quoting.
 
-Takes rows of entities and relationships, and what the children's reports say; gives candidate sentences, each once,
-with what it speaks of and where it stands. Knows how good a sentence is to read, not which ones a report takes.
+Takes rows of entities and relationships, and what the children's reports say; gives candidate
+sentences, each once, with what it speaks of and where it stands. Knows how good a sentence is to
+read, not which ones a report takes.
 """
 
 from __future__ import annotations
@@ -70,8 +72,12 @@ class Candidate:
     cited: str = ""  # the text with its references, once it has been written
 
 
-def add_rows(found: dict[str, Candidate], entities: Iterable[EntityRow], links: Iterable[EdgeRow], limit: int) -> None:
-    """Add the evidence sentences of relationships and entities; `limit` is the most characters of a sentence."""
+def add_rows(
+    found: dict[str, Candidate], entities: Iterable[EntityRow], links: Iterable[EdgeRow], limit: int
+) -> None:
+    """Add the evidence sentences of relationships and entities; `limit` is the most characters of a
+    sentence.
+    """
     for edge in links:
         for unit, said in edge.evidence:
             text, worth = readable(said, limit)
@@ -133,7 +139,10 @@ def read_quotes(summary: str, findings: str) -> Iterator[Candidate]:
             if text not in seen:
                 seen.add(text)
                 groups = {match[1]: _HEX.findall(match[2]) for match in _GROUP.finditer(reference)}
-                kinds = (dict.fromkeys(groups.get(name, ())) for name in ("Entities", "Relationships", "Sources"))
+                kinds = (
+                    dict.fromkeys(groups.get(name, ()))
+                    for name in ("Entities", "Relationships", "Sources")
+                )
                 yield Candidate(text, 1.0, *kinds)
 
 
@@ -153,14 +162,17 @@ _DANGLING = re.compile(
 _DEFINES = re.compile(r"[^.。]{0,40}?(?:\b(?:is|was|are|were)\b|是|为|,? \(|（)")
 
 
-_MARK = re.compile(r"(?:(?:#{1,6}|>|[-*•|]) )+")  # of a heading, quote or list; not the ** of bold words
+_MARK = re.compile(
+    r"(?:(?:#{1,6}|>|[-*•|]) )+"
+)  # of a heading, quote or list; not the ** of bold words
 
 
 @lru_cache(maxsize=65536)
 def readable(text: str, limit: int) -> tuple[str, float]:
     """The sentence on one line and at most `limit` characters, and its worth as something to quote.
 
-    Worth most: complete, 40-300 characters (half of that in CJK), not leaning on a sentence before it.
+    Worth most: complete, 40-300 characters (half of that in CJK), not leaning on a sentence before
+    it.
     """
     flat = " ".join(text.split())
     flat = flat[mark.end() if (mark := _MARK.match(flat)) else 0 :]
@@ -173,7 +185,11 @@ def readable(text: str, limit: int) -> tuple[str, float]:
         worth *= 0.6
     if _DANGLING.match(flat):
         worth *= 0.6
-    if flat.count("(") != flat.count(")") or flat.count("（") != flat.count("）") or flat.count('"') % 2:
+    if (
+        flat.count("(") != flat.count(")")
+        or flat.count("（") != flat.count("）")
+        or flat.count('"') % 2
+    ):
         worth *= 0.6  # cut out of something
     return flat, worth
 
@@ -191,7 +207,9 @@ def introduction(text: str, names: Iterable[str]) -> float:
 
 
 def _shortened(text: str, limit: int) -> str:
-    """The first sentence of several that is long enough to say something; of a single long one its beginning."""
+    """The first sentence of several that is long enough to say something; of a single long one its
+    beginning.
+    """
     pieces = [text[start:end].strip() for start, end in sentences(text)]
     piece = next((one for one in pieces if len(one) >= 40), text)
     if len(piece) <= limit:
@@ -202,7 +220,9 @@ def _shortened(text: str, limit: int) -> str:
 
 
 def alike(one: str, other: str) -> bool:
-    """Do the two sentences say nearly the same: four fifths of the shorter one's words in the other?"""
+    """Do the two sentences say nearly the same: four fifths of the shorter one's words in the
+    other?
+    """
     a, b = _words(one), _words(other)
     return len(a & b) >= 0.8 * max(1, min(len(a), len(b)))
 
@@ -210,7 +230,11 @@ def alike(one: str, other: str) -> bool:
 @lru_cache(maxsize=8192)
 def _words(text: str) -> frozenset[str]:
     flat = text.casefold()
-    return frozenset(flat[i : i + 2] for i in range(len(flat))) if mostly_cjk(flat) else frozenset(flat.split())
+    return (
+        frozenset(flat[i : i + 2] for i in range(len(flat)))
+        if mostly_cjk(flat)
+        else frozenset(flat.split())
+    )
 
 
 def mostly_cjk(text: str) -> bool:
@@ -222,15 +246,21 @@ def mostly_cjk(text: str) -> bool:
     return sum(map(is_cjk, letters)) * 2 > len(letters)
 
 
-LISTED = 100  # ids of a kind in the row of a report: with all of them an edit wrote 100 KB for each thousand members
+# ids of a kind in the row of a report: with all of them an edit wrote 100 KB for each thousand
+# members
+LISTED = 100
 OWN = 50  # relationships between children whose sentences are considered, the heaviest first
-_PARTS = 1_000_000  # weights are added up as whole millionths, so that no order of rows changes a sum
+_PARTS = (
+    1_000_000  # weights are added up as whole millionths, so that no order of rows changes a sum
+)
 _MOST = 1e9
 
 
 @dataclass(slots=True)
 class Inside:
-    """One community. `rows` and `links` hold at least what may be named, `weight` is that of relationships inside."""
+    """One community. `rows` and `links` hold at least what may be named, `weight` is that of
+    relationships inside.
+    """
 
     size: int
     n_links: int
@@ -264,10 +294,15 @@ def _parts(weight: float) -> int:
 
 
 def of_rows(
-    community: Community, entities: Iterable[EntityRow], edges: Iterable[EdgeRow],
-    children: Sequence[Collection[str]] = (), document_of: Mapping[str, str] | None = None,
-) -> Inside:  # fmt: skip
-    """From all rows, which may be more than the community's own; `children` are the members of each child."""
+    community: Community,
+    entities: Iterable[EntityRow],
+    edges: Iterable[EdgeRow],
+    children: Sequence[Collection[str]] = (),
+    document_of: Mapping[str, str] | None = None,
+) -> Inside:
+    """From all rows, which may be more than the community's own; `children` are the members of each
+    child.
+    """
     members = set(community.members)
     rows = {row.id: row for row in entities if row.id in members}
     links = {edge.id: edge for edge in edges if edge.source_id in rows and edge.target_id in rows}
@@ -277,22 +312,33 @@ def of_rows(
         parts[edge.target_id] += _parts(edge.weight)
     weight = {id: value / _PARTS for id, value in parts.items()}
     home = {id: number for number, ids in enumerate(children) for id in ids}
-    own = [edge for edge in links.values()
-           if edge.source_id not in home or home[edge.source_id] != home.get(edge.target_id)]  # fmt: skip
+    own = [
+        edge
+        for edge in links.values()
+        if edge.source_id not in home or home[edge.source_id] != home.get(edge.target_id)
+    ]
     ranked = sorted(rows.values(), key=lambda row: _place(row, weight))
     order = [row.id for row in ranked[:LISTED]]
     units = set().union(*(row.text_unit_ids for row in rows.values()))
     strong = nsmallest(LISTED, links.values(), key=_strength)
     return Inside(
-        size=len(rows), n_links=len(links), n_units=len(units),
+        size=len(rows),
+        n_links=len(links),
+        n_units=len(units),
         total=sum(_parts(edge.weight) for edge in links.values()) / _PARTS,
-        rows=rows, links=links, weight=weight, order=order, own_rows=[row for row in ranked if row.id not in home],
-        own_links=sorted(nsmallest(OWN if children else len(own), own, key=_strength), key=lambda edge: edge.id),
+        rows=rows,
+        links=links,
+        weight=weight,
+        order=order,
+        own_rows=[row for row in ranked if row.id not in home],
+        own_links=sorted(
+            nsmallest(OWN if children else len(own), own, key=_strength), key=lambda edge: edge.id
+        ),
         entity_ids=sorted(order) if len(rows) <= LISTED else order,
         relationship_ids=[edge.id for edge in strong] if len(links) > LISTED else sorted(links),
         text_unit_ids=nsmallest(LISTED, units),
         n_documents=len({document_of.get(unit, unit) for unit in units}) if document_of else 0,
-    )  # fmt: skip
+    )
 
 
 def _strength(edge: EdgeRow) -> tuple[float, str]:
@@ -300,9 +346,13 @@ def _strength(edge: EdgeRow) -> tuple[float, str]:
 
 
 class Columns:
-    """The communities `wanted`, from a few columns of the whole graph and the rows of what their reports may quote."""
+    """The communities `wanted`, from a few columns of the whole graph and the rows of what their
+    reports may quote.
+    """
 
-    def __init__(self, snapshot: Snapshot, tree: Hierarchy, wanted: Collection[str], links: pa.Table) -> None:
+    def __init__(
+        self, snapshot: Snapshot, tree: Hierarchy, wanted: Collection[str], links: pa.Table
+    ) -> None:
         import numpy as np
 
         self._np, self._tree = np, tree
@@ -310,7 +360,9 @@ class Columns:
         roots = [id for id in sorted(wanted) if every[id].parent not in wanted]
         self._ids = list(dict.fromkeys(chain.from_iterable(every[id].members for id in roots)))
         self._number = dict(zip(self._ids, range(len(self._ids)), strict=True))
-        self._places: dict[str, Any] = {}  # of the members of each community, as they were asked for
+        self._places: dict[
+            str, Any
+        ] = {}  # of the members of each community, as they were asked for
         ids = pa.array(self._ids, pa.string())
         self._read_entities(snapshot, ids)
         self._take_edges(links, ids, wanted)
@@ -338,7 +390,9 @@ class Columns:
         self._first_unit = self._np.concatenate([[0], self._np.cumsum(self._n_units)])
 
     def _take_edges(self, links: pa.Table, ids: pa.Array, wanted: Collection[str]) -> None:
-        """The relationships among these entities, and of each community which are inside it, and inside no child."""
+        """The relationships among these entities, and of each community which are inside it, and
+        inside no child.
+        """
         np, every = self._np, self._tree.communities
         ends = [pc.index_in(links[end], ids) for end in ("source_id", "target_id")]
         inside = pc.and_(ends[0].is_valid(), ends[1].is_valid())
@@ -352,20 +406,29 @@ class Columns:
             labels[every[id].level][self._members(id)] = number
         self._inside: dict[str, Any] = {}
         self._between: dict[str, Any] = {}
-        # What is inside a community is inside its parent, so each level looks at what the one above has found.
+        # What is inside a community is inside its parent, so each level looks at what the one above
+        # has found.
         nested = all(id in wanted for name in names_of if (id := every[name].parent))
         places = np.arange(len(source))
         for level in sorted(labels):
-            at, below = labels[level], labels[level + 1] if level + 1 in labels else np.full(len(self._ids), -1)
+            at, below = (
+                labels[level],
+                labels[level + 1] if level + 1 in labels else np.full(len(self._ids), -1),
+            )
             here = at[source[places]]
             hit = (here == at[target[places]]) & (here >= 0)
             found, here = places[hit], here[hit]
             child = below[source[found]]
             apart = (child != below[target[found]]) | (child < 0)
-            for some_, of, held in ((found, here, self._inside), (found[apart], here[apart], self._between)):
+            for some_, of, held in (
+                (found, here, self._inside),
+                (found[apart], here[apart], self._between),
+            ):
                 order = np.argsort(of, kind="stable")
                 groups, starts = np.unique(of[order], return_index=True)
-                for group, part in zip(groups.tolist(), np.split(some_[order], starts[1:]), strict=True):
+                for group, part in zip(
+                    groups.tolist(), np.split(some_[order], starts[1:]), strict=True
+                ):
                     held[names_of[group]] = part
             places = found if nested else places
 
@@ -386,17 +449,27 @@ class Columns:
         return rows
 
     def _own(self, snapshot: Snapshot, wanted: Collection[str]) -> dict[str, list[EdgeRow]]:
-        """Of each community the OWN heaviest relationships between its children, with their sentences, by id."""
+        """Of each community the OWN heaviest relationships between its children, with their
+        sentences, by id.
+        """
         every = self._tree.communities
-        chosen = {id: self._strongest(places, OWN if every[id].children else len(places)).tolist()
-                  for id, places in self._between.items() if id in wanted}  # fmt: skip
+        chosen = {
+            id: self._strongest(places, OWN if every[id].children else len(places)).tolist()
+            for id, places in self._between.items()
+            if id in wanted
+        }
         places = sorted({one for found in chosen.values() for one in found})
         rows = self._edge_rows(places)
         row_ids = self._edges[ROW_ID].take(pa.array(places, pa.int64())).to_pylist()
-        for id, units, said in listed(snapshot.at("relationships", row_ids, ["id", "text_unit_ids", "evidence"])):
+        for id, units, said in listed(
+            snapshot.at("relationships", row_ids, ["id", "text_unit_ids", "evidence"])
+        ):
             rows[id].text_unit_ids, rows[id].evidence = units, said
         by_place = dict(zip(places, rows.values(), strict=True))
-        return {id: sorted(map(by_place.__getitem__, found), key=attrgetter("id")) for id, found in chosen.items()}
+        return {
+            id: sorted(map(by_place.__getitem__, found), key=attrgetter("id"))
+            for id, found in chosen.items()
+        }
 
     def _edge_rows(self, places: Sequence[int]) -> dict[str, EdgeRow]:
         """By id, in this order; what was said of them is not in it."""
@@ -406,26 +479,42 @@ class Columns:
         return {id: EdgeRow(id, *row) for id, *row in zip(ids, *ends, weights, strict=True)}
 
     def _strongest(self, places: Any, most: int) -> Any:
-        """At most so many of these relationships, the heaviest; in order of strength where there are more."""
+        """At most so many of these relationships, the heaviest; in order of strength where there
+        are more.
+        """
         if len(places) <= most:
             return places
         weights = self._weights[places]
-        places = places[weights >= self._np.partition(weights, len(places) - most)[len(places) - most]]
+        places = places[
+            weights >= self._np.partition(weights, len(places) - most)[len(places) - most]
+        ]
         some_ = self._edges.select(["id", "weight"]).take(pa.array(places))
-        return places[pc.select_k_unstable(some_, most, [("weight", "descending"), ("id", "ascending")]).to_numpy()]
+        return places[
+            pc.select_k_unstable(
+                some_, most, [("weight", "descending"), ("id", "ascending")]
+            ).to_numpy()
+        ]
 
     def rest(self, id: str) -> str:
-        """A hash of the relationships between the children of a community where these are more than OWN."""
+        """A hash of the relationships between the children of a community where these are more than
+        OWN.
+        """
         places = self._between.get(id, ())
         if len(places) <= OWN or not self._tree.communities[id].children:
             return ""
-        rows = zip(self._edges["id"].take(pa.array(places)).to_pylist(), self._parts[places].tolist(), strict=True)
+        rows = zip(
+            self._edges["id"].take(pa.array(places)).to_pylist(),
+            self._parts[places].tolist(),
+            strict=True,
+        )
         return content_id("relationships", *(f"{edge} {parts}" for edge, parts in sorted(rows)))
 
     def titles(self, ids: Iterable[str]) -> list[str]:
         return self._titles.take(pa.array([self._number[id] for id in ids], pa.int64())).to_pylist()
 
-    def inside(self, community: Community, quoted: Iterable[str] = (), cited: Iterable[str] = ()) -> Inside:
+    def inside(
+        self, community: Community, quoted: Iterable[str] = (), cited: Iterable[str] = ()
+    ) -> Inside:
         """`quoted` and `cited` are entities and relationships that the children's reports name."""
         np, own = self._np, self.own.get(community.id, [])
         if not community.children:  # its rows are here, and few: most communities
@@ -435,7 +524,9 @@ class Columns:
         source, target = (end[places] for end in self._ends)
         parts = self._parts[places]
         # Sums of whole numbers below 2^53 are exact in floating point, too.
-        sums = np.bincount(np.concatenate([source, target]), np.concatenate([parts, parts]), len(self._ids))
+        sums = np.bincount(
+            np.concatenate([source, target]), np.concatenate([parts, parts]), len(self._ids)
+        )
         weights = sums / _PARTS
         order = self._heaviest(members, weights)
         links = self._cited(places, cited) | {edge.id: edge for edge in own}
@@ -447,11 +538,20 @@ class Columns:
         n_units, units = self._some_units(members)
         strong = self._edges["id"].take(pa.array(self._strongest(places, LISTED))).to_pylist()
         return Inside(
-            size=len(members), n_links=len(places), n_units=n_units, total=int(parts.sum()) / _PARTS, rows=rows,
-            links=links, weight=weight, order=order, own_rows=[], own_links=own,
+            size=len(members),
+            n_links=len(places),
+            n_units=n_units,
+            total=int(parts.sum()) / _PARTS,
+            rows=rows,
+            links=links,
+            weight=weight,
+            order=order,
+            own_rows=[],
+            own_links=own,
             entity_ids=sorted(order) if len(members) <= LISTED else order,
-            relationship_ids=strong if len(places) > LISTED else sorted(strong), text_unit_ids=units,
-        )  # fmt: skip
+            relationship_ids=strong if len(places) > LISTED else sorted(strong),
+            text_unit_ids=units,
+        )
 
     def _heaviest(self, members: Any, weights: Any) -> list[str]:
         np = self._np
@@ -459,8 +559,13 @@ class Columns:
             least = np.partition(weights[members], len(members) - LISTED)[len(members) - LISTED]
             members = members[weights[members] >= least]
         titles = self._titles.take(pa.array(members)).to_pylist()
-        keys = zip((-weights[members]).tolist(), (-self._n_units[members]).tolist(), titles,
-                   map(self._ids.__getitem__, members.tolist()), strict=True)  # fmt: skip
+        keys = zip(
+            (-weights[members]).tolist(),
+            (-self._n_units[members]).tolist(),
+            titles,
+            map(self._ids.__getitem__, members.tolist()),
+            strict=True,
+        )
         return [id for *_, id in nsmallest(LISTED, keys)]
 
     def _cited(self, places: Any, ids: Iterable[str]) -> dict[str, EdgeRow]:
@@ -468,12 +573,18 @@ class Columns:
         wanted = pa.array(set(ids), pa.string())
         if not len(wanted) or not len(places):
             return {}
-        hit = pc.is_in(self._edges["id"].take(pa.array(places)), wanted).to_numpy(zero_copy_only=False)
+        hit = pc.is_in(self._edges["id"].take(pa.array(places)), wanted).to_numpy(
+            zero_copy_only=False
+        )
         return self._edge_rows(places[hit])
 
     def _rows(self, ids: Sequence[str]) -> dict[str, EntityRow]:
-        units = self._unit_lists.take(pa.array([self._number[id] for id in ids], pa.int64())).to_pylist()
-        return {id: EntityRow(id, *row) for id, *row in zip(ids, self.titles(ids), units, strict=True)}
+        units = self._unit_lists.take(
+            pa.array([self._number[id] for id in ids], pa.int64())
+        ).to_pylist()
+        return {
+            id: EntityRow(id, *row) for id, *row in zip(ids, self.titles(ids), units, strict=True)
+        }
 
     def _some_units(self, members: Any) -> tuple[int, list[str]]:
         """How many text units name the members, and the first of them."""
@@ -492,8 +603,12 @@ class Columns:
 # ---- reading ------------------------------------------------------------------------------------
 
 
-def some(snapshot: Snapshot, table: str, values: Sequence[str], key: str, columns: Sequence[str]) -> pa.Table:
-    """At least the rows with these keys; when many are wanted, all: choosing and ordering cost more than reading."""
+def some(
+    snapshot: Snapshot, table: str, values: Sequence[str], key: str, columns: Sequence[str]
+) -> pa.Table:
+    """At least the rows with these keys; when many are wanted, all: choosing and ordering cost more
+    than reading.
+    """
     if len(values) * 10 > snapshot.count("entities"):
         return snapshot.rows(table, columns=columns)
     return snapshot.by_key(table, sorted(values), key, columns)
@@ -505,8 +620,8 @@ def listed(table: pa.Table) -> Iterator[Sequence[Any]]:
 
 
 def lists(batch: pa.RecordBatch) -> list[list[Any]]:
-    """The columns as Python lists; a struct of evidence becomes (text unit, sentence), and equal strings of a column
-    one object: a sentence stands in the rows of many pairs."""
+    """The columns as Python lists; a struct of evidence becomes (text unit, sentence), and equal
+    strings of a column one object: a sentence stands in the rows of many pairs."""
     found: list[list[Any]] = []
     for column in batch.columns:
         if not pa.types.is_list(column.type):
@@ -514,7 +629,9 @@ def lists(batch: pa.RecordBatch) -> list[list[Any]]:
             continue
         values = column.flatten()
         if pa.types.is_struct(values.type):
-            flat = zip(*(_strings(values.field(name)) for name in ("text_unit_id", "text")), strict=True)
+            flat = zip(
+                *(_strings(values.field(name)) for name in ("text_unit_id", "text")), strict=True
+            )
         else:
             flat = iter(_strings(values))
         found.append([list(islice(flat, length)) for length in column.value_lengths().to_pylist()])

@@ -1,11 +1,13 @@
-"""Community reports without a model: sentences of the community's own evidence, chosen, ordered and cited.
+"""Community reports without a model: sentences of the community's own evidence, chosen, ordered and
+cited.
 
-Takes one community with its entities, the relationships inside it and its children's reports; gives a `Report`, whose
-fields are columns of the table `reports`. Works in any script: nothing is generated but headings made of names. Knows
-no store and no corpus: nothing here depends on what lies outside the community, so an edit elsewhere changes nothing.
+Takes one community with its entities, the relationships inside it and its children's reports; gives
+a `Report`, whose fields are columns of the table `reports`. Works in any script: nothing is
+generated but headings made of names. Knows no store and no corpus: nothing here depends on what
+lies outside the community, so an edit elsewhere changes nothing.
 
-A reference names content ids, ` [Data: Entities (<32 hex>, ...); Relationships (...); Sources (...)]`, at most 5 of
-a kind, then `+more`; readers see them as short aliases.
+A reference names content ids, ` [Data: Entities (<32 hex>, ...); Relationships (...); Sources
+(...)]`, at most 5 of a kind, then `+more`; readers see them as short aliases.
 """
 
 from __future__ import annotations
@@ -40,13 +42,19 @@ _ID = attrgetter("id")
 _JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
-MINORITY = 0.4  # worth of a sentence in the script that most of the community's sentences are not in
+MINORITY = (
+    0.4  # worth of a sentence in the script that most of the community's sentences are not in
+)
 
 
 @dataclass(frozen=True)
 class ReportParams:
-    max_candidates: int = 200  # sentences considered for one report, so that no community costs quadratic time
-    max_quotes: int = 100  # of them from the reports of children, which say at most 34 sentences themselves
+    max_candidates: int = (
+        200  # sentences considered for one report, so that no community costs quadratic time
+    )
+    max_quotes: int = (
+        100  # of them from the reports of children, which say at most 34 sentences themselves
+    )
     summary_sentences: int = 4
     max_findings: int = 10
     finding_sentences: int = 3
@@ -79,7 +87,9 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A report as its parent needs it: what it quotes, the same whether it was just made or read from the store."""
+    """A report as its parent needs it: what it quotes, the same whether it was just made or read
+    from the store.
+    """
 
     report: Report
     just_made: Sequence[Candidate] | None = None
@@ -102,21 +112,31 @@ def quoted(children: Iterable[Written], params: ReportParams | None = None) -> l
 
 
 def fingerprint(
-    community: Community, entities: Iterable[EntityRow], edges: Iterable[EdgeRow], child_fingerprints: Iterable[str],
+    community: Community,
+    entities: Iterable[EntityRow],
+    edges: Iterable[EdgeRow],
+    child_fingerprints: Iterable[str],
     rest: str = "",
-) -> str:  # fmt: skip
-    """Changes exactly when the input of the report changes: what it is stored under decides whether it is rebuilt.
+) -> str:
+    """Changes exactly when the input of the report changes: what it is stored under decides whether
+    it is rebuilt.
 
-    A row that a child's fingerprint covers need not be given again. `rest` stands for edges of which only the weights
-    matter.
+    A row that a child's fingerprint covers need not be given again. `rest` stands for edges of
+    which only the weights matter.
     """
     inside = set(community.members)
     parts = [VERSION, community.id, rest, *sorted(child_fingerprints)]
     for row in sorted((row for row in entities if row.id in inside), key=_ID):
         parts += (f"e {len(row.text_unit_ids)} {len(row.evidence)}", row.id, row.title)
         _add_evidence(parts, row)
-    for edge in sorted((edge for edge in edges if edge.source_id in inside and edge.target_id in inside), key=_ID):
-        parts += (f"r {len(edge.text_unit_ids)} {len(edge.evidence)}", edge.id, repr(float(edge.weight)))
+    for edge in sorted(
+        (edge for edge in edges if edge.source_id in inside and edge.target_id in inside), key=_ID
+    ):
+        parts += (
+            f"r {len(edge.text_unit_ids)} {len(edge.evidence)}",
+            edge.id,
+            repr(float(edge.weight)),
+        )
         _add_evidence(parts, edge)
     return content_id("report", *parts)
 
@@ -128,24 +148,34 @@ def _add_evidence(parts: list[str], row: EntityRow | EdgeRow) -> None:
 
 
 def extractive_report(
-    community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow], children: Sequence[Report] = (),
-    params: ReportParams | None = None, document_of: Mapping[str, str] | None = None,
-) -> Report:  # fmt: skip
+    community: Community,
+    entities: Sequence[EntityRow],
+    edges: Sequence[EdgeRow],
+    children: Sequence[Report] = (),
+    params: ReportParams | None = None,
+    document_of: Mapping[str, str] | None = None,
+) -> Report:
     """As `write`, from reports as they are stored."""
-    return write(community, entities, edges, list(map(stored, children)), params, document_of).report
+    return write(
+        community, entities, edges, list(map(stored, children)), params, document_of
+    ).report
 
 
 def write(
-    community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow], children: Sequence[Written] = (),
-    params: ReportParams | None = None, document_of: Mapping[str, str] | None = None,
+    community: Community,
+    entities: Sequence[EntityRow],
+    edges: Sequence[EdgeRow],
+    children: Sequence[Written] = (),
+    params: ReportParams | None = None,
+    document_of: Mapping[str, str] | None = None,
     divided: Sequence[Collection[str]] = (),
-) -> Written:  # fmt: skip
+) -> Written:
     """The report of one community, the same whatever the order of its input.
 
-    `entities` and `edges` may hold more than the community's own, the rest is left out. Evidence of rows that lie
-    within a child is not read again: the child's sentences stand for it. `divided`: the members of each child, where
-    there are more than its report lists. `document_of` maps text unit to document for the rating's spread; without it
-    the spread is taken from the text units.
+    `entities` and `edges` may hold more than the community's own, the rest is left out. Evidence of
+    rows that lie within a child is not read again: the child's sentences stand for it. `divided`:
+    the members of each child, where there are more than its report lists. `document_of` maps text
+    unit to document for the rating's spread; without it the spread is taken from the text units.
     """
     divided = divided or [child.report.entity_ids for child in children]
     inside = of_rows(community, entities, edges, divided, document_of)
@@ -153,7 +183,10 @@ def write(
 
 
 def compose(
-    community: Community, inside: Inside, quotes: Sequence[Candidate] = (), params: ReportParams | None = None
+    community: Community,
+    inside: Inside,
+    quotes: Sequence[Candidate] = (),
+    params: ReportParams | None = None,
 ) -> Written:
     """As `write`, from what is inside the community and what its children's reports quote."""
     params = params or ReportParams()
@@ -162,7 +195,9 @@ def compose(
     candidates = _candidates(inside, share, quotes, params)
     chosen = _summary(candidates, share, params)
     cite = _Citer(inside, params)
-    cjk = mostly_cjk("".join(c.text[:20] for c in chosen) or "".join(rows[one].title for one in inside.order[:3]))
+    cjk = mostly_cjk(
+        "".join(c.text[:20] for c in chosen) or "".join(rows[one].title for one in inside.order[:3])
+    )
     base = _base(community, inside, cjk, params)
     summary = _running(map(cite, chosen)) or _fallback(inside, cite)
     findings, new = [], []
@@ -172,12 +207,16 @@ def compose(
         if fresh:  # a small community's findings may say no more than its summary
             new.append(f"## {heading}\n\n{_running(map(cite, fresh))}")
     content = "\n\n".join([f"# {base.title}", summary, *new])
-    return Written(replace(base, summary=summary, full_content=content, findings=_JSON(findings)), cite.quotes)
+    return Written(
+        replace(base, summary=summary, full_content=content, findings=_JSON(findings)), cite.quotes
+    )
 
 
-def outline(community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow]) -> Report:
-    """What a report says whoever writes it: its rows, its text units, a rating, its heaviest names. No evidence is
-    read, so it costs nothing beside `write`; a model's draft is put over it."""
+def outline(
+    community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow]
+) -> Report:
+    """What a report says whoever writes it: its rows, its text units, a rating, its heaviest names.
+    No evidence is read, so it costs nothing beside `write`; a model's draft is put over it."""
     return outlined(community, of_rows(community, entities, edges))
 
 
@@ -194,10 +233,19 @@ def _base(community: Community, inside: Inside, cjk: bool | None, params: Report
     title = _title((inside.rows[one].title for one in inside.order), params)
     rank, explanation = _rating(inside, mostly_cjk(title) if cjk is None else cjk)
     return Report(
-        id=community.id, level=community.level, title=title, summary="", full_content="", rank=rank,
-        rating_explanation=explanation, findings="[]", entity_ids=inside.entity_ids,
-        relationship_ids=inside.relationship_ids, text_unit_ids=inside.text_unit_ids, n_text_units=inside.n_units,
-    )  # fmt: skip
+        id=community.id,
+        level=community.level,
+        title=title,
+        summary="",
+        full_content="",
+        rank=rank,
+        rating_explanation=explanation,
+        findings="[]",
+        entity_ids=inside.entity_ids,
+        relationship_ids=inside.relationship_ids,
+        text_unit_ids=inside.text_unit_ids,
+        n_text_units=inside.n_units,
+    )
 
 
 def _running(sentences: Iterable[str]) -> str:
@@ -221,7 +269,9 @@ def _candidates(
     add_rows(found, inside.own_rows, inside.own_links, params.max_characters)
     found.pop("", None)
     dense = [mostly_cjk(one.text) for one in found.values()]
-    strange = sum(dense) * 2 < len(dense)  # of texts in two scripts a report speaks the commoner one where it can
+    strange = sum(dense) * 2 < len(
+        dense
+    )  # of texts in two scripts a report speaks the commoner one where it can
     for one, is_dense in zip(found.values(), dense, strict=True):
         if is_dense == strange and sum(dense) * 2 != len(dense):
             one.worth *= MINORITY
@@ -233,8 +283,12 @@ def _candidates(
 # ---- choosing -----------------------------------------------------------------------------------
 
 
-def _summary(candidates: Sequence[Candidate], share: Mapping[str, float], params: ReportParams) -> list[Candidate]:
-    """Sentences that together cover most of the members' weight; an entity said once counts a tenth after that."""
+def _summary(
+    candidates: Sequence[Candidate], share: Mapping[str, float], params: ReportParams
+) -> list[Candidate]:
+    """Sentences that together cover most of the members' weight; an entity said once counts a tenth
+    after that.
+    """
     left = dict(share)
     chosen: list[Candidate] = []
     heap = [(-one.gain, place) for place, one in enumerate(candidates)]  # sorted, so a heap
@@ -242,7 +296,9 @@ def _summary(candidates: Sequence[Candidate], share: Mapping[str, float], params
         known, place = heap[0]
         candidate = candidates[place]
         gain = candidate.worth * sum(map(left.__getitem__, candidate.entities))
-        if gain < -known:  # what it speaks of has been said since; gains only fall, so the others' may wait
+        if (
+            gain < -known
+        ):  # what it speaks of has been said since; gains only fall, so the others' may wait
             heapreplace(heap, (-gain, place))
             continue
         if len(chosen) >= 2 and gain < 0.25 * chosen[0].gain:
@@ -259,7 +315,8 @@ def _summary(candidates: Sequence[Candidate], share: Mapping[str, float], params
 def _findings(
     inside: Inside, candidates: Sequence[Candidate], said: Sequence[Candidate], params: ReportParams
 ) -> list[tuple[str, list[Candidate]]]:
-    """Headings of the strongest relationships, then entities, each with sentences that no other finding has.
+    """Headings of the strongest relationships, then entities, each with sentences that no other
+    finding has.
 
     Sentences that the summary has `said` come last.
     """
@@ -294,7 +351,9 @@ def _findings(
         edge = inside.links[id]
         if named.get(edge.source_id, 0) < 3 and named.get(edge.target_id, 0) < 3:
             ends = (edge.source_id, edge.target_id)
-            take(of_edge[id], sorted(ends, key=lambda one: (-weight[one], rows[one].title, one)), 60)
+            take(
+                of_edge[id], sorted(ends, key=lambda one: (-weight[one], rows[one].title, one)), 60
+            )
     for one in sorted(of_entity, key=inside.place):
         if len(found) >= params.max_findings:
             break
@@ -307,7 +366,9 @@ def _findings(
 
 
 class _Citer:
-    """Writes a sentence with its reference, ids in the order of the community's own worth; keeps what it wrote."""
+    """Writes a sentence with its reference, ids in the order of the community's own worth; keeps
+    what it wrote.
+    """
 
     def __init__(self, inside: Inside, params: ReportParams) -> None:
         self._inside, self._limit = inside, params.per_group
@@ -325,9 +386,13 @@ class _Citer:
             "Relationships": sorted(candidate.edges, key=self._inside.link_rank),
             "Sources": sorted(candidate.units),
         }
-        self.quotes.append(Candidate(candidate.text, 1.0, *(dict.fromkeys(ids[:limit]) for ids in ranked.values())))
+        self.quotes.append(
+            Candidate(candidate.text, 1.0, *(dict.fromkeys(ids[:limit]) for ids in ranked.values()))
+        )
         more = {name: ", +more" if len(ids) > limit else "" for name, ids in ranked.items()}
-        groups = [f"{name} ({', '.join(ids[:limit])}{more[name]})" for name, ids in ranked.items() if ids]
+        groups = [
+            f"{name} ({', '.join(ids[:limit])}{more[name]})" for name, ids in ranked.items() if ids
+        ]
         return f"{candidate.text} [Data: {'; '.join(groups)}]"
 
 
@@ -358,20 +423,40 @@ def _short(text: str, limit: int) -> str:
 
 
 def _rating(inside: Inside, cjk: bool) -> tuple[float, str]:
-    """0-10 from how much there is, each part on a logarithmic scale that is full at the figure given.
+    """0-10 from how much there is, each part on a logarithmic scale that is full at the figure
+    given.
 
-    A pair from one sentence gets about 1.5, a leaf of ten names from eight text units about 4, a whole field 9-10.
+    A pair from one sentence gets about 1.5, a leaf of ten names from eight text units about 4, a
+    whole field 9-10.
     """
     size, links, units, weight, documents = (
-        inside.size, inside.n_links, inside.n_units, inside.total, inside.n_documents,
-    )  # fmt: skip
-    parts = ((0.25, size, 200), (0.15, weight, 1000), (0.35, units, 200), (0.25, documents or units, 100))
-    rank = round(10 * sum(part * min(1.0, math.log1p(value) / math.log1p(full)) for part, value, full in parts), 1)
+        inside.size,
+        inside.n_links,
+        inside.n_units,
+        inside.total,
+        inside.n_documents,
+    )
+    parts = (
+        (0.25, size, 200),
+        (0.15, weight, 1000),
+        (0.35, units, 200),
+        (0.25, documents or units, 100),
+    )
+    rank = round(
+        10
+        * sum(part * min(1.0, math.log1p(value) / math.log1p(full)) for part, value, full in parts),
+        1,
+    )
     if cjk:
         spread = f"{units} 个文本单元" + (f"、{documents} 篇文档" if documents else "")
-        return rank, f"评分 {rank}（满分 10）依据：{size} 个实体、{links} 条关系（总权重 {weight:g}）、{spread}。"
+        return (
+            rank,
+            f"评分 {rank}（满分 10）依据：{size} 个实体、{links} 条关系（总权重 {weight:g}）、{spread}。",
+        )
     facts = f"{_count(size, 'entity', 'entities')}, {_count(links, 'relationship')} of total weight {weight:g}"
-    spread = _count(units, "text unit") + (f" of {_count(documents, 'document')}" if documents else "")
+    spread = _count(units, "text unit") + (
+        f" of {_count(documents, 'document')}" if documents else ""
+    )
     return rank, f"Rated {rank} of 10 for {facts}, and {spread}."
 
 

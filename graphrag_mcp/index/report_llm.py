@@ -1,21 +1,23 @@
-"""Reports of many communities at once, by a model where it pays and by their own sentences where it does not.
+"""Reports of many communities at once, by a model where it pays and by their own sentences where it
+does not.
 
-Takes the communities to report with their rows; gives a report for each. Every community is its own piece of
-straight-line work: one whose rows fit its prompt waits for nobody, so all these are asked at once; only a community
-too large for its prompt waits for the reports of its children. What the model cannot write is extractive, and said
-so. Knows the asker, no store.
+Takes the communities to report with their rows; gives a report for each. Every community is its own
+piece of straight-line work: one whose rows fit its prompt waits for nobody, so all these are asked
+at once; only a community too large for its prompt waits for the reports of its children. What the
+model cannot write is extractive, and said so. Knows the asker, no store.
 
 Rows of a community as a model reads them: numbered tables within a budget of tokens.
 
-Takes entities, relationships, claims and the texts of children's reports; gives CSV-like tables, best rows first, and
-what each numbered row stands for. The order comes from what the rows say alone. Knows no prompt and no reply.
+Takes entities, relationships, claims and the texts of children's reports; gives CSV-like tables,
+best rows first, and what each numbered row stands for. The order comes from what the rows say
+alone. Knows no prompt and no reply.
 
 Community reports by a model: what it is shown of a community, and what becomes of its draft.
 
-Takes a community's rows, its children's reports and, in the end, a `Draft`; gives the prompt with the numbers that
-stand in it, and the stored `Report`, whose references are content ids that lead to text. Rows are numbered within the
-prompt in an order fixed by what they say, so the same community gives the same prompt in every build. Knows no store
-and calls no model.
+Takes a community's rows, its children's reports and, in the end, a `Draft`; gives the prompt with
+the numbers that stand in it, and the stored `Report`, whose references are content ids that lead to
+text. Rows are numbered within the prompt in an order fixed by what they say, so the same community
+gives the same prompt in every build. Knows no store and calls no model.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ COLUMNS = {
     "Relationships": "id,source,target,description,weight",
     "Claims": "id,subject,object,type,status,description",
 }
-# No text has fewer bytes a token (English 4, Chinese 3): most communities are so small that nothing need be counted.
+# No text has fewer bytes a token (English 4, Chinese 3): most communities are so small that nothing
+# need be counted.
 BYTES = 2
 HEADINGS = 100  # tokens of the names of all tables and of their columns, and of the blank lines
 ROUNDED = 4  # tokens by which a row's price may be over what it adds to a table
@@ -84,13 +87,17 @@ class Ref:
 
     def and_(self, other: Ref) -> Ref:
         return Ref(
-            self.entities + other.entities, self.relationships + other.relationships, self.sources + other.sources
+            self.entities + other.entities,
+            self.relationships + other.relationships,
+            self.sources + other.sources,
         )
 
 
 @dataclass(slots=True)
 class Line:
-    """One row. `fields` as they are shown after the number; `about` are ids of entities that it speaks of."""
+    """One row. `fields` as they are shown after the number; `about` are ids of entities that it
+    speaks of.
+    """
 
     table: str
     fields: tuple[str, ...]
@@ -130,12 +137,20 @@ class Rows:
 
     @classmethod
     def of_community(
-        cls, entities: Sequence[EntityRow], edges: Sequence[EdgeRow], types: Mapping[str, str],
-        descriptions: Mapping[str, str], claims: Iterable[Claim],
-    ) -> Rows:  # fmt: skip
-        """Entities by the weight of their relationships inside, relationships by their own; then by name."""
+        cls,
+        entities: Sequence[EntityRow],
+        edges: Sequence[EdgeRow],
+        types: Mapping[str, str],
+        descriptions: Mapping[str, str],
+        claims: Iterable[Claim],
+    ) -> Rows:
+        """Entities by the weight of their relationships inside, relationships by their own; then by
+        name.
+        """
         weight = dict.fromkeys((row.id for row in entities), 0.0)
-        for edge in sorted(edges, key=lambda edge: edge.id):  # one order, so that sums of fractions are the same
+        for edge in sorted(
+            edges, key=lambda edge: edge.id
+        ):  # one order, so that sums of fractions are the same
             weight[edge.source_id] += edge.weight
             weight[edge.target_id] += edge.weight
         title = {row.id: row.title for row in entities}
@@ -144,28 +159,58 @@ class Rows:
             return descriptions.get(row.id) or min((text for _, text in row.evidence), default="")
 
         by_weight = sorted(entities, key=lambda row: (-weight[row.id], row.title, row.id))
-        by_strength = sorted(edges, key=lambda e: (
-            -e.weight, -weight[e.source_id] - weight[e.target_id], title[e.source_id], title[e.target_id], e.id,
-        ))  # fmt: skip
-        own = sorted((claim for claim in claims if claim.subject_id in weight), key=lambda claim: (
-            -weight[claim.subject_id], claim.subject, claim.type, claim.description, claim.id,
-        ))  # fmt: skip
-        return cls({
-            "Entities": [
-                Line("Entities", (row.title, types.get(row.id, ""), said(row)), Ref(entities=(row.id,)), (row.id,))
-                for row in by_weight
-            ],
-            "Relationships": [
-                Line("Relationships", (title[e.source_id], title[e.target_id], said(e), f"{e.weight:g}"),
-                     Ref(relationships=(e.id,)), (e.source_id, e.target_id), 2)
-                for e in by_strength
-            ],
-            "Claims": [
-                Line("Claims", (c.subject, c.object, c.type, c.status, c.description),
-                     Ref((c.subject_id,), (), (c.text_unit_id,)), (c.subject_id,))
-                for c in own
-            ],
-        })  # fmt: skip
+        by_strength = sorted(
+            edges,
+            key=lambda e: (
+                -e.weight,
+                -weight[e.source_id] - weight[e.target_id],
+                title[e.source_id],
+                title[e.target_id],
+                e.id,
+            ),
+        )
+        own = sorted(
+            (claim for claim in claims if claim.subject_id in weight),
+            key=lambda claim: (
+                -weight[claim.subject_id],
+                claim.subject,
+                claim.type,
+                claim.description,
+                claim.id,
+            ),
+        )
+        return cls(
+            {
+                "Entities": [
+                    Line(
+                        "Entities",
+                        (row.title, types.get(row.id, ""), said(row)),
+                        Ref(entities=(row.id,)),
+                        (row.id,),
+                    )
+                    for row in by_weight
+                ],
+                "Relationships": [
+                    Line(
+                        "Relationships",
+                        (title[e.source_id], title[e.target_id], said(e), f"{e.weight:g}"),
+                        Ref(relationships=(e.id,)),
+                        (e.source_id, e.target_id),
+                        2,
+                    )
+                    for e in by_strength
+                ],
+                "Claims": [
+                    Line(
+                        "Claims",
+                        (c.subject, c.object, c.type, c.status, c.description),
+                        Ref((c.subject_id,), (), (c.text_unit_id,)),
+                        (c.subject_id,),
+                    )
+                    for c in own
+                ],
+            }
+        )
 
     def __len__(self) -> int:
         return sum(map(len, self.lines.values()))
@@ -181,8 +226,9 @@ class Rows:
         size = sum(len("".join(fields).encode()) + 2 * len(fields) for fields in every)
         if size <= BYTES * budget:
             return True
-        # A sum of parts is a little more than the whole, by 3.5 tokens a row at most (slack, rounding, the number it is
-        # priced with): only what comes as near has to be counted as a whole.
+        # A sum of parts is a little more than the whole, by 3.5 tokens a row at most (slack,
+        # rounding, the number it is priced with): only what comes as near has to be counted as a
+        # whole.
         most = least = 0
         for lines in self.lines.values():
             for line in lines:
@@ -217,25 +263,37 @@ class Rows:
 
         return Rows({name: list(filter(stays, lines)) for name, lines in self.lines.items()})
 
-    def with_reports(self, children: Sequence[Report], stated: Callable[[Report], Sequence[Line]]) -> Rows:
-        """Reports as rows of their own, as `stated` gives them (`statements`): first all summaries, best child first,
-        then first findings, second findings ..."""
+    def with_reports(
+        self, children: Sequence[Report], stated: Callable[[Report], Sequence[Line]]
+    ) -> Rows:
+        """Reports as rows of their own, as `stated` gives them (`statements`): first all summaries,
+        best child first, then first findings, second findings ..."""
         best = sorted(children, key=lambda child: (-child.rank, child.title, child.id))
-        lines = [line for row in zip_longest(*map(stated, best)) for line in row if line is not None]
+        lines = [
+            line for row in zip_longest(*map(stated, best)) for line in row if line is not None
+        ]
         return Rows({"Reports": lines, **self.lines})
 
     def shortened(self, most: int) -> Rows:
         """Every long text cut at the end of a sentence to at most so many tokens."""
-        return Rows({name: [_shortened(line, most) for line in lines] for name, lines in self.lines.items()})
+        return Rows(
+            {name: [_shortened(line, most) for line in lines] for name, lines in self.lines.items()}
+        )
 
     # ---- what fits --------------------------------------------------------------------------------
 
     def _best(self, budget: int) -> dict[str, list[Line]]:
-        left = budget - 20 - sum(count_tokens(f"{name}\n{COLUMNS[name]}\n\n") for name in self.lines)
+        left = (
+            budget - 20 - sum(count_tokens(f"{name}\n{COLUMNS[name]}\n\n") for name in self.lines)
+        )
         taken: set[int] = set()
         reports = self.lines.get("Reports", [])
         others = list(self._others())
-        for lines, room in ((reports, int(left * FOR_REPORTS) if others else left), (others, left), (reports, left)):
+        for lines, room in (
+            (reports, int(left * FOR_REPORTS) if others else left),
+            (others, left),
+            (reports, left),
+        ):
             spent = 0
             for line in lines:
                 if id(line) in taken:
@@ -246,7 +304,10 @@ class Rows:
                     left -= line.price()
                 if left < 12:
                     break
-        return {name: [line for line in lines if id(line) in taken] for name, lines in self.lines.items()}
+        return {
+            name: [line for line in lines if id(line) in taken]
+            for name, lines in self.lines.items()
+        }
 
     def _others(self) -> Iterable[Line]:
         """Strongest relationships, each after the two it joins; then what is left, claims last."""
@@ -266,13 +327,19 @@ def statements(child: Report, plain: Callable[[str], str]) -> list[Line]:
     for one in json.loads(child.findings or "[]"):
         heading, text = str(one.get("summary", "")), str(one.get("explanation", ""))
         said.append((f"{heading}: {text}", text))
-    return [Line("Reports", (child.title, plain(shown)), _rests_on(text, child)) for shown, text in said]
+    return [
+        Line("Reports", (child.title, plain(shown)), _rests_on(text, child)) for shown, text in said
+    ]
 
 
 def _rests_on(text: str, child: Report) -> Ref:
     ids = referenced_ids(text)
     ref = Ref(*(tuple(ids.get(group, ())) for group in ("Entities", "Relationships", "Sources")))
-    return ref if ref != Ref() else Ref(tuple(child.entity_ids[:5]), (), tuple(child.text_unit_ids[:5]))
+    return (
+        ref
+        if ref != Ref()
+        else Ref(tuple(child.entity_ids[:5]), (), tuple(child.text_unit_ids[:5]))
+    )
 
 
 def _shortened(line: Line, most: int) -> Line:
@@ -292,7 +359,9 @@ def _tokens(body: str) -> int:
 
 @lru_cache(maxsize=1 << 15)
 def quoted(value: str) -> str:
-    """One value of a row: on one line, in quotes where it holds a comma or a quote; it can end no tag."""
+    """One value of a row: on one line, in quotes where it holds a comma or a quote; it can end no
+    tag.
+    """
     flat = _TAG.sub("<\\\\", " ".join(value.split())).replace("[Data:", "(Data:")
     return '"' + flat.replace('"', '""') + '"' if "," in flat or '"' in flat else flat
 
@@ -328,12 +397,15 @@ SCHEMA: dict[str, Any] = {
 @dataclass(frozen=True, slots=True)
 class PromptParams:
     tokens: int = 8000  # of the rows shown; the instructions come on top
-    shortened: float = 0.05  # of the tokens: the most that one description takes when not everything fits
+    shortened: float = (
+        0.05  # of the tokens: the most that one description takes when not everything fits
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class ReportInput:
-    """One community. `entities` and `edges` may hold more than its own; `types` and `descriptions` are by row id.
+    """One community. `entities` and `edges` may hold more than its own; `types` and `descriptions`
+    are by row id.
 
     `children` are the reports of the communities it is divided into, with the ids of their members.
     """
@@ -351,7 +423,8 @@ class ReportInput:
 class Prompted:
     """What goes between the context tags, and per table what its rows 1, 2, ... stand for.
 
-    `substituted` names the children whose reports stand for their rows; `left_out` counts rows that did not fit.
+    `substituted` names the children whose reports stand for their rows; `left_out` counts rows that
+    did not fit.
     """
 
     text: str
@@ -373,7 +446,9 @@ class Finished:
 
 
 def context_alone(given: ReportInput, params: PromptParams) -> Prompted | None:
-    """The prompt where it needs no child's report, else None: `context` will, once these have been written."""
+    """The prompt where it needs no child's report, else None: `context` will, once these have been
+    written.
+    """
     rows = _rows(given)
     if rows.fits(params.tokens):
         return _prompted(rows, rows.tables())
@@ -381,25 +456,35 @@ def context_alone(given: ReportInput, params: PromptParams) -> Prompted | None:
 
 
 def context(given: ReportInput, params: PromptParams) -> Prompted:
-    """The rows of a community within the budget: all of them where they fit, else the children's reports for those of
-    the largest children until it fits, else the best of all that."""
+    """The rows of a community within the budget: all of them where they fit, else the children's
+    reports for those of the largest children until it fits, else the best of all that."""
     rows = _rows(given)
-    return _prompted(rows, rows.tables()) if rows.fits(params.tokens) else _best(given, rows, params)
+    return (
+        _prompted(rows, rows.tables()) if rows.fits(params.tokens) else _best(given, rows, params)
+    )
 
 
 def _best(given: ReportInput, rows: Rows, params: PromptParams) -> Prompted:
     inside = {child.id: frozenset(child.entity_ids) for child in given.children}
     price = {id: rows.price(members, params.tokens) for id, members in inside.items()}
-    order = sorted(given.children, key=lambda one: (-price[one.id], -len(inside[one.id]), one.title, one.id))
+    order = sorted(
+        given.children, key=lambda one: (-price[one.id], -len(inside[one.id]), one.title, one.id)
+    )
 
     stated = {child.id: statements(child, _unreferenced) for child in order}
 
     def substituted(count: int) -> Rows:
         taken = order[:count]
-        return rows.without(inside[one.id] for one in taken).with_reports(taken, lambda child: stated[child.id])
+        return rows.without(inside[one.id] for one in taken).with_reports(
+            taken, lambda child: stated[child.id]
+        )
 
-    if order and rows.without(inside.values()).fits(params.tokens):  # else no substitution is enough
-        for count in range(max(1, sum(one > params.tokens for one in price.values())), len(order) + 1):
+    if order and rows.without(inside.values()).fits(
+        params.tokens
+    ):  # else no substitution is enough
+        for count in range(
+            max(1, sum(one > params.tokens for one in price.values())), len(order) + 1
+        ):
             fewer = substituted(count)
             if fewer.fits(params.tokens):
                 return _prompted(fewer, fewer.tables(), order[:count])
@@ -413,8 +498,10 @@ def _rows(given: ReportInput) -> Rows:
     return Rows.of_community(
         [row for row in given.entities if row.id in members],
         [edge for edge in given.edges if edge.source_id in members and edge.target_id in members],
-        given.types, given.descriptions, given.claims,
-    )  # fmt: skip
+        given.types,
+        given.descriptions,
+        given.claims,
+    )
 
 
 def _prompted(rows: Rows, tables: Sequence[Table], taken: Iterable[Report] = ()) -> Prompted:
@@ -424,24 +511,37 @@ def _prompted(rows: Rows, tables: Sequence[Table], taken: Iterable[Report] = ())
     if left_out:
         blocks.append(f"({left_out} further rows, of less weight, are not shown.)")
     numbering = {table.name: table.refs for table in shown}
-    return Prompted("\n\n".join(blocks), numbering, tuple(sorted(child.id for child in taken)), left_out)
+    return Prompted(
+        "\n\n".join(blocks), numbering, tuple(sorted(child.id for child in taken)), left_out
+    )
 
 
 @lru_cache(maxsize=1 << 12)
 def _unreferenced(text: str) -> str:
-    """A child's text without its references: its row in the prompt has a number of its own, which stands for them."""
+    """A child's text without its references: its row in the prompt has a number of its own, which
+    stands for them.
+    """
     return replace_references(text, lambda _: "").strip()
 
 
 def report_ask(
-    prompted: Prompted, template: Template, *, language: str = "", role: str = "", rating_criteria: str = ""
+    prompted: Prompted,
+    template: Template,
+    *,
+    language: str = "",
+    role: str = "",
+    rating_criteria: str = "",
 ) -> Ask[Draft | None]:
     """The question; its value is None when nobody answers."""
     text = template.substitute(
-        role=role.strip(), language=language or OWN_LANGUAGE, rating_criteria=rating_criteria or CRITERIA,
+        role=role.strip(),
+        language=language or OWN_LANGUAGE,
+        rating_criteria=rating_criteria or CRITERIA,
         context=prompted.text,
-    ).strip()  # fmt: skip
-    return Ask("report", (Message("user", text),), parse_report, lambda: None, SCHEMA, if_cut="refused")
+    ).strip()
+    return Ask(
+        "report", (Message("user", text),), parse_report, lambda: None, SCHEMA, if_cut="refused"
+    )
 
 
 # ---- what becomes of the draft ------------------------------------------------------------------
@@ -462,19 +562,30 @@ def finish(given: ReportInput, prompted: Prompted, draft: Draft, base: Report) -
             pairs.append((_plain(heading), text))
         else:
             dropped += 1
-    findings = [{"summary": heading, "explanation": text} for heading, text in pairs] or json.loads(base.findings)
+    findings = [{"summary": heading, "explanation": text} for heading, text in pairs] or json.loads(
+        base.findings
+    )
     summary = check(draft.summary, draft.title)
     if not summary:  # it names nobody: it rests on what the findings rest on
         summary = check.with_all(draft.summary, (text for _, text in pairs)) or base.summary
     title = _plain(draft.title) or base.title
-    content = [f"# {title}", summary, *(f"## {one['summary']}\n\n{one['explanation']}" for one in findings)]
+    content = [
+        f"# {title}",
+        summary,
+        *(f"## {one['summary']}\n\n{one['explanation']}" for one in findings),
+    ]
     given_rank = draft.rating is not None
     report = replace(
-        base, title=title, summary=summary, full_content="\n\n".join(content),
+        base,
+        title=title,
+        summary=summary,
+        full_content="\n\n".join(content),
         rank=draft.rating if given_rank else base.rank,
-        rating_explanation=(_plain(draft.rating_explanation) if given_rank else "") or base.rating_explanation,
-        findings=json.dumps(findings, ensure_ascii=False), method="llm",
-    )  # fmt: skip
+        rating_explanation=(_plain(draft.rating_explanation) if given_rank else "")
+        or base.rating_explanation,
+        findings=json.dumps(findings, ensure_ascii=False),
+        method="llm",
+    )
     return Finished(report, check.unknown, dropped)
 
 
@@ -483,19 +594,27 @@ def _plain(text: str) -> str:
 
 
 class _Check:
-    """Turns the numbers of one prompt into content ids, and adds the text units that the rows rest on."""
+    """Turns the numbers of one prompt into content ids, and adds the text units that the rows rest
+    on.
+    """
 
     def __init__(self, given: ReportInput, prompted: Prompted) -> None:
         self.numbering = prompted.numbering
         members = set(given.community.members)
         self.entities = {row.id: row for row in given.entities if row.id in members}
-        self.edges = {edge.id: edge for edge in given.edges if edge.source_id in members and edge.target_id in members}
+        self.edges = {
+            edge.id: edge
+            for edge in given.edges
+            if edge.source_id in members and edge.target_id in members
+        }
         names = sorted(self.entities.values(), key=lambda row: (-len(row.title), row.title, row.id))
         self.names = [(row.title.casefold(), row.id) for row in names if len(row.title) > 1]
         self.unknown = 0
 
     def __call__(self, text: str, heading: str) -> str:
-        """The text with stored references; "" when it has none that holds and names no member either."""
+        """The text with stored references; "" when it has none that holds and names no member
+        either.
+        """
         statements = iter(replace_references(text, lambda _: _MARK).split(_MARK))
         made: list[str] = []
 
@@ -524,7 +643,9 @@ class _Check:
         return found
 
     def named(self, text: str) -> tuple[str, ...]:
-        """The members whose titles stand in the text, longest first; one inside another's name does not count."""
+        """The members whose titles stand in the text, longest first; one inside another's name does
+        not count.
+        """
         folded = text.casefold()
         found: list[str] = []
         for name, id in self.names:
@@ -537,7 +658,9 @@ class _Check:
 
     def with_all(self, text: str, others: Iterable[str]) -> str:
         ids = referenced_ids(" ".join(others))
-        ref = Ref(*(tuple(ids.get(group, ())) for group in ("Entities", "Relationships", "Sources")))
+        ref = Ref(
+            *(tuple(ids.get(group, ())) for group in ("Entities", "Relationships", "Sources"))
+        )
         made = self.written(ref, text, False)
         return f"{replace_references(text, lambda _: '').strip()} {made}" if made else ""
 
@@ -547,7 +670,11 @@ class _Check:
         entities = [id for id in dict.fromkeys(ref.entities) if id in self.entities]
         if not entities:  # a relationship speaks of both its ends
             entities = list(
-                dict.fromkeys(end for id in edges for end in (self.edges[id].source_id, self.edges[id].target_id))
+                dict.fromkeys(
+                    end
+                    for id in edges
+                    for end in (self.edges[id].source_id, self.edges[id].target_id)
+                )
             )
         sources = self.sources(entities, edges, ref.sources, statement)
         if not sources:
@@ -559,9 +686,11 @@ class _Check:
                 groups.append(f"{name} ({', '.join(ids[:PER_GROUP])}{over})")
         return f"[Data: {'; '.join(groups)}]"
 
-    def sources(self, entities: Sequence[str], edges: Sequence[str], known: Iterable[str], statement: str) -> list[str]:
-        """Text units of the cited rows, best first: those that several of the rows rest on, then those whose sentences
-        share most words with the statement."""
+    def sources(
+        self, entities: Sequence[str], edges: Sequence[str], known: Iterable[str], statement: str
+    ) -> list[str]:
+        """Text units of the cited rows, best first: those that several of the rows rest on, then
+        those whose sentences share most words with the statement."""
         rows: list[EntityRow | EdgeRow] = [
             *map(self.edges.__getitem__, edges),
             *map(self.entities.__getitem__, entities),
@@ -576,9 +705,13 @@ class _Check:
         said = _words(statement)
         shared: dict[str, int] = {}
         for row in rows:
-            for unit, text in sorted(row.evidence, key=lambda one: (-held[one[0]], one))[:LOOKED_AT]:
+            for unit, text in sorted(row.evidence, key=lambda one: (-held[one[0]], one))[
+                :LOOKED_AT
+            ]:
                 shared[unit] = max(shared.get(unit, 0), len(said & _words(text)))
-        return sorted(held, key=lambda unit: (-held[unit], -shared.get(unit, 0), unit))[: PER_GROUP + 1]
+        return sorted(held, key=lambda unit: (-held[unit], -shared.get(unit, 0), unit))[
+            : PER_GROUP + 1
+        ]
 
 
 def _stands_alone(name: str, text: str) -> bool:
@@ -599,13 +732,15 @@ def _words(text: str) -> frozenset[str]:
 
 
 TOGETHER = 64  # reports that are embedded in one go while others are being written
-BEGUN = 10  # reports that are begun at once: a thousand kept the loop busy for 0.2 s, and every call under way waiting
+# reports that are begun at once: a thousand kept the loop busy for 0.2 s, and every call under way
+# waiting
+BEGUN = 10
 
 
 @dataclass(frozen=True, slots=True)
 class ReportPrompt:
-    """How a model is asked for reports. Communities of fewer than `min_size` entities, or that rest on fewer than
-    `min_units` text units, are not worth a call."""
+    """How a model is asked for reports. Communities of fewer than `min_size` entities, or that rest
+    on fewer than `min_units` text units, are not worth a call."""
 
     template: Template
     params: PromptParams
@@ -633,17 +768,21 @@ class ReportPrompt:
 def prompt_from(settings: Settings, corpus_folder: Path) -> ReportPrompt:
     template = prompts.load("report", corpus_folder)
     return ReportPrompt(
-        template, PromptParams(tokens=settings.report_tokens), settings.output_language, settings.report_min_size,
+        template,
+        PromptParams(tokens=settings.report_tokens),
+        settings.output_language,
+        settings.report_min_size,
         settings.report_min_units,
-    )  # fmt: skip
+    )
 
 
 @dataclass
 class Writing:
-    """The reports of one run. `done` are those that need not be written; `types` and `descriptions` by row id.
+    """The reports of one run. `done` are those that need not be written; `types` and `descriptions`
+    by row id.
 
-    `embed`: told of reports that are ready, so that their vectors are asked for between the questions and not after
-    the last of them.
+    `embed`: told of reports that are ready, so that their vectors are asked for between the
+    questions and not after the last of them.
     """
 
     asker: Asker
@@ -657,29 +796,43 @@ class Writing:
     done: dict[str, Written]
     embed: Callable[[Sequence[Report]], object] = lambda _: None
     degraded: dict[str, str] = field(default_factory=dict)
-    unsure: set[str] = field(default_factory=set)  # these, and reports that a model made of such reports
+    unsure: set[str] = field(
+        default_factory=set
+    )  # these, and reports that a model made of such reports
     _tasks: dict[str, asyncio.Task[Written]] = field(default_factory=dict)
     _ready: list[Report] = field(default_factory=list)
 
     def fingerprint(self, id: str, extractive: str) -> str:
-        """Changes when the model would be shown something else; `extractive` when its sentences changed."""
+        """Changes when the model would be shown something else; `extractive` when its sentences
+        changed.
+        """
         community = self.communities[id]
         if not self._wanted(community):
             return extractive
         rows = [*community.members, *(edge.id for edge in self.edges[id])]
-        told = [f"{row} {self.types.get(row, '')} {self.descriptions.get(row, '')}" for row in sorted(rows)]
+        told = [
+            f"{row} {self.types.get(row, '')} {self.descriptions.get(row, '')}"
+            for row in sorted(rows)
+        ]
         claims = self.claims.get(id, ())
         # With their text units: a claim may stand in one that no row of the community is named in.
-        said = sorted(" ".join((c.subject, c.object, c.type, c.status, c.description, c.text_unit_id)) for c in claims)
+        said = sorted(
+            " ".join((c.subject, c.object, c.type, c.status, c.description, c.text_unit_id))
+            for c in claims
+        )
         return content_id("report by a model", self.prompt.fingerprint, extractive, *told, *said)
 
     def _wanted(self, community: Community) -> bool:
-        return self.prompt.wanted([self.entities[one] for one in community.members], self.edges[community.id])
+        return self.prompt.wanted(
+            [self.entities[one] for one in community.members], self.edges[community.id]
+        )
 
     async def all(self, ids: Sequence[str]) -> dict[str, Written]:
-        """The reports of these communities, by id. Those that a model writes are begun first: it answers while the
-        others are made of their sentences."""
-        for place, id in enumerate(sorted(ids, key=lambda id: not self._wanted(self.communities[id]))):
+        """The reports of these communities, by id. Those that a model writes are begun first: it
+        answers while the others are made of their sentences."""
+        for place, id in enumerate(
+            sorted(ids, key=lambda id: not self._wanted(self.communities[id]))
+        ):
             self._of(id)
             if place % BEGUN == 0:
                 await asyncio.sleep(0)
@@ -718,23 +871,36 @@ class Writing:
 
     async def _by_model(self, community: Community, members: Sequence[EntityRow]) -> Written | None:
         given = ReportInput(
-            community, members, self.edges[community.id], self.types, self.descriptions,
+            community,
+            members,
+            self.edges[community.id],
+            self.types,
+            self.descriptions,
             self.claims.get(community.id, ()),
-        )  # fmt: skip
+        )
         shown = await aside(context_alone, given, self.prompt.params)
         if shown is None:
             below = [(await self._of(child)).report for child in community.children]
             if not self.unsure.isdisjoint(community.children):
                 self.unsure.add(community.id)
             divided = map(list, self._divided(community))  # a report lists only the heaviest
-            given = replace(given, children=[
-                replace(one, entity_ids=ids) for one, ids in zip(below, divided, strict=True)
-            ])  # fmt: skip
+            given = replace(
+                given,
+                children=[
+                    replace(one, entity_ids=ids) for one, ids in zip(below, divided, strict=True)
+                ],
+            )
             shown = await aside(context, given, self.prompt.params)
-        answer = await self.asker.ask(report_ask(shown, self.prompt.template, language=self.prompt.language))
+        answer = await self.asker.ask(
+            report_ask(shown, self.prompt.template, language=self.prompt.language)
+        )
         if answer.value is None:
             self.degraded[community.id] = answer.reason
             self.unsure.add(community.id)
             return None
         draft = answer.value
-        return await aside(lambda: stored(finish_report(given, shown, draft, outline(community, members, given.edges))))
+        return await aside(
+            lambda: stored(
+                finish_report(given, shown, draft, outline(community, members, given.edges))
+            )
+        )

@@ -1,8 +1,9 @@
 """A model's reply as the draft of a community report, whatever form it came in.
 
-Takes the reply's text; gives a `Draft`, its references still the prompt's numbers. Raises BadReply when the reply holds
-no title and summary: an empty one, a refusal, a web page, the prompt again. What a reply that was cut off holds
-complete is kept. Knows neither the community nor what the numbers stand for.
+Takes the reply's text; gives a `Draft`, its references still the prompt's numbers. Raises BadReply
+when the reply holds no title and summary: an empty one, a refusal, a web page, the prompt again.
+What a reply that was cut off holds complete is kept. Knows neither the community nor what the
+numbers stand for.
 """
 
 from __future__ import annotations
@@ -20,7 +21,16 @@ from graphrag_mcp.llm.asker import BadReply
 from graphrag_mcp.packing.citations import Cited, cited, replace_references
 from graphrag_mcp.text.terms import is_cjk, sentences
 
-__all__ = ["Cited", "Draft", "cited", "cut", "parse_report", "refused", "replace_references", "words"]
+__all__ = [
+    "Cited",
+    "Draft",
+    "cited",
+    "cut",
+    "parse_report",
+    "refused",
+    "replace_references",
+    "words",
+]
 
 LONGEST_REPLY = 400_000  # characters; a report has some 15,000
 LONGEST_TITLE = 160
@@ -32,7 +42,9 @@ MOST_WORDS = 2_400  # 2,000 are asked for
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """`rating` is 0-10, None where the reply has none; `findings` are pairs of a heading and what it says."""
+    """`rating` is 0-10, None where the reply has none; `findings` are pairs of a heading and what
+    it says.
+    """
 
     title: str
     summary: str
@@ -57,7 +69,9 @@ def _keys(words: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(_fold, words.split())))
 
 
-_TITLE = _keys("title report_title name titel titre título titolo heading 标题 標題 名称 タイトル 題名 제목 заголовок")
+_TITLE = _keys(
+    "title report_title name titel titre título titolo heading 标题 標題 名称 タイトル 題名 제목 заголовок"
+)
 _SUMMARY = _keys(
     "summary executive_summary report_summary abstract overview zusammenfassung résumé resumen resumo riassunto "
     "synopsis 摘要 总结 總結 概述 概要 要約 サマリー 요약"
@@ -83,8 +97,19 @@ _EXPLANATION = _keys(
     "explanation description details detail text content body explanations elaboration erklärung beschreibung "
     "explication explicación descripción 解释 解釋 说明 說明 描述 详情 内容 説明 詳細"
 )
-_WORDED = {"critical": 9.5, "very high": 9.0, "high": 8.0, "medium": 5.0, "moderate": 5.0, "low": 2.0, "very low": 1.0,
-           "none": 0.0, "高": 8.0, "中": 5.0, "低": 2.0}  # fmt: skip
+_WORDED = {
+    "critical": 9.5,
+    "very high": 9.0,
+    "high": 8.0,
+    "medium": 5.0,
+    "moderate": 5.0,
+    "low": 2.0,
+    "very low": 1.0,
+    "none": 0.0,
+    "高": 8.0,
+    "中": 5.0,
+    "低": 2.0,
+}
 _REFUSAL = re.compile(
     r"\W*(?:i(?:['’]m| am) (?:sorry|unable|not able|afraid)|i (?:can(?:not|['’]t| not)|could not|couldn['’]t|won['’]t)|"
     r"sorry,? (?:but|i)\b|unfortunately,? i\b|as an? (?:ai|language model|large)|"
@@ -94,7 +119,9 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _HTML = re.compile(r"\s*(?:<\?xml|<!doctype|<html|<head|<body|<script|<div)\b", re.IGNORECASE)
-_ECHO = re.compile(r"</?(?:context|descriptions)>|^id,(?:entity,type|source,target|title,content)", re.MULTILINE)
+_ECHO = re.compile(
+    r"</?(?:context|descriptions)>|^id,(?:entity,type|source,target|title,content)", re.MULTILINE
+)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u2028\u2029\ufffe\uffff\ud800-\udfff]")
 
 
@@ -161,7 +188,10 @@ def _from_json(value: Any) -> Draft | None:
             continue
         rating, why = _of(found, _RATING), _of(found, _WHY)
         if isinstance(rating, Mapping):  # {"score": 7, "explanation": ...}
-            rating, why = _of(rating, (*_RATING, "value")), why or _of(rating, (*_WHY, *_EXPLANATION))
+            rating, why = (
+                _of(rating, (*_RATING, "value")),
+                why or _of(rating, (*_WHY, *_EXPLANATION)),
+            )
         pairs = _findings(_of(found, _FINDINGS))
         return _capped(title, summary, _number(rating), _line(why, 600), pairs)
     return None
@@ -183,8 +213,8 @@ def _of(found: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 def _findings(value: Any) -> list[tuple[str, str]]:
-    """From a list of objects or of texts, or an object whose keys are the headings; also where JSON was put into a
-    string, as models do that were taught to call tools."""
+    """From a list of objects or of texts, or an object whose keys are the headings; also where JSON
+    was put into a string, as models do that were taught to call tools."""
     if isinstance(value, str) and re.match(r"\s*[\[{]\s*[\"'{\[]", value):
         with suppress(ValueError):
             value = replies.read(value)
@@ -194,12 +224,17 @@ def _findings(value: Any) -> list[tuple[str, str]]:
         if _of(value, _EXPLANATION) is not None and isinstance(_of(value, _HEADING), str):
             value = [value]  # a single one without its list
         else:
-            value = [one if isinstance(one, Mapping) else {"summary": key, "explanation": one}
-                     for key, one in value.items()]  # fmt: skip
+            value = [
+                one if isinstance(one, Mapping) else {"summary": key, "explanation": one}
+                for key, one in value.items()
+            ]
     found: list[tuple[str, str]] = []
     for one in value if isinstance(value, list) else ():
         if isinstance(one, Mapping):
-            heading, said = _line(_of(one, _HEADING), 300), _text(_of(one, _EXPLANATION), LONGEST_EXPLANATION)
+            heading, said = (
+                _line(_of(one, _HEADING), 300),
+                _text(_of(one, _EXPLANATION), LONGEST_EXPLANATION),
+            )
             if not said and len(heading) >= 60:
                 said = heading  # all in one field; a short one was cut off before its text came
             if said:
@@ -222,9 +257,13 @@ def _number(value: Any) -> float | None:
     if isinstance(value, int | float):
         return _clamped(float(value), 0.0)
     said = unicodedata.normalize("NFKC", str(value)).strip().casefold()[:200]
-    match = re.search(r"(-?\d{1,6}(?:[.,]\d{1,6})?)(?:\s*(%)|\s*(?:/|out of|of|von|sur|de)\s*(\d{1,4}))?", said)
+    match = re.search(
+        r"(-?\d{1,6}(?:[.,]\d{1,6})?)(?:\s*(%)|\s*(?:/|out of|of|von|sur|de)\s*(\d{1,4}))?", said
+    )
     if match is None:
-        return next((_WORDED[word] for word in sorted(_WORDED, key=len, reverse=True) if word in said), None)
+        return next(
+            (_WORDED[word] for word in sorted(_WORDED, key=len, reverse=True) if word in said), None
+        )
     return _clamped(float(match[1].replace(",", ".")), 100.0 if match[2] else float(match[3] or 0))
 
 
@@ -240,15 +279,20 @@ def _clamped(number: float, whole: float) -> float | None:
 
 # ---- Markdown -----------------------------------------------------------------------------------
 
-_HEAD = re.compile(r"^[ \t]{0,3}(?:#{1,6}[ \t]+(.{1,300}?)[ \t#]*|\*\*(.{1,200}?):?\*\*:?[ \t]*)$", re.MULTILINE)
+_HEAD = re.compile(
+    r"^[ \t]{0,3}(?:#{1,6}[ \t]+(.{1,300}?)[ \t#]*|\*\*(.{1,200}?):?\*\*:?[ \t]*)$", re.MULTILINE
+)
 _LABEL = re.compile(
-    r"^[ \t]*(?:[-*][ \t]+)?(?:\*\*)?([^\W\d_][^\n:：*]{1,40})(?:\*\*)?[:：](?:\*\*)?[ \t]*(\S.*)$", re.MULTILINE
+    r"^[ \t]*(?:[-*][ \t]+)?(?:\*\*)?([^\W\d_][^\n:：*]{1,40})(?:\*\*)?[:：](?:\*\*)?[ \t]*(\S.*)$",
+    re.MULTILINE,
 )
 _ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+", re.MULTILINE)
 
 
 def _from_markdown(text: str) -> Draft | None:
-    """A title as the first heading, paragraphs as the summary, a finding under each further heading."""
+    """A title as the first heading, paragraphs as the summary, a finding under each further
+    heading.
+    """
     heads = list(_HEAD.finditer(text))
     if not heads or not any(match[1] for match in heads[:1]):
         return None
@@ -260,7 +304,9 @@ def _from_markdown(text: str) -> Draft | None:
         label, _, rest = re.sub("：", ":", head).partition(":")
         key = _fold(label)
         if not title:
-            title = rest.strip() if key in _TITLE and rest.strip() else body if key in _TITLE else head
+            title = (
+                rest.strip() if key in _TITLE and rest.strip() else body if key in _TITLE else head
+            )
             summary = "" if key in _TITLE and not rest.strip() else body
         elif key in _SUMMARY:
             summary = body
@@ -279,8 +325,13 @@ def _from_markdown(text: str) -> Draft | None:
     title, summary = _line(title, LONGEST_TITLE), _text(summary, LONGEST_SUMMARY)
     if not title or len(summary) < 20:
         return None
-    return _capped(title, summary, rating, _line(why, 600),
-                   [(_line(head, 300), _text(body, LONGEST_EXPLANATION)) for head, body in pairs])  # fmt: skip
+    return _capped(
+        title,
+        summary,
+        rating,
+        _line(why, 600),
+        [(_line(head, 300), _text(body, LONGEST_EXPLANATION)) for head, body in pairs],
+    )
 
 
 def _labelled(line: str) -> bool:
@@ -324,7 +375,9 @@ def _headline(text: str) -> str:
     return first if len(first) <= 120 else first[:119].rstrip() + "…"
 
 
-def _capped(title: str, summary: str, rating: float | None, why: str, pairs: Iterable[tuple[str, str]]) -> Draft:
+def _capped(
+    title: str, summary: str, rating: float | None, why: str, pairs: Iterable[tuple[str, str]]
+) -> Draft:
     """At most so many findings and words; what is over is cut at the end of a sentence."""
     left = MOST_WORDS - words(title) - words(summary) - words(why)
     kept: list[tuple[str, str]] = []

@@ -1,8 +1,9 @@
 """Text units read by a model: its records as rows of names and statements, its claims as rows.
 
-Takes text units, and the way to the names that the keyless extractor finds in them; starts the questions at once and
-gives the rows when they are wanted. A unit that nobody could read keeps the keyless names, and `pending` says so and
-why, so that a later run asks again for exactly those. Knows the asker and the records, no table and no commit.
+Takes text units, and the way to the names that the keyless extractor finds in them; starts the
+questions at once and gives the rows when they are wanted. A unit that nobody could read keeps the
+keyless names, and `pending` says so and why, so that a later run asks again for exactly those.
+Knows the asker and the records, no table and no commit.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphrag_mcp.index.claims import Claim, ClaimParams, claims_of_unit
-from graphrag_mcp.index.extraction import ExtractParams, best_sentence, extract_unit, locate, spelled
+from graphrag_mcp.index.extraction import (
+    ExtractParams,
+    best_sentence,
+    extract_unit,
+    locate,
+    spelled,
+)
 from graphrag_mcp.index.graph import Named, Said, UnitNames, entity_id
 from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord
 from graphrag_mcp.llm.asker import NO_MODEL, Asker, aside
@@ -44,7 +51,9 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a model made of a unit: its names (None: nobody answered), its claims, and what was not answered and why."""
+    """What a model made of a unit: its names (None: nobody answered), its claims, and what was not
+    answered and why.
+    """
 
     names: UnitNames | None
     claims: list[Claim]
@@ -60,9 +69,11 @@ class Settled:
     pending: list[Row] = field(default_factory=list)
 
 
-def begin(reader: Reader, uri: str, unit: str, text: str, names: Callable[[], UnitNames]) -> Reading | None:
-    """Have the unit read; None when nobody could. `names`: what the keyless extractor finds in it, asked for when the
-    reply is there and from any thread."""
+def begin(
+    reader: Reader, uri: str, unit: str, text: str, names: Callable[[], UnitNames]
+) -> Reading | None:
+    """Have the unit read; None when nobody could. `names`: what the keyless extractor finds in it,
+    asked for when the reply is there and from any thread."""
     if reader.extract is None or not reader.asker.may_answer("extract"):
         return None
     return Reading(uri, reader.asker.start(_read(reader, unit, text, names)))
@@ -83,7 +94,9 @@ async def _read(reader: Reader, unit: str, text: str, names: Callable[[], UnitNa
     if reader.claims is None:
         extraction, (claims, why) = await work, ([], "")
     else:
-        extraction, (claims, why) = await asyncio.gather(work, claims_of_unit(reader.asker, text, reader.claims))
+        extraction, (claims, why) = await asyncio.gather(
+            work, claims_of_unit(reader.asker, text, reader.claims)
+        )
     read = None
     if extraction.records is not None:
         read = await aside(made, extraction.records, extraction.by)
@@ -91,13 +104,18 @@ async def _read(reader: Reader, unit: str, text: str, names: Callable[[], UnitNa
 
 
 def settle(
-    reader: Reader, readings: Mapping[str, Reading], fresh: dict[str, UnitNames], unread: Mapping[str, str],
-    known_claims: Mapping[str, int], number: dict[str, int], take: Callable[[Future[Any]], Any],
-) -> Settled:  # fmt: skip
+    reader: Reader,
+    readings: Mapping[str, Reading],
+    fresh: dict[str, UnitNames],
+    unread: Mapping[str, str],
+    known_claims: Mapping[str, int],
+    number: dict[str, int],
+    take: Callable[[Future[Any]], Any],
+) -> Settled:
     """Wait for the readings and replace the names of the units in `fresh` by what was read.
 
-    `unread`: uri by unit that should have been read and that nobody could. `known_claims`: numbers of claims that
-    were there before, by id.
+    `unread`: uri by unit that should have been read and that nobody could. `known_claims`: numbers
+    of claims that were there before, by id.
     """
     settled = Settled()
     for unit, uri in unread.items():
@@ -115,16 +133,24 @@ def settle(
 
 
 def in_vain(read: Read, unit: str, before: Mapping[str, str]) -> bool:
-    """Did asking about the unit once more bring nothing, not even another reason? `before`: reasons by id of a row of
-    what is pending."""
+    """Did asking about the unit once more bring nothing, not even another reason? `before`: reasons
+    by id of a row of what is pending."""
     reasons = (("extract", read.reason), ("claims", read.claims_reason))
     now = [pending(kind, unit, "", why) for kind, why in reasons if why]
     was = {id: before[id] for id in (f"{kind}:{unit}" for kind, _ in reasons) if id in before}
-    return read.names is None and not read.claims and {row["id"]: row["reason"] for row in now} == was
+    return (
+        read.names is None and not read.claims and {row["id"]: row["reason"] for row in now} == was
+    )
 
 
 def pending(kind: str, subject: str, uri: str, reason: str) -> Row:
-    return {"id": f"{kind}:{subject}", "kind": kind, "subject": subject, "uri": uri, "reason": reason[:300]}
+    return {
+        "id": f"{kind}:{subject}",
+        "kind": kind,
+        "subject": subject,
+        "uri": uri,
+        "reason": reason[:300],
+    }
 
 
 # ---- records as rows -----------------------------------------------------------------------------
@@ -133,12 +159,15 @@ def pending(kind: str, subject: str, uri: str, reason: str) -> Row:
 def from_records(
     unit: str, text: str, records: Records, by: str, aliases: Mapping[str, str] | None = None
 ) -> UnitNames:
-    """Names with the places where they stand in the text, statements with the sentences they rest on.
+    """Names with the places where they stand in the text, statements with the sentences they rest
+    on.
 
-    `aliases`: short forms that the text itself explains, as the keyless extractor found them -> what they stand for.
+    `aliases`: short forms that the text itself explains, as the keyless extractor found them ->
+    what they stand for.
 
-    A name that stands nowhere literally is placed in the sentence that has most words of its description. An end of
-    a relationship that is no entity of its own becomes one of type "unknown", so that nothing dangles.
+    A name that stands nowhere literally is placed in the sentence that has most words of its
+    description. An end of a relationship that is no entity of its own becomes one of type
+    "unknown", so that nothing dangles.
     """
     spans = sentences(text)
     places: dict[str, Spans] = {}
@@ -161,13 +190,25 @@ def from_records(
         (source, first), (target, second) = place(relation.source), place(relation.target)
         if not source or not target:
             continue
-        for key, name, found in ((source, relation.source, first), (target, relation.target, second)):
+        for key, name, found in (
+            (source, relation.source, first),
+            (target, relation.target, second),
+        ):
             if key not in known:
                 known.add(key)
-                _add(named, _named(unit, key, EntityRecord(name, "unknown", ""), text, found, spans, by))
+                _add(
+                    named,
+                    _named(unit, key, EntityRecord(name, "unknown", ""), text, found, spans, by),
+                )
         start, end = _sentence_of(text, spans, first, second, relation)
         statement = Said(
-            source, target, relation.description, ", ".join(relation.keywords), relation.strength, start, end
+            source,
+            target,
+            relation.description,
+            ", ".join(relation.keywords),
+            relation.strength,
+            start,
+            end,
         )
         said.setdefault((source, target, relation.description), statement)
     for row in named.values():
@@ -180,17 +221,34 @@ def _named(
 ) -> Named:
     form = spelled(text, record.name)
     if found:
-        held = dict.fromkeys(span for start, _ in found for span in spans if span[0] <= start < span[1])
+        held = dict.fromkeys(
+            span for start, _ in found for span in spans if span[0] <= start < span[1]
+        )
         flat = [edge for span in held for edge in span] or [*found[0]]
         start, end = found[0]
     else:
         start, end = best_sentence(text, spans, f"{record.name} {record.description}")
         flat = [start, end]
-    return Named(key, unit, form, record.type, True, max(len(found), 1), flat, start, end, "", record.description, by)
+    return Named(
+        key,
+        unit,
+        form,
+        record.type,
+        True,
+        max(len(found), 1),
+        flat,
+        start,
+        end,
+        "",
+        record.description,
+        by,
+    )
 
 
 def _add(named: dict[tuple[str, str], Named], row: Named) -> None:
-    """One row a name and type: the same name with two types keeps both; said twice, both descriptions count."""
+    """One row a name and type: the same name with two types keeps both; said twice, both
+    descriptions count.
+    """
     before = named.get((row.key, row.type))
     if before is None:
         named[row.key, row.type] = row
@@ -198,8 +256,11 @@ def _add(named: dict[tuple[str, str], Named], row: Named) -> None:
         before.description = f"{before.description} {row.description}".strip()
 
 
-def _sentence_of(text: str, spans: Spans, first: Spans, second: Spans, relation: RelationRecord) -> tuple[int, int]:
+def _sentence_of(
+    text: str, spans: Spans, first: Spans, second: Spans, relation: RelationRecord
+) -> tuple[int, int]:
     """The shortest sentence with both names, else the one with most words of the statement."""
+
     def holding(found: Spans) -> set[tuple[int, int]]:
         return {span for start, _ in found for span in spans if span[0] <= start < span[1]}
 
@@ -212,11 +273,15 @@ def _sentence_of(text: str, spans: Spans, first: Spans, second: Spans, relation:
 def claims_as_rows(
     claims: Mapping[str, Sequence[Claim]], known: Mapping[str, int], number: dict[str, int]
 ) -> list[Row]:
-    """Rows of claims that nobody has to be asked for; `known`: numbers of those that were there before, by id."""
+    """Rows of claims that nobody has to be asked for; `known`: numbers of those that were there
+    before, by id.
+    """
     return [row for unit in claims for row in _claim_rows(unit, claims[unit], known, number)]
 
 
-def _claim_rows(unit: str, claims: Iterable[Claim], known: Mapping[str, int], number: dict[str, int]) -> list[Row]:
+def _claim_rows(
+    unit: str, claims: Iterable[Claim], known: Mapping[str, int], number: dict[str, int]
+) -> list[Row]:
     rows: dict[str, Row] = {}
     for claim in claims:
         subject, target = normalise_name(claim.subject), normalise_name(claim.object)
@@ -227,10 +292,19 @@ def _claim_rows(unit: str, claims: Iterable[Claim], known: Mapping[str, int], nu
         if not n:
             n, number["k"] = number["k"], number["k"] + 1
         rows[id] = {
-            "id": id, "n": n, "text_unit_id": unit, "subject": claim.subject, "object": claim.object,
-            "subject_id": entity_id(subject) if subject else "", "object_id": entity_id(target) if target else "",
-            "type": claim.type, "status": claim.status, "start_date": claim.start_date, "end_date": claim.end_date,
-            "description": claim.description, "quotes": list(claim.quotes),
+            "id": id,
+            "n": n,
+            "text_unit_id": unit,
+            "subject": claim.subject,
+            "object": claim.object,
+            "subject_id": entity_id(subject) if subject else "",
+            "object_id": entity_id(target) if target else "",
+            "type": claim.type,
+            "status": claim.status,
+            "start_date": claim.start_date,
+            "end_date": claim.end_date,
+            "description": claim.description,
+            "quotes": list(claim.quotes),
             "spans": [edge for span in claim.spans for edge in span],
-        }  # fmt: skip
+        }
     return list(rows.values())

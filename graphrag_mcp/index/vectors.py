@@ -1,8 +1,8 @@
 """Vectors of passages, entities, relationships and reports, where an embedding model is configured.
 
-Takes rows as they are written; starts embedding them at once and gives the changes of the vector tables when they
-are there. What could not be embedded has no vector, and is found missing by the next run. Knows which words of a row
-are embedded, no search.
+Takes rows as they are written; starts embedding them at once and gives the changes of the vector
+tables when they are there. What could not be embedded has no vector, and is found missing by the
+next run. Knows which words of a row are embedded, no search.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
 LONGEST = 8_000  # characters of a text that are embedded; models cut at 512 to 8,192 tokens
 BATCH = 2_000  # rows read at once when a whole table is embedded
 COLUMNS = {
-    "passages": ["id", "title", "text"], "entities": ["id", "title", "description"],
+    "passages": ["id", "title", "text"],
+    "entities": ["id", "title", "description"],
     "relationships": ["id", "source_id", "target_id", "keywords", "description"],
     "reports": ["id", "title", "summary"],
-}  # fmt: skip
+}
 
 
 @dataclass
@@ -47,16 +48,27 @@ class Vectors:
     asker: Asker
     gone: dict[str, set[str]] = field(default_factory=dict)
     wanted: dict[str, list[_Wanted]] = field(default_factory=dict)
-    lacking: dict[str, set[str]] = field(default_factory=dict)  # by table, ids that no vector could be had for
-    given: dict[str, set[str]] = field(default_factory=dict)  # by table, ids whose vectors a change of this run has
-    latest: dict[str, dict[str, str]] = field(default_factory=dict)  # by table and id, the text that counts now
+    lacking: dict[str, set[str]] = field(
+        default_factory=dict
+    )  # by table, ids that no vector could be had for
+    given: dict[str, set[str]] = field(
+        default_factory=dict
+    )  # by table, ids whose vectors a change of this run has
+    latest: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # by table and id, the text that counts now
     _early: list[asyncio.Task[None]] = field(default_factory=list)
 
     def want(
-        self, table: str, rows: pa.Table | None, gone: Sequence[str] | Mapping[str, Any] = (),
+        self,
+        table: str,
+        rows: pa.Table | None,
+        gone: Sequence[str] | Mapping[str, Any] = (),
         snapshot: Snapshot | None = None,
-    ) -> None:  # fmt: skip
-        """Embed these rows; forget the vectors of `gone`. `snapshot`: where the ends of relationships have names."""
+    ) -> None:
+        """Embed these rows; forget the vectors of `gone`. `snapshot`: where the ends of
+        relationships have names.
+        """
         self.gone.setdefault(table, set()).update(gone)
         latest = self.latest.setdefault(table, {})
         self.given.setdefault(table, set()).difference_update(gone)
@@ -65,16 +77,29 @@ class Vectors:
             latest.pop(id, None)
         if rows is None or not rows.num_rows:
             return
-        titles = _titles(snapshot, rows) if table == "relationships" and snapshot is not None else {}
-        texts = {row["id"]: embedded_text(table, row, titles) for row in rows.select(COLUMNS[table]).to_pylist()}
-        shas = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32] for text in texts.values()]
+        titles = (
+            _titles(snapshot, rows) if table == "relationships" and snapshot is not None else {}
+        )
+        texts = {
+            row["id"]: embedded_text(table, row, titles)
+            for row in rows.select(COLUMNS[table]).to_pylist()
+        }
+        shas = [
+            hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+            for text in texts.values()
+        ]
         latest.update(zip(texts, shas, strict=True))
         future = self.asker.start(self._embedded(list(texts.values())))
         self.wanted.setdefault(table, []).append(_Wanted(list(texts), shas, future))
 
     def early(self, rows: Sequence[Any]) -> None:
-        """Embed reports into the book of answers before they are rows of a table; called on the asker's loop."""
-        said = [embedded_text("reports", {"title": row.title, "summary": row.summary}, {}) for row in rows]
+        """Embed reports into the book of answers before they are rows of a table; called on the
+        asker's loop.
+        """
+        said = [
+            embedded_text("reports", {"title": row.title, "summary": row.summary}, {})
+            for row in rows
+        ]
         self._early.append(asyncio.get_running_loop().create_task(self._ahead(said)))
 
     async def _ahead(self, texts: Sequence[str]) -> None:
@@ -85,10 +110,18 @@ class Vectors:
         return await self.asker.embed(texts)
 
     def want_missing(self, snapshot: Snapshot, everything: bool) -> None:
-        """Embed the rows of the generation that have no vector; `everything`: all, another model made the others."""
+        """Embed the rows of the generation that have no vector; `everything`: all, another model
+        made the others.
+        """
         for table, vectors in VECTORS.items():
-            there = set() if everything else set(snapshot.rows(vectors, columns=["id"])["id"].to_pylist())
-            on_the_way = {id for one in self.wanted.get(table, ()) for id in one.ids} | self.given.get(table, set())
+            there = (
+                set()
+                if everything
+                else set(snapshot.rows(vectors, columns=["id"])["id"].to_pylist())
+            )
+            on_the_way = {
+                id for one in self.wanted.get(table, ()) for id in one.ids
+            } | self.given.get(table, set())
             every = set(snapshot.rows(table, columns=["id"])["id"].to_pylist())
             missing = sorted(every - there - on_the_way - self.gone.get(table, set()))
             for start in range(0, len(missing), BATCH):
@@ -101,12 +134,14 @@ class Vectors:
 
     @property
     def failed(self) -> int:
-        """Rows without a vector. What failed may have been asked for once more, by the second commit, and been had."""
+        """Rows without a vector. What failed may have been asked for once more, by the second
+        commit, and been had.
+        """
         return sum(map(len, self.lacking.values()))
 
     def changes(self) -> Iterator[tuple[str, Change]]:
-        """Changes of the vector tables with what is there, one after another: who writes each before taking the next
-        never holds the vectors of all tables twice."""
+        """Changes of the vector tables with what is there, one after another: who writes each
+        before taking the next never holds the vectors of all tables twice."""
         for table, vectors in VECTORS.items():
             change = self._change(table)
             if change is not None:
@@ -130,7 +165,9 @@ class Vectors:
 
 
 def forgotten(changes: Mapping[str, Change], named: Mapping[str, int]) -> dict[str, Change]:
-    """Vectors of rows that a commit replaces go with them: after a kill they would speak of other words."""
+    """Vectors of rows that a commit replaces go with them: after a kill they would speak of other
+    words.
+    """
     return {
         VECTORS[table]: Change(sorted(changes[table].gone), None)
         for table in ("entities", "relationships")
@@ -139,8 +176,8 @@ def forgotten(changes: Mapping[str, Change], named: Mapping[str, int]) -> dict[s
 
 
 def embedded_text(table: str, row: Mapping[str, Any], titles: Mapping[str, str]) -> str:
-    """The words of a row that its vector stands for. No model is sent a key that stands in a text; what is said of
-    names was made of texts without."""
+    """The words of a row that its vector stands for. No model is sent a key that stands in a text;
+    what is said of names was made of texts without."""
     if table == "passages":
         text = masked(f"{row['title']}\n{row['text']}")
     elif table == "entities":
@@ -149,7 +186,8 @@ def embedded_text(table: str, row: Mapping[str, Any], titles: Mapping[str, str])
         ends = (titles.get(row["source_id"], ""), titles.get(row["target_id"], ""))
         text = " ".join(part for part in (row["keywords"], *ends, row["description"]) if part)
     else:
-        text = f"{row['title']}\n{_REFERENCES.sub('', row['summary'])}"  # ids mean nothing, and change with a rename
+        # ids mean nothing, and change with a rename
+        text = f"{row['title']}\n{_REFERENCES.sub('', row['summary'])}"
     return text[:LONGEST]
 
 
@@ -166,7 +204,10 @@ def _table(rows: Mapping[str, tuple[str, bytes]]) -> pa.Table | None:
     raw = b"".join(vector for _, vector in rows.values())
     dimension = len(raw) // 4 // len(rows)
     values = pa.Array.from_buffers(pa.float32(), len(raw) // 4, [None, pa.py_buffer(raw)])
-    return pa.table({
-        "id": pa.array(list(rows), pa.string()), "sha": pa.array([sha for sha, _ in rows.values()], pa.string()),
-        "vector": pa.FixedSizeListArray.from_arrays(values, dimension),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "id": pa.array(list(rows), pa.string()),
+            "sha": pa.array([sha for sha, _ in rows.values()], pa.string()),
+            "vector": pa.FixedSizeListArray.from_arrays(values, dimension),
+        }
+    )

@@ -1,9 +1,11 @@
-"""The agent as the model: what is still to be answered as work items, and answers handed in as a model's would be.
+"""The agent as the model: what is still to be answered as work items, and answers handed in as a
+model's would be.
 
-Takes a corpus folder and settings; gives items to read (texts, descriptions to merge, communities to report) and puts
-what an agent submits into the answer book, through the same parsers that read a model's replies. The next indexing
-finds it there. An item is a question that the straight-line code of indexing asks and nobody answers: it is run with
-an asker that only listens, so there is no second list of what to ask. Knows no tool and writes no table.
+Takes a corpus folder and settings; gives items to read (texts, descriptions to merge, communities
+to report) and puts what an agent submits into the answer book, through the same parsers that read a
+model's replies. The next indexing finds it there. An item is a question that the straight-line code
+of indexing asks and nobody answers: it is run with an asker that only listens, so there is no
+second list of what to ask. Knows no tool and writes no table.
 """
 
 from __future__ import annotations
@@ -31,15 +33,22 @@ from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.credentials import masked
 
 Row = dict[str, Any]
-# What an agent asks for -> kinds of the table `pending`, in the order in which the work makes sense.
-KINDS = {"extract": ("extract", "claims"), "describe": ("entity", "relationship"), "report": ("report",)}
+# What an agent asks for -> kinds of the table `pending`, in the order in which the work makes
+# sense.
+KINDS = {
+    "extract": ("extract", "claims"),
+    "describe": ("entity", "relationship"),
+    "report": ("report",),
+}
 MOST_ITEMS = 20
 LOOKED_AT = 200  # pending rows that one claim looks at; more only while it finds nothing to give
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question. `ask_kind` says what is wanted: extract, claims, describe or report; `prompt` is all of it."""
+    """One question. `ask_kind` says what is wanted: extract, claims, describe or report; `prompt`
+    is all of it.
+    """
 
     work_id: str
     ask_kind: str
@@ -49,8 +58,8 @@ class Item:
 
 @dataclass
 class Claimed:
-    """`remaining` rows of `pending` by kind, the claimed ones included; `held`: open questions that others have.
-    `agents`: the index is one that agents are to read."""
+    """`remaining` rows of `pending` by kind, the claimed ones included; `held`: open questions that
+    others have. `agents`: the index is one that agents are to read."""
 
     items: list[Item] = field(default_factory=list)
     remaining: dict[str, int] = field(default_factory=dict)
@@ -60,8 +69,9 @@ class Claimed:
 
 @dataclass
 class Submitted:
-    """`rejected` as {work_id, reason}; a rejected item stays claimed and may be submitted again. `left_out` the same
-    for records that an accepted item lost. `pending`: rows that are open until the next merge."""
+    """`rejected` as {work_id, reason}; a rejected item stays claimed and may be submitted again.
+    `left_out` the same for records that an accepted item lost. `pending`: rows that are open until
+    the next merge."""
 
     accepted: list[str] = field(default_factory=list)
     rejected: list[dict[str, str]] = field(default_factory=list)
@@ -76,7 +86,9 @@ class _Listener(Asker):
         super().__init__(book, None, None)
         self.open: dict[str, Ask[Any]] = {}
 
-    async def ask(self, ask: Ask[Any], *, on_text: Callable[[str], None] | None = None) -> Answer[Any]:
+    async def ask(
+        self, ask: Ask[Any], *, on_text: Callable[[str], None] | None = None
+    ) -> Answer[Any]:
         answer = await super().ask(ask)
         if not answer.by:
             self.open[key_of(ask.messages, ask.schema)] = ask
@@ -84,11 +96,17 @@ class _Listener(Asker):
 
 
 def claim(
-    folder: Path, settings: Settings, who: str, *, kind: str = "any", max_items: int = 5, max_tokens: int = 6000,
+    folder: Path,
+    settings: Settings,
+    who: str,
+    *,
+    kind: str = "any",
+    max_items: int = 5,
+    max_tokens: int = 6000,
     gone: Callable[[str], bool] = lambda who: False,
-) -> Claimed:  # fmt: skip
-    """The next open questions that nobody else works on, at least one however long it is. `gone` says of a holder
-    whether it is known to work no more."""
+) -> Claimed:
+    """The next open questions that nobody else works on, at least one however long it is. `gone`
+    says of a holder whether it is known to work no more."""
     if kind != "any" and kind not in KINDS:
         raise BadInput(f"kind {kind[:40]!r} is unknown", f"Use any, {', '.join(KINDS)}")
     snapshot = open_snapshot(folder)
@@ -112,7 +130,9 @@ def claim(
             tokens = count_tokens(text)
             full = len(held) >= min(max_items, MOST_ITEMS) or (held and spent + tokens > max_tokens)
             claimed.held += key in taken
-            if key in taken or full or any(key == one.key for one in held):  # the same text in two documents
+            if (
+                key in taken or full or any(key == one.key for one in held)
+            ):  # the same text in two documents
                 continue
             held.append(Lease(leases.work_id(key), key, row["kind"], row["subject"], who))
             claimed.items.append(Item(leases.work_id(key), ask.kind, text, tokens))
@@ -126,12 +146,16 @@ def claim(
 
 
 def submit(
-    folder: Path, settings: Settings, who: str, results: Sequence[Any], before: Callable[[], None] = lambda: None
+    folder: Path,
+    settings: Settings,
+    who: str,
+    results: Sequence[Any],
+    before: Callable[[], None] = lambda: None,
 ) -> Submitted:
     """Check every result by itself; the good ones are durable in the answer book when this returns.
 
-    A result is {"work_id", "entities", "relationships"} or {"work_id", "text"}. The same one twice changes nothing.
-    `before` is called when there is something to write, before it is written.
+    A result is {"work_id", "entities", "relationships"} or {"work_id", "text"}. The same one twice
+    changes nothing. `before` is called when there is something to write, before it is written.
     """
     done, snapshot = Submitted(), open_snapshot(folder)
     done.pending = len(_pending(snapshot))
@@ -140,10 +164,15 @@ def submit(
     known = leases.find(folder, list(given)) if given else {}
     done.rejected += [_refused(id or "(none)", _unknown(id)) for id in given if id not in known]
     if len(given) < len(results):
-        done.rejected.append(_refused("(none)", "a result must be an object with a work_id, each work_id once"))
+        done.rejected.append(
+            _refused("(none)", "a result must be an object with a work_id, each work_id once")
+        )
     rows = [{"kind": lease.kind, "subject": lease.subject, "uri": ""} for lease in known.values()]
-    asks = {key: ask for _, found in _questions(folder, settings, snapshot, rows)
-            for key, ask in found.items()}  # fmt: skip
+    asks = {
+        key: ask
+        for _, found in _questions(folder, settings, snapshot, rows)
+        for key, ask in found.items()
+    }
     answers = []
     for id, lease in known.items():
         text = _reply(given[id])
@@ -153,7 +182,11 @@ def submit(
             continue
         ask = asks.get(lease.key)
         if ask is None:
-            why = "it has been answered already" if stored else "what it was about has changed since; claim again"
+            why = (
+                "it has been answered already"
+                if stored
+                else "what it was about has changed since; claim again"
+            )
             done.rejected.append(_refused(id, why))
             continue
         try:
@@ -161,14 +194,22 @@ def submit(
         except BadReply as error:
             done.rejected.append(_refused(id, f"{error}; correct it and submit it again"))
             continue
-        if other := _of_another(value, ask, {at: asks[one.key] for at, one in known.items() if one.key in asks}):
-            done.rejected.append(_refused(id, f"its names stand in the text of {other}, none in its own; swapped?"))
+        if other := _of_another(
+            value, ask, {at: asks[one.key] for at, one in known.items() if one.key in asks}
+        ):
+            done.rejected.append(
+                _refused(id, f"its names stand in the text of {other}, none in its own; swapped?")
+            )
             continue
         answers.append(Stored(lease.key, f"agent:{who}", ask.kind, text))
         done.accepted.append(id)
-        lost = {why: count for why, count in getattr(value, "dropped", {}).items() if why != "duplicate"}
+        lost = {
+            why: count for why, count in getattr(value, "dropped", {}).items() if why != "duplicate"
+        }
         if lost:
-            done.left_out.append(_refused(id, ", ".join(f"{count} x {why}" for why, count in sorted(lost.items()))))
+            done.left_out.append(
+                _refused(id, ", ".join(f"{count} x {why}" for why, count in sorted(lost.items())))
+            )
     if answers:
         before()
     book.put(answers)
@@ -186,11 +227,15 @@ def _unknown(id: str) -> str:
 
 
 def _of_another(value: Any, ask: Ask[Any], asks: Mapping[str, Ask[Any]]) -> str:
-    """The item in whose text all the names stand of which none stands in that of its own; "" where there is none."""
+    """The item in whose text all the names stand of which none stands in that of its own; "" where
+    there is none.
+    """
     names = [one.name for one in getattr(value, "entities", ())]
     if not names or any(locate(_text_of(ask), name) for name in names):
         return ""
-    return next((id for id, one in asks.items() if all(locate(_text_of(one), name) for name in names)), "")
+    return next(
+        (id for id, one in asks.items() if all(locate(_text_of(one), name) for name in names)), ""
+    )
 
 
 def _text_of(ask: Ask[Any]) -> str:
@@ -198,7 +243,9 @@ def _text_of(ask: Ask[Any]) -> str:
 
 
 def _reply(result: Row) -> str:
-    """What a model would have said: the text handed in, or the records as JSON; without what no file can hold."""
+    """What a model would have said: the text handed in, or the records as JSON; without what no
+    file can hold.
+    """
     text = result.get("text")
     if isinstance(text, str) and text.strip():
         return clean(text).strip()
@@ -243,9 +290,13 @@ def _questions(
                 started = descriptions.begin(snapshot, [row], models, {})
                 for future in started.futures.values():
                     future.result()
-            elif row["subject"] in tree.communities and gone.isdisjoint(tree.communities[row["subject"]].members):
+            elif row["subject"] in tree.communities and gone.isdisjoint(
+                tree.communities[row["subject"]].members
+            ):
                 numbers = dict(snapshot.manifest.next)
-                communities_stage.report(snapshot, tree, set(), numbers, models=models, retry={row["subject"]})
+                communities_stage.report(
+                    snapshot, tree, set(), numbers, models=models, retry={row["subject"]}
+                )
             yield row, dict(listener.open)
     finally:
         listener.close()
@@ -260,7 +311,9 @@ def _read_unit(models: Models, snapshot: Snapshot, row: Row) -> None:
         if models.claims is not None:
             models.asker.wait(claims_of_unit(models.asker, text, models.claims))
         return
-    names = snapshot.by_key("mentions", [row["subject"]], "text_unit_id", ["form", "strong", "by"]).to_pylist()
+    names = snapshot.by_key(
+        "mentions", [row["subject"]], "text_unit_id", ["form", "strong", "by"]
+    ).to_pylist()
     known = [one["form"] for one in names if one["strong"] and not one["by"]]
     models.asker.wait(extract_unit(models.asker, text, lambda: known, models.extract))
 
@@ -269,7 +322,9 @@ def _tree(snapshot: Snapshot) -> Hierarchy:
     """The stored hierarchy."""
     rows = snapshot.rows("communities").to_pylist()
     communities = {
-        row["id"]: Community(row["id"], row["level"], row["parent"], tuple(row["children"]), tuple(row["entity_ids"]))
+        row["id"]: Community(
+            row["id"], row["level"], row["parent"], tuple(row["children"]), tuple(row["entity_ids"])
+        )
         for row in rows
     }
     paths = snapshot.rows("memberships").to_pylist()
@@ -277,8 +332,9 @@ def _tree(snapshot: Snapshot) -> Hierarchy:
 
 
 def _gone(snapshot: Snapshot, tree: Hierarchy) -> Set[str]:
-    """Members of communities that are no entities any more: an edit, or a run that others wait for, has taken them out,
-    and the communities follow. A report on what is left is another question, asked then."""
+    """Members of communities that are no entities any more: an edit, or a run that others wait for,
+    has taken them out, and the communities follow. A report on what is left is another question,
+    asked then."""
     if not snapshot.manifest.stale:
         return frozenset()
     return tree.path.keys() - set(snapshot.rows("entities", columns=["id"])["id"].to_pylist())

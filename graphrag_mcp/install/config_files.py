@@ -1,14 +1,16 @@
-"""TOML that people edit: one table of servers put in or taken out, and every other byte left as it is.
+"""TOML that people edit: one table of servers put in or taken out, and every other byte left as it
+is.
 
-Takes the text of a configuration; gives the text with `[table.name]` set or removed, its sub-tables with it. Only
-tables under headings of their own are edited; how else a table can be written is found out by reading the result, and
-then refused. Raises Unreadable with the line. Knows nothing of files or hosts.
+Takes the text of a configuration; gives the text with `[table.name]` set or removed, its sub-tables
+with it. Only tables under headings of their own are edited; how else a table can be written is
+found out by reading the result, and then refused. Raises Unreadable with the line. Knows nothing of
+files or hosts.
 
 JSON that people edit: one member put in or taken out, and every other byte left as it is.
 
-Takes the text of a configuration, with comments and trailing commas if it has them; gives the text with a member of
-one of its objects set or removed. Raises Unreadable with the line where the text is not what it should be. Knows
-nothing of files or hosts.
+Takes the text of a configuration, with comments and trailing commas if it has them; gives the text
+with a member of one of its objects set or removed. Raises Unreadable with the line where the text
+is not what it should be. Knows nothing of files or hosts.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ class Unreadable(ValueError):
 
 @dataclass
 class Node:
-    """A value and where it stands. Of an object also its members and where its last word inside ends."""
+    """A value and where it stands. Of an object also its members and where its last word inside
+    ends.
+    """
 
     value: Any
     start: int
@@ -68,7 +72,9 @@ def parse_json(text: str) -> Node:
 
 
 def lenient_line(text: str) -> int:
-    """The line of the first thing that plain JSON does not have (a comment, a trailing comma); 0 when there is none."""
+    """The line of the first thing that plain JSON does not have (a comment, a trailing comma); 0
+    when there is none.
+    """
     if not text.strip():
         return 0
     try:
@@ -79,10 +85,16 @@ def lenient_line(text: str) -> int:
 
 
 def places(text: str, table: str, name: str) -> list[int]:
-    """The lines in which members of that name stand, in every object `table`; more than one is allowed by JSON."""
+    """The lines in which members of that name stand, in every object `table`; more than one is
+    allowed by JSON.
+    """
     tables = [member.node for member in parse_json(text).members if member.name == table]
-    found = [_line(text, member.start) for one in tables for member in one.members if member.name == name]
-    return found if len(tables) < 2 or len(found) > 1 else [_line(text, one.start) for one in tables]
+    found = [
+        _line(text, member.start) for one in tables for member in one.members if member.name == name
+    ]
+    return (
+        found if len(tables) < 2 or len(found) > 1 else [_line(text, one.start) for one in tables]
+    )
 
 
 def set_member(text: str, table: str, name: str, value: Any) -> str:
@@ -106,7 +118,11 @@ def remove_member(text: str, table: str, name: str) -> str:
     """`text` without the member, its comma, and the space before it."""
     while True:
         section = _section(text, parse_json(text), table)
-        places = [at for at, member in enumerate(section.members) if member.name == name] if section else []
+        places = (
+            [at for at, member in enumerate(section.members) if member.name == name]
+            if section
+            else []
+        )
         if section is None or not places:
             return text
         text = _without(text, section.members, places[-1])
@@ -130,7 +146,9 @@ def _without(text: str, members: list[Member], at: int) -> str:
     if text[start - 1] == "\n":
         start -= 2 if text[start - 2 : start] == "\r\n" else 1
     text = text[:start] + text[end:]
-    if gone.comma < 0 and at > 0:  # it was the last, and the one before it must not end with a comma
+    if (
+        gone.comma < 0 and at > 0
+    ):  # it was the last, and the one before it must not end with a comma
         comma = members[at - 1].comma
         text = text[:comma] + text[comma + 1 :]
     return text
@@ -148,7 +166,15 @@ def _inserted(text: str, root: Node, into: Node, name: str, value: Any) -> str:
         if "\n" not in text[into.start : into.end]:
             return f"{head} {member}{_flat(value)}{comma}{text[into.inside :]}"
         indent = _indent(text, last.start) if _first_of_line(text, last.start) else own + unit
-        return head + newline + indent + member + _lines(value, unit, indent, newline) + comma + text[into.inside :]
+        return (
+            head
+            + newline
+            + indent
+            + member
+            + _lines(value, unit, indent, newline)
+            + comma
+            + text[into.inside :]
+        )
     if "\n" not in text.strip() and root.members:  # all on one line
         return text[: into.inside] + member + _flat(value) + text[into.inside :]
     indent = own + unit
@@ -229,7 +255,8 @@ class _Reader:
     def value(self, at: int, depth: int = 0) -> Node:
         first = self.text[at : at + 1]
         if first and first in "{[" and depth > 1:
-            # Nothing is edited this deep, so where its parts stand does not matter: a hundred times faster.
+            # Nothing is edited this deep, so where its parts stand does not matter: a hundred times
+            # faster.
             with contextlib.suppress(ValueError):
                 value, end = _DECODER.raw_decode(self.text, at)
                 return Node(value, at, end)
@@ -305,7 +332,9 @@ def set_table(text: str, table: str, name: str, value: Mapping[str, Any]) -> str
     before = parse_toml(text)
     wanted = {**before, table: {**_tables(before, table, text), name: dict(value)}}
     newline = "\r\n" if "\r\n" in text else "\n"
-    block = f"[{table}.{name}]\n" + "".join(f"{key} = {_value(one)}\n" for key, one in value.items())
+    block = f"[{table}.{name}]\n" + "".join(
+        f"{key} = {_value(one)}\n" for key, one in value.items()
+    )
     block = block.replace("\n", newline)
     spans = _spans(text, (table, name))
     if spans:
@@ -324,7 +353,9 @@ def remove_table(text: str, table: str, name: str) -> str:
         return text
     spans = _spans(text, (table, name))
     left = {key: value for key, value in servers.items() if key != name}
-    wanted = {key: value for key, value in before.items() if key != table} | ({table: left} if left else {})
+    wanted = {key: value for key, value in before.items() if key != table} | (
+        {table: left} if left else {}
+    )
     at_end = bool(spans) and not text[spans[-1][1] :].strip()
     text = _cut(text, spans)
     if at_end:  # the blank line above it too
@@ -349,7 +380,9 @@ def _checked(text: str, wanted: dict[str, Any], table: str) -> str:
     except Unreadable:
         same = False
     if not same:
-        what = f"{table} is written in a way that cannot be edited here (inline, or with dotted names)"
+        what = (
+            f"{table} is written in a way that cannot be edited here (inline, or with dotted names)"
+        )
         raise Unreadable(what, _line_of(text, table))
     return text
 
@@ -365,7 +398,8 @@ def _cut(text: str, spans: list[tuple[int, int]]) -> str:
 
 
 def _spans(text: str, path: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Where the table and those below it stand: from each heading to the end of its last line that says something.
+    """Where the table and those below it stand: from each heading to the end of its last line that
+    says something.
 
     Blank lines and comments behind it belong to what follows.
     """
@@ -392,7 +426,9 @@ def _trimmed(block: str) -> str:
 
 
 def _headings(text: str) -> list[tuple[int, tuple[str, ...]]]:
-    """Every `[a.b]` and `[[a.b]]` of a valid document, with its place: not what stands in texts, lists or comments."""
+    """Every `[a.b]` and `[[a.b]]` of a valid document, with its place: not what stands in texts,
+    lists or comments.
+    """
     found: list[tuple[int, tuple[str, ...]]] = []
     at, depth, line = 0, 0, True
     while at < len(text):
@@ -421,7 +457,9 @@ def _behind(text: str, at: int, quote: str) -> int:
     while at < len(text) and not text.startswith(quote, at):
         at += 2 if text[at] == "\\" and quote[0] == '"' else 1
     at += len(quote)
-    while len(quote) == 3 and text[at : at + 1] == quote[0]:  # """a"""" ends with a quotation mark of its own
+    while (
+        len(quote) == 3 and text[at : at + 1] == quote[0]
+    ):  # """a"""" ends with a quotation mark of its own
         at += 1
     return at
 
@@ -452,9 +490,13 @@ def _path(heading: str) -> tuple[str, ...]:
 
 
 def _value(value: Any) -> str:
-    """JSON, which TOML reads alike for texts, numbers, truth values and lists; a table is written inline."""
+    """JSON, which TOML reads alike for texts, numbers, truth values and lists; a table is written
+    inline.
+    """
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_text(key)} = {_value(one)}" for key, one in value.items()) + " }"
+        return (
+            "{ " + ", ".join(f"{_text(key)} = {_value(one)}" for key, one in value.items()) + " }"
+        )
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_value(one) for one in value) + "]"
     return _text(value) if isinstance(value, str) else json.dumps(value)

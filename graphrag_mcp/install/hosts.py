@@ -1,8 +1,9 @@
-"""The hosts that `install` knows: where each keeps its configuration, and the form of an entry there.
+"""The hosts that `install` knows: where each keeps its configuration, and the form of an entry
+there.
 
-Takes a host, the platform, the environment and the user's folder; gives the file, and whether the host seems to be on
-this machine. Reads no configuration and writes nothing. What is said of a host is from its own documentation, named
-beside it.
+Takes a host, the platform, the environment and the user's folder; gives the file, and whether the
+host seems to be on this machine. Reads no configuration and writes nothing. What is said of a host
+is from its own documentation, named beside it.
 """
 
 from __future__ import annotations
@@ -29,13 +30,17 @@ class Host:
     key: str  # of the table of servers in its file
     project: str  # its file inside a project; "" = it has none
     program: str  # its command on the PATH; "" = none
-    reference: str  # how a value names an environment variable; "" = not at all; "env_vars" = a list beside it
+    # how a value names an environment variable; "" = not at all; "env_vars" = a list beside it
+    reference: str
     typed: bool = True  # wants "type": "stdio"
     comments: bool = False  # reads JSON with comments and trailing commas
-    follows: bool = False  # starts servers in the folder that the user works in, and with the user's environment
+    # starts servers in the folder that the user works in, and with the user's environment
+    follows: bool = False
     reload: str = ""  # what makes it read its configuration again
     check: str = ""  # how a user sees that the server is there
-    gone: str = ""  # the same after it has been taken out; "" = what makes it read its configuration does
+    gone: str = (
+        ""  # the same after it has been taken out; "" = what makes it read its configuration does
+    )
 
     @property
     def toml(self) -> bool:
@@ -43,42 +48,79 @@ class Host:
 
 
 HOSTS = (
-    # "Connect to local MCP servers", modelcontextprotocol.io. No values from the environment: servers get HOME, PATH
-    # and little else. On Linux there is no official build; the others keep to ~/.config/Claude.
+    # "Connect to local MCP servers", modelcontextprotocol.io. No values from the environment:
+    # servers get HOME, PATH and little else. On Linux there is no official build; the others keep
+    # to ~/.config/Claude.
     Host(
-        "claude-desktop", "Claude Desktop", "mcpServers", "", "", "", typed=False,
+        "claude-desktop",
+        "Claude Desktop",
+        "mcpServers",
+        "",
+        "",
+        "",
+        typed=False,
         reload="Quit Claude Desktop (closing its window is not enough) and start it again",
         check="the tools of graphrag stand under the + below the message field; Settings > Developer shows errors",
     ),
-    # "Connect Claude Code to tools via MCP", Claude Code Docs: user scope in ~/.claude.json, project scope in
-    # .mcp.json with ${NAME} and ${NAME:-default}. Servers inherit the environment of the command line.
+    # "Connect Claude Code to tools via MCP", Claude Code Docs: user scope in ~/.claude.json,
+    # project scope in .mcp.json with ${NAME} and ${NAME:-default}. Servers inherit the environment
+    # of the command line.
     Host(
-        "claude-code", "Claude Code", "mcpServers", ".mcp.json", "claude", "${%s:-}", follows=True,
-        reload="Start a new session of claude", check="claude mcp list, or /mcp in a session",
+        "claude-code",
+        "Claude Code",
+        "mcpServers",
+        ".mcp.json",
+        "claude",
+        "${%s:-}",
+        follows=True,
+        reload="Start a new session of claude",
+        check="claude mcp list, or /mcp in a session",
     ),
     # "Model Context Protocol (MCP)", Cursor Docs: config locations, config interpolation.
     Host(
-        "cursor", "Cursor", "mcpServers", ".cursor/mcp.json", "cursor", "${env:%s}",
+        "cursor",
+        "Cursor",
+        "mcpServers",
+        ".cursor/mcp.json",
+        "cursor",
+        "${env:%s}",
         reload="Turn graphrag off and on in Cursor Settings > MCP, or restart Cursor",
         check="Cursor Settings > MCP shows graphrag with its tools",
     ),
-    # "MCP configuration reference" and "Variables reference", Visual Studio Code documentation; run in 1.139.1.
+    # "MCP configuration reference" and "Variables reference", Visual Studio Code documentation; run
+    # in 1.139.1.
     Host(
-        "vscode", "VS Code", "servers", ".vscode/mcp.json", "code", "${env:%s}", comments=True,
+        "vscode",
+        "VS Code",
+        "servers",
+        ".vscode/mcp.json",
+        "code",
+        "${env:%s}",
+        comments=True,
         reload="VS Code starts it with the next message in its chat, or from MCP: List Servers; it may ask you first",
         check="MCP: List Servers in the command palette, then Show Output",
         gone="If it still runs, stop it: MCP: List Servers in the command palette",
     ),
-    # "Model Context Protocol" and "Configuration Reference", Codex documentation: CODEX_HOME, env_vars, time-outs.
+    # "Model Context Protocol" and "Configuration Reference", Codex documentation: CODEX_HOME,
+    # env_vars, time-outs.
     Host(
-        "codex", "Codex", "mcp_servers", ".codex/config.toml", "codex", "env_vars", follows=True,
-        reload="Start a new session of codex", check="codex mcp list, or /mcp in a session",
+        "codex",
+        "Codex",
+        "mcp_servers",
+        ".codex/config.toml",
+        "codex",
+        "env_vars",
+        follows=True,
+        reload="Start a new session of codex",
+        check="codex mcp list, or /mcp in a session",
     ),
-)  # fmt: skip
+)
 BY_NAME = {host.name: host for host in HOSTS}
 
 
-def user_file(host: Host, environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> Path:
+def user_file(
+    host: Host, environ: Mapping[str, str], home: Path, platform: str = sys.platform
+) -> Path:
     """The configuration of this user, whether or not it is there."""
     if host.name == "claude-desktop":
         return _claude_folder(environ, home, platform) / "claude_desktop_config.json"
@@ -96,13 +138,17 @@ def seen(host: Host, environ: Mapping[str, str], home: Path, platform: str = sys
     file = user_file(host, environ, home, platform)
     own = home / ".claude" if host.name == "claude-code" else file.parent
     command = host.program and shutil.which(host.program, path=environ.get("PATH"))
-    return os.path.exists(file) or (own != home and os.path.isdir(own)) or bool(command)  # Path's may raise
+    return (
+        os.path.exists(file) or (own != home and os.path.isdir(own)) or bool(command)
+    )  # Path's may raise
 
 
 def own_way(host: Host, name: str, made: Mapping[str, Any]) -> str:
     """The host's own command, or link, that would put the same entry in; "" where it has none."""
     words = ["--", made["command"], *made["args"]]
-    env = [part for key, value in made.get("env", {}).items() for part in ("--env", f"{key}={value}")]
+    env = [
+        part for key, value in made.get("env", {}).items() for part in ("--env", f"{key}={value}")
+    ]
     if host.name == "claude-code":
         return shlex.join(["claude", "mcp", "add", "--scope", "user", name, *env, *words])
     if host.name == "codex":
@@ -127,9 +173,12 @@ def _settings_folder(environ: Mapping[str, str], home: Path, platform: str) -> P
 
 def _claude_folder(environ: Mapping[str, str], home: Path, platform: str) -> Path:
     if platform == "win32":
-        # Packaged as MSIX, as it has been since 2026, it has a Roaming folder of its own and never reads the plain one.
+        # Packaged as MSIX, as it has been since 2026, it has a Roaming folder of its own and never
+        # reads the plain one.
         local = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
         packaged = sorted(local.glob("Packages/Claude_*/LocalCache/Roaming/Claude"))
-        for folder in sorted(packaged, key=lambda one: not (one / "claude_desktop_config.json").exists()):
+        for folder in sorted(
+            packaged, key=lambda one: not (one / "claude_desktop_config.json").exists()
+        ):
             return folder
     return _settings_folder(environ, home, platform) / "Claude"

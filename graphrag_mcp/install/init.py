@@ -1,8 +1,9 @@
 """Init: a settings file with every default, and the shipped prompts, written for somebody to edit.
 
-Takes a folder; writes `graphrag-mcp.toml` and `prompts/` and gives the paths. Every default stands behind a `#`, so
-that the file changes nothing until a line is edited, and a later release may change a default. No key is ever
-written: a setting holds the name of the variable that has it. Knows no corpus.
+Takes a folder; writes `graphrag-mcp.toml` and `prompts/` and gives the paths. Every default stands
+behind a `#`, so that the file changes nothing until a line is edited, and a later release may
+change a default. No key is ever written: a setting holds the name of the variable that has it.
+Knows no corpus.
 """
 
 from __future__ import annotations
@@ -110,9 +111,11 @@ tuning: these are here to be read.
 
 
 def init(folder: Path, force: bool = False) -> list[Path]:
-    """Write the settings file and the prompts into `folder`; the paths written, the settings file first.
+    """Write the settings file and the prompts into `folder`; the paths written, the settings file
+    first.
 
-    Raises BadInput when one of the files is there already (unless `force`) or cannot be written; then nothing was.
+    Raises BadInput when one of the files is there already (unless `force`) or cannot be written;
+    then nothing was.
     """
     shipped = prompts.folder()
     texts = {folder / FILE: settings_text(), folder / "prompts" / "README.md": README}
@@ -121,7 +124,9 @@ def init(folder: Path, force: bool = False) -> list[Path]:
     taken = [path for path in texts if path.exists()]
     if taken and not force:
         more = f" and {len(taken) - 1} more" if len(taken) > 1 else ""
-        raise BadInput(f"{taken[0]}{more} would be overwritten", "Name another folder, or give --force")
+        raise BadInput(
+            f"{taken[0]}{more} would be overwritten", "Name another folder, or give --force"
+        )
     try:
         (folder / "prompts").mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
@@ -129,7 +134,9 @@ def init(folder: Path, force: bool = False) -> list[Path]:
             beside.write_text(text, "utf-8", newline="\n")
             os.replace(beside, path)
     except OSError as error:
-        raise BadInput(f"{folder} cannot be written ({error.strerror})", "Name another folder") from error
+        raise BadInput(
+            f"{folder} cannot be written ({error.strerror})", "Name another folder"
+        ) from error
     return list(texts)
 
 
@@ -149,9 +156,15 @@ def _default(field: Field[Any]) -> Any:
 
 
 def _toml(value: Any) -> str:
-    """JSON, which TOML reads alike for texts, numbers, truth values and lists; a table is written inline."""
+    """JSON, which TOML reads alike for texts, numbers, truth values and lists; a table is written
+    inline.
+    """
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }" if value else "{}"
+        return (
+            "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
+            if value
+            else "{}"
+        )
     if isinstance(value, Path):
         return json.dumps(str(value), ensure_ascii=False)
     return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

@@ -1,13 +1,15 @@
 """Install: this server put into the configuration of a host, and taken out again.
 
-Takes a host's file and what the server shall be started with; gives what would change, writes it, and undoes it.
-Everything else in the file stays byte for byte. A file that cannot be read is refused with its line and left alone; a
-key is never written, only the name of the variable that holds it. Knows no corpus and starts nothing.
+Takes a host's file and what the server shall be started with; gives what would change, writes it,
+and undoes it. Everything else in the file stays byte for byte. A file that cannot be read is
+refused with its line and left alone; a key is never written, only the name of the variable that
+holds it. Knows no corpus and starts nothing.
 
-The arguments of our entry in a host's configuration, when it is written again: what a user added by hand stays.
+The arguments of our entry in a host's configuration, when it is written again: what a user added by
+hand stays.
 
-Takes the entry that stands there and the one to be written; gives the arguments of the new one, and sentences on what
-was kept or replaced. Knows no file and no host.
+Takes the entry that stands there and the one to be written; gives the arguments of the new one, and
+sentences on what was kept or replaced. Knows no file and no host.
 """
 
 from __future__ import annotations
@@ -27,25 +29,37 @@ from graphrag_mcp.install.config_files import Unreadable
 from graphrag_mcp.install.hosts import HOSTS, Host, user_file
 from graphrag_mcp.settings import ENVIRONMENT
 
-FOLDERS = frozenset(("--root", "--home"))  # what may be read, and where indexes are: as the command says each time
+FOLDERS = frozenset(
+    ("--root", "--home")
+)  # what may be read, and where indexes are: as the command says each time
 
 
-def arguments(known: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[list[str], tuple[str, ...]]:
-    """The new arguments with those of the old ones that the new do not speak of, and what is to be said of them.
+def arguments(
+    known: Mapping[str, Any], made: Mapping[str, Any]
+) -> tuple[list[str], tuple[str, ...]]:
+    """The new arguments with those of the old ones that the new do not speak of, and what is to be
+    said of them.
 
-    An option that is named now counts as named now, and folders only so: fewer folders are fewer folders. Whatever else
-    is not named stays, since a `--read-only` written by hand must not be gone after the next run.
+    An option that is named now counts as named now, and folders only so: fewer folders are fewer
+    folders. Whatever else is not named stays, since a `--read-only` written by hand must not be
+    gone after the next run.
     """
     new = list(made["args"])
     args = known.get("args")
     old = [word for word in args if isinstance(word, str)] if isinstance(args, list) else []
     if "serve" not in old or "serve" not in new:
-        return new, ((f"the entry had other arguments, which are replaced: {plain(' '.join(old))}",) if old else ())
+        return new, (
+            (f"the entry had other arguments, which are replaced: {plain(' '.join(old))}",)
+            if old
+            else ()
+        )
     was, is_now = old.index("serve"), new.index("serve")
     start, notes = new[:is_now], []
     if old[:was] != start and known.get("command") == made["command"]:
         words = iter(old[:was])
-        if all(word in words for word in start):  # all of ours, in their order, and something of theirs
+        if all(
+            word in words for word in start
+        ):  # all of ours, in their order, and something of theirs
             start = old[:was]
             notes.append(f"kept how it is started: {plain(' '.join(start))}")
         else:
@@ -58,7 +72,9 @@ def arguments(known: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[list[s
         said = plain(" ".join(word for one in kept for word in one))
         notes.append(f"kept what the entry had: {said}; to be rid of it run --undo first")
     if gone:
-        notes.append(f"no longer in the entry: {plain(' '.join(word for one in gone for word in one))}")
+        notes.append(
+            f"no longer in the entry: {plain(' '.join(word for one in gone for word in one))}"
+        )
     return [*start, "serve", *(word for one in (*after, *kept) for word in one)], tuple(notes)
 
 
@@ -84,13 +100,18 @@ BOM = "\ufeff"
 # Of these the value may stand in a file; of any other variable only the name.
 HARMLESS = frozenset(ENVIRONMENT) - {"GRAPHRAG_MCP_TOKENS"}
 OURS = frozenset(ENVIRONMENT) | {"PYTHONPATH"}
-START_SECONDS = {False: 30, True: 180}  # Codex waits 10 by itself; uvx may have to fetch everything first
+START_SECONDS = {
+    False: 30,
+    True: 180,
+}  # Codex waits 10 by itself; uvx may have to fetch everything first
 TRIES = 3
 
 
 @dataclass(frozen=True)
 class Change:
-    """What one run does to one file. `after` is None where the file goes; `text` is our entry as it stands there."""
+    """What one run does to one file. `after` is None where the file goes; `text` is our entry as it
+    stands there.
+    """
 
     file: Path
     before: bytes | None
@@ -101,8 +122,12 @@ class Change:
     notes: tuple[str, ...] = ()  # what became of words that the entry had before
 
 
-def entry(host: Host, words: Sequence[str], env: Mapping[str, str], handed: Sequence[str]) -> dict[str, Any]:
-    """Our server as this host writes one down; `handed` are names of variables, passed on by reference."""
+def entry(
+    host: Host, words: Sequence[str], env: Mapping[str, str], handed: Sequence[str]
+) -> dict[str, Any]:
+    """Our server as this host writes one down; `handed` are names of variables, passed on by
+    reference.
+    """
     made: dict[str, Any] = {"type": "stdio"} if host.typed and not host.toml else {}
     made |= {"command": words[0], "args": list(words[1:])}
     values = dict(env)
@@ -120,14 +145,18 @@ def entry(host: Host, words: Sequence[str], env: Mapping[str, str], handed: Sequ
 def variables(
     host: Host, project: bool, said: Sequence[str], environ: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str], list[str]]:
-    """What `--env` asks for: values that may be written, names passed by reference, and what to tell the user."""
+    """What `--env` asks for: values that may be written, names passed by reference, and what to
+    tell the user.
+    """
     values: dict[str, str] = {}
     handed: list[str] = []
     notes: list[str] = []
     for one in said:
         name, given, value = one.partition("=")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise BadInput(f"--env {one[:40]!r} names no variable", "Give a name such as OPENAI_API_KEY")
+            raise BadInput(
+                f"--env {one[:40]!r} names no variable", "Give a name such as OPENAI_API_KEY"
+            )
         if given and (name not in HARMLESS or "@" in value or "?" in value):
             raise BadInput(
                 f"the value of {name} would stand in a file that others read, and may be a secret",
@@ -136,7 +165,9 @@ def variables(
         if given:
             values[name] = value
         elif host.follows and not project and not host.toml:
-            notes.append(f"{host.title} hands {name} on by itself; set it in the shell in which you start it")
+            notes.append(
+                f"{host.title} hands {name} on by itself; set it in the shell in which you start it"
+            )
         elif host.reference:
             handed.append(name)
         elif name in HARMLESS and "@" not in environ.get(name, "@"):
@@ -150,7 +181,9 @@ def variables(
 
 
 def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Change:
-    """What putting the entry in changes. Raises BadInput where the file, or a server of that name, is in the way."""
+    """What putting the entry in changes. Raises BadInput where the file, or a server of that name,
+    is in the way.
+    """
     before = _read(file)
     text = _decoded(before, file)
     there = _servers(host, text, file)
@@ -168,13 +201,21 @@ def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Ch
     return Change(file, before, _encoded(after, before), change, line, merged, notes)
 
 
-def _merged(known: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A new entry with what somebody has added to the old one by hand: a switch, a time-out, a variable, a word."""
+def _merged(
+    known: Mapping[str, Any], made: Mapping[str, Any]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A new entry with what somebody has added to the old one by hand: a switch, a time-out, a
+    variable, a word.
+    """
     mine = {"type", "command", "args", "env", "env_vars"}
     merged = {**made, **{key: value for key, value in known.items() if key not in mine}}
     env = known.get("env")
     if isinstance(env, dict):
-        by_hand = {name: value for name, value in env.items() if name not in OURS and "${" not in str(value)}
+        by_hand = {
+            name: value
+            for name, value in env.items()
+            if name not in OURS and "${" not in str(value)
+        }
         if values := {**made.get("env", {}), **by_hand}:
             merged["env"] = values
     merged["args"], notes = arguments(known, made)
@@ -182,7 +223,9 @@ def _merged(known: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[dict[str
 
 
 def undoing(host: Host, file: Path, name: str) -> Change:
-    """What taking the entry out changes: the file from before where nothing else has changed since, else without it."""
+    """What taking the entry out changes: the file from before where nothing else has changed since,
+    else without it.
+    """
     before = _read(file)
     text = _decoded(before, file)
     known = _servers(host, text, file).get(name)
@@ -190,7 +233,10 @@ def undoing(host: Host, file: Path, name: str) -> Change:
     if known is None:
         return Change(file, before, before, "absent")
     if not ours(known):
-        raise BadInput(f"the server {name!r} in {file} is not graphrag-mcp", "Give the name of ours with --name")
+        raise BadInput(
+            f"the server {name!r} in {file} is not graphrag-mcp",
+            "Give the name of ours with --name",
+        )
     kept = _read(backup_of(file))
     # An entry that stood there before ours was ours too, of an earlier day: undo takes both away.
     if kept is not None and name not in _servers_or_none(host, kept):
@@ -204,7 +250,9 @@ def undoing(host: Host, file: Path, name: str) -> Change:
 
 
 def apply(change: Change) -> Path | None:
-    """Write a change; the backup's path, where one is kept. Raises Busy when the file has just been changed."""
+    """Write a change; the backup's path, where one is kept. Raises Busy when the file has just been
+    changed.
+    """
     file, backup = change.file, backup_of(change.file)
     if change.before == change.after:
         return backup if backup.exists() and change.change != "absent" else None
@@ -225,7 +273,9 @@ def apply(change: Change) -> Path | None:
             backup.unlink(missing_ok=True)
     except OSError as error:
         what = f"{error.filename or file} cannot be written ({error.strerror})"
-        raise BadInput(what, "Name another file with --config, or paste what --print shows") from error
+        raise BadInput(
+            what, "Name another file with --config, or paste what --print shows"
+        ) from error
     return backup if backup.exists() else None
 
 
@@ -247,19 +297,32 @@ def block(host: Host, name: str, made: Mapping[str, Any]) -> str:
 
 
 def installed(environ: Mapping[str, str], home: Path, project: Path) -> list[dict[str, str]]:
-    """Where this server is in the hosts' files: of the user, and of the folder at hand. Never raises."""
+    """Where this server is in the hosts' files: of the user, and of the folder at hand. Never
+    raises.
+    """
     found = []
     for host in HOSTS:
-        places = [user_file(host, environ, home)] + ([project / host.project] if host.project else [])
+        places = [user_file(host, environ, home)] + (
+            [project / host.project] if host.project else []
+        )
         for file in dict.fromkeys(places):
             try:
                 servers = _servers(host, _decoded(_read(file), file), file)
             except BadInput as error:
-                found.append({"host": host.name, "file": str(file), "name": "", "problem": error.what})
+                found.append(
+                    {"host": host.name, "file": str(file), "name": "", "problem": error.what}
+                )
                 continue
             for name, one in servers.items():
                 if ours(one):
-                    found.append({"host": host.name, "file": str(file), "name": plain(name), "problem": _problem(one)})
+                    found.append(
+                        {
+                            "host": host.name,
+                            "file": str(file),
+                            "name": plain(name),
+                            "problem": _problem(one),
+                        }
+                    )
     return found
 
 
@@ -287,13 +350,17 @@ def _put(host: Host, text: str, name: str, made: Mapping[str, Any]) -> str:
 
 
 def _taken(host: Host, text: str, name: str) -> str:
-    return (config_files.remove_table if host.toml else config_files.remove_member)(text, host.key, name)
+    return (config_files.remove_table if host.toml else config_files.remove_member)(
+        text, host.key, name
+    )
 
 
 def _edited(host: Host, text: str, file: Path, edit: Callable[[], str]) -> str:
     try:
         after = edit()
-        if not host.toml:  # what was there is there, in its order, whatever the edit did to the text
+        if (
+            not host.toml
+        ):  # what was there is there, in its order, whatever the edit did to the text
             old, new = (_others(host, config_files.parse_json(one).value) for one in (text, after))
             assert json.dumps(old) == json.dumps(new), file
         return after
@@ -305,13 +372,17 @@ def _others(host: Host, document: dict[str, Any]) -> Any:
     """A document without our entry, and without a table of servers that has nothing else."""
     servers = {name: one for name, one in document.get(host.key, {}).items() if not ours(one)}
     return [
-        [name, servers if name == host.key else one] for name, one in document.items() if name != host.key or servers
+        [name, servers if name == host.key else one]
+        for name, one in document.items()
+        if name != host.key or servers
     ]
 
 
 def _servers(host: Host, text: str, file: Path) -> dict[str, Any]:
     try:
-        document = config_files.parse_toml(text) if host.toml else config_files.parse_json(text).value
+        document = (
+            config_files.parse_toml(text) if host.toml else config_files.parse_json(text).value
+        )
     except Unreadable as error:
         raise _refused(file, error) from error
     servers = document.get(host.key, {}) if isinstance(document, dict) else {}
@@ -319,7 +390,9 @@ def _servers(host: Host, text: str, file: Path) -> dict[str, Any]:
 
 
 def _named_once(host: Host, text: str, file: Path, name: str) -> None:
-    """Of two servers with one name a host reads one, and it is not ours to say which goes. TOML allows no two."""
+    """Of two servers with one name a host reads one, and it is not ours to say which goes. TOML
+    allows no two.
+    """
     lines = [] if host.toml else config_files.places(text, host.key, name)
     if len(lines) > 1:
         raise BadInput(
@@ -341,7 +414,8 @@ def _unless_unreadable(work: Callable[[], Any]) -> Any:
 
 def _refused(file: Path, error: Unreadable) -> BadInput:
     return BadInput(
-        f"{file}, line {error.line}: {error.what}", "Nothing was written; correct that line, then run this again"
+        f"{file}, line {error.line}: {error.what}",
+        "Nothing was written; correct that line, then run this again",
     )
 
 
@@ -360,14 +434,20 @@ def is_uvx(command: str) -> bool:
 
 def _read(file: Path) -> bytes | None:
     try:
-        if not stat.S_ISREG(os.stat(file).st_mode):  # a pipe would be waited for, and a device has no end
+        if not stat.S_ISREG(
+            os.stat(file).st_mode
+        ):  # a pipe would be waited for, and a device has no end
             kind = "a folder" if file.is_dir() else "no ordinary file"
-            raise BadInput(f"{file} cannot be read: it is {kind}", "Name another file with --config")
+            raise BadInput(
+                f"{file} cannot be read: it is {kind}", "Name another file with --config"
+            )
         return file.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise BadInput(f"{file} cannot be read ({error.strerror})", "Name another file with --config") from error
+        raise BadInput(
+            f"{file} cannot be read ({error.strerror})", "Name another file with --config"
+        ) from error
 
 
 def _decoded(raw: bytes | None, file: Path) -> str:
@@ -383,11 +463,15 @@ def _encoded(text: str, before: bytes | None) -> bytes:
     try:
         return ((BOM if marked else "") + text).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise BadInput("a path holds bytes that are no text", "Give --home and --root paths of plain text") from error
+        raise BadInput(
+            "a path holds bytes that are no text", "Give --home and --root paths of plain text"
+        ) from error
 
 
 def _write(file: Path, content: bytes, like: Path | None = None) -> None:
-    """All of it or nothing, through a link to where it leads, with the mode and the owner that the file has."""
+    """All of it or nothing, through a link to where it leads, with the mode and the owner that the
+    file has.
+    """
     target = file.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     model = like.resolve() if like else target

@@ -1,8 +1,9 @@
-"""How this installation is started by somebody else: its command, what kind of installation it is, and a trial start.
+"""How this installation is started by somebody else: its command, what kind of installation it is,
+and a trial start.
 
-Takes the running interpreter and the environment; gives the words of a command with absolute paths. The trial speaks
-the first lines of the protocol by hand, as a host does, in the environment that the poorest host gives. Knows no host
-and no configuration.
+Takes the running interpreter and the environment; gives the words of a command with absolute paths.
+The trial speaks the first lines of the protocol by hand, as a host does, in the environment that
+the poorest host gives. Knows no host and no configuration.
 """
 
 from __future__ import annotations
@@ -31,18 +32,34 @@ EXTRAS = {"docs": ("markitdown", "pypdfium2", "openpyxl"), "local": ("sentence_t
 # What hosts hand on by themselves, as the protocol's own client does.
 HANDED_ON = ("HOME", "LOGNAME", "SHELL", "TERM", "USER")
 HANDED_ON_WINDOWS = (
-    "APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMFILES",
-    "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE",
-)  # fmt: skip
+    "APPDATA",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "PROGRAMFILES",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "USERNAME",
+    "USERPROFILE",
+)
 
 
-def command(environ: Mapping[str, str], prefix: str = sys.prefix, executable: str = sys.executable) -> list[str]:
+def command(
+    environ: Mapping[str, str], prefix: str = sys.prefix, executable: str = sys.executable
+) -> list[str]:
     """The words that start this installation, before `serve`."""
     if in_uv_cache(prefix):
         # The environment that uvx made may be cleaned away any day; uvx itself stays.
         uv = environ.get("UV", "")
         beside = Path(uv).with_name("uvx.exe" if uv.endswith(".exe") else "uvx") if uv else None
-        uvx = str(beside) if beside and beside.is_file() else shutil.which("uvx", path=environ.get("PATH")) or "uvx"
+        uvx = (
+            str(beside)
+            if beside and beside.is_file()
+            else shutil.which("uvx", path=environ.get("PATH")) or "uvx"
+        )
         extras = [name for name, there in extras_present().items() if there]
         spec = PACKAGE + (f"[{','.join(extras)}]" if extras else "") + _source()
         return [uvx, PACKAGE] if spec == PACKAGE else [uvx, "--from", spec, PACKAGE]
@@ -50,7 +67,8 @@ def command(environ: Mapping[str, str], prefix: str = sys.prefix, executable: st
     for script in (folder / PACKAGE, folder / f"{PACKAGE}.exe"):
         if script.is_file() and _checkout() is None:
             return [str(script)]
-    # -P: a file such as json.py in the folder where a host starts it must not be taken for the library's.
+    # -P: a file such as json.py in the folder where a host starts it must not be taken for the
+    # library's.
     return [executable, "-P", "-m", "graphrag_mcp"]
 
 
@@ -62,7 +80,9 @@ def environment() -> dict[str, str]:
 
 def extras_present() -> dict[str, bool]:
     """Whether what each optional extra brings can be imported; nothing is."""
-    return {name: all(util.find_spec(module) for module in modules) for name, modules in EXTRAS.items()}
+    return {
+        name: all(util.find_spec(module) for module in modules) for name, modules in EXTRAS.items()
+    }
 
 
 def installation(prefix: str = sys.prefix) -> str:
@@ -72,18 +92,28 @@ def installation(prefix: str = sys.prefix) -> str:
     except metadata.PackageNotFoundError:
         return f"run from {_package_folder()}, not installed"
     if _checkout():
-        return f"run from {_package_folder()}; another copy, {found.version}, is installed in {prefix}"
+        return (
+            f"run from {_package_folder()}; another copy, {found.version}, is installed in {prefix}"
+        )
     if in_uv_cache(prefix):
         return "run by uvx"
     if _origin(found).get("dir_info", {}).get("editable"):
         return f"installed in {prefix}, editable, from {_package_folder()}"
     parts = Path(prefix).parts
-    kind = "by uv tool " if "tools" in parts and "uv" in parts else "by pipx " if "pipx" in parts else ""
+    kind = (
+        "by uv tool "
+        if "tools" in parts and "uv" in parts
+        else "by pipx "
+        if "pipx" in parts
+        else ""
+    )
     return f"installed {kind}in {prefix}"
 
 
 def in_uv_cache(prefix: str) -> bool:
-    return any(re.fullmatch(r"(archive|environments|builds)-v\d+", part) for part in Path(prefix).parts)
+    return any(
+        re.fullmatch(r"(archive|environments|builds)-v\d+", part) for part in Path(prefix).parts
+    )
 
 
 def poorest_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -91,11 +121,18 @@ def poorest_environment(environ: Mapping[str, str]) -> dict[str, str]:
     if os.name == "nt":
         given = {name: environ[name] for name in HANDED_ON_WINDOWS if environ.get(name)}
         return {**given, "PATH": environ.get("PATH", "")}
-    return {**{name: environ[name] for name in HANDED_ON if environ.get(name)}, "PATH": "/usr/bin:/bin"}
+    return {
+        **{name: environ[name] for name in HANDED_ON if environ.get(name)},
+        "PATH": "/usr/bin:/bin",
+    }
 
 
-def trial(words: Sequence[str], env: Mapping[str, str], folder: Path, seconds: float) -> tuple[float, int]:
-    """Start a server, shake hands, list its tools: seconds until then, and how many. GraphRAGError when it fails."""
+def trial(
+    words: Sequence[str], env: Mapping[str, str], folder: Path, seconds: float
+) -> tuple[float, int]:
+    """Start a server, shake hands, list its tools: seconds until then, and how many. GraphRAGError
+    when it fails.
+    """
     began = time.monotonic()
     try:
         process = subprocess.Popen(
@@ -107,12 +144,15 @@ def trial(words: Sequence[str], env: Mapping[str, str], folder: Path, seconds: f
             stderr=subprocess.PIPE,
         )
     except OSError as error:
-        raise GraphRAGError(f"{words[0]} cannot be started ({error.strerror or error})", _BY_HAND) from error
+        raise GraphRAGError(
+            f"{words[0]} cannot be started ({error.strerror or error})", _BY_HAND
+        ) from error
     lines: queue.Queue[bytes] = queue.Queue()
     said: list[bytes] = []
     readers = [
         threading.Thread(
-            target=lambda: [lines.put(line) for line in process.stdout or ()] + [lines.put(b"")], daemon=True
+            target=lambda: [lines.put(line) for line in process.stdout or ()] + [lines.put(b"")],
+            daemon=True,
         ),
         threading.Thread(target=lambda: said.extend(process.stderr or ()), daemon=True),
     ]
@@ -131,11 +171,23 @@ def trial(words: Sequence[str], env: Mapping[str, str], folder: Path, seconds: f
                 answer = json.loads(line)
         tools = answer["result"]["tools"]  # type: ignore[index]
         return time.monotonic() - began, len(tools)
-    except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, queue.Empty) as error:
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        queue.Empty,
+    ) as error:
         process.kill()
         readers[1].join(2)
         last = " / ".join(b"".join(said).decode("utf-8", "replace").strip().splitlines()[-3:])[:400]
-        late = f"no answer within {seconds:.0f} s" if isinstance(error, queue.Empty) else "no answer that is MCP"
+        late = (
+            f"no answer within {seconds:.0f} s"
+            if isinstance(error, queue.Empty)
+            else "no answer that is MCP"
+        )
         what = f"the server does not start as this host would start it ({last or late})"
         raise GraphRAGError(what, _BY_HAND) from error
     finally:
@@ -149,14 +201,17 @@ def trial(words: Sequence[str], env: Mapping[str, str], folder: Path, seconds: f
 _BY_HAND = "Run graphrag-mcp install with --print to see the command and try it; --no-check writes it all the same"
 _HANDSHAKE: tuple[dict[str, object], ...] = (
     {
-        "id": 1, "method": "initialize",
+        "id": 1,
+        "method": "initialize",
         "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "graphrag-mcp", "version": "1"},
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "graphrag-mcp", "version": "1"},
         },
     },
     {"method": "notifications/initialized"},
     {"id": 2, "method": "tools/list"},
-)  # fmt: skip
+)
 
 
 def _package_folder() -> Path:

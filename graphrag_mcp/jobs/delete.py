@@ -1,9 +1,9 @@
 """Deleting a corpus: its folder and nothing else, and only while nobody works on it.
 
-Takes a home and the name of a corpus; gives what lies there, or takes it away. A job that is open, a process that
-leads or writes the corpus: Busy. Whoever reads finds nothing from the next call on. Killed in the middle, what is
-left is the corpus without its older generations, or none any more, and the next deletion takes it along. Records of
-jobs and walks stay; so do the documents indexed.
+Takes a home and the name of a corpus; gives what lies there, or takes it away. A job that is open,
+a process that leads or writes the corpus: Busy. Whoever reads finds nothing from the next call on.
+Killed in the middle, what is left is the corpus without its older generations, or none any more,
+and the next deletion takes it along. Records of jobs and walks stay; so do the documents indexed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Stored:
 
 
 def stored(home: Path, corpus: str) -> Stored:
-    """What a corpus is on disk. NotFound where there is none, BadInput where its place is a link or a file."""
+    """What a corpus is on disk. NotFound where there is none, BadInput where its place is a link or
+    a file.
+    """
     folder = _folder(home, corpus)
     inside = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
     try:
@@ -47,7 +49,9 @@ def stored(home: Path, corpus: str) -> Stored:
     except GraphRAGError:  # damaged, or of a later release: it can be deleted all the same
         manifest = None
     documents = manifest.counters.get("documents", 0) if manifest else 0
-    return Stored(corpus, str(folder), documents, len(inside), sum(os.lstat(path).st_size for path in inside))
+    return Stored(
+        corpus, str(folder), documents, len(inside), sum(os.lstat(path).st_size for path in inside)
+    )
 
 
 def delete(home: Path, corpus: str) -> Stored:
@@ -56,10 +60,14 @@ def delete(home: Path, corpus: str) -> Stored:
     with _alone(home, corpus), writing(Path(found.path)):
         folder = _folder(home, corpus)
         with writer_lock(folder, LOCK_SECONDS):
-            for path in (folder / "generations").glob("*.json"):  # before the manifest: one of them would stand in
+            for path in (folder / "generations").glob(
+                "*.json"
+            ):  # before the manifest: one of them would stand in
                 path.unlink()
             (folder / "manifest.json").unlink(missing_ok=True)
-            if os.name != "nt":  # who waits for the lock finds an empty place; there, an open file keeps its folder
+            if (
+                os.name != "nt"
+            ):  # who waits for the lock finds an empty place; there, an open file keeps its folder
                 os.rename(folder, folder.with_name(f"{LEFT}{secrets.token_hex(4)}-{corpus}"))
         for path in [*_left(folder.parent, corpus), folder]:
             if path.is_dir() and not path.is_symlink():
@@ -74,9 +82,13 @@ def _folder(home: Path, corpus: str) -> Path:
     try:
         kind = os.lstat(folder).st_mode
     except OSError as error:
-        raise NotFound(f"there is no corpus {corpus!r}", "graphrag-mcp status lists them") from error
+        raise NotFound(
+            f"there is no corpus {corpus!r}", "graphrag-mcp status lists them"
+        ) from error
     if not stat.S_ISDIR(kind):
-        raise BadInput(f"{folder} is a link or a file, and not a corpus of this home", "Remove it yourself")
+        raise BadInput(
+            f"{folder} is a link or a file, and not a corpus of this home", "Remove it yourself"
+        )
     return folder
 
 

@@ -1,13 +1,14 @@
 """One durable record per job: what was asked, by whom, who does it, how far it is, how it ended.
 
-Takes a home folder; gives `Job`s. `<home>/jobs/<job_id>.json` is the truth, and only the holder of the corpus's lead
-(jobs.py) writes it once it exists; `<home>/jobs/open/<corpus>/<job_id>` is there as long as the job is not over, so
-that whoever looks for work reads no record of what is done. Knows neither MCP nor indexing, and starts nothing.
+Takes a home folder; gives `Job`s. `<home>/jobs/<job_id>.json` is the truth, and only the holder of
+the corpus's lead (jobs.py) writes it once it exists; `<home>/jobs/open/<corpus>/<job_id>` is there
+as long as the job is not over, so that whoever looks for work reads no record of what is done.
+Knows neither MCP nor indexing, and starts nothing.
 
 Processes of jobs: one started beside the server, and which of two with one number is meant.
 
-Takes a home folder and a job's id; gives a process that does that job (`graphrag-mcp index --job`), and for any number
-a mark that no later process of that number has. Knows no record.
+Takes a home folder and a job's id; gives a process that does that job (`graphrag-mcp index --job`),
+and for any number a mark that no later process of that number has. Knows no record.
 """
 
 from __future__ import annotations
@@ -33,11 +34,23 @@ from graphrag_mcp.types import IndexRequest, InlineText
 
 def started(home: Path, job_id: str) -> subprocess.Popen[bytes]:
     """`graphrag_mcp index --job` in a session of its own: the end of the server does not reach it."""
-    command = [sys.executable, "-P", "-m", "graphrag_mcp", "index", "--job", job_id, "--home", str(home)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "graphrag_mcp",
+        "index",
+        "--job",
+        job_id,
+        "--home",
+        str(home),
+    ]
     environment = dict(os.environ)
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[2]
     if package.name not in ("site-packages", "dist-packages"):  # run from a checkout
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(package), environment.get("PYTHONPATH")]))
+        environment["PYTHONPATH"] = os.pathsep.join(
+            filter(None, [str(package), environment.get("PYTHONPATH")])
+        )
     with open(home / "jobs" / f"{job_id}.log", "ab") as output:
         options: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
@@ -55,12 +68,16 @@ def started(home: Path, job_id: str) -> subprocess.Popen[bytes]:
 
 
 def process_mark(pid: int) -> str:
-    """What tells this process from a later one with the same number; "" when there is no such process."""
+    """What tells this process from a later one with the same number; "" when there is no such
+    process.
+    """
     if pid <= 0:
         return ""
     if sys.platform.startswith("linux"):
         try:
-            stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+            stat = (
+                Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+            )
         except OSError:
             return ""
         return "" if stat[0] in "ZX" else stat[19]  # state; start time in clock ticks since boot
@@ -93,15 +110,22 @@ def _windows_mark(pid: int) -> str:
 
 
 FINAL = ("done", "failed", "cancelled")
-KEEP_DAYS, KEEP_JOBS = 30, 400  # records older than that, or beyond so many and over an hour old, are forgotten
+KEEP_DAYS, KEEP_JOBS = (
+    30,
+    400,
+)  # records older than that, or beyond so many and over an hour old, are forgotten
 STARTING = timedelta(seconds=20)  # that the process of a job may take until it writes its own pid
 RESUME = "Call index_documents again with the same arguments; it goes on where it stopped."
-TAKEN_OVER_SOON = "its process is gone; a running server, or the next call of index_documents, goes on with it"
+TAKEN_OVER_SOON = (
+    "its process is gone; a running server, or the next call of index_documents, goes on with it"
+)
 
 
 @dataclass(slots=True)
 class Job:
-    """The record on disk. `key` is what makes two requests the same job; `process` tells a reused pid apart."""
+    """The record on disk. `key` is what makes two requests the same job; `process` tells a reused
+    pid apart.
+    """
 
     job_id: str
     corpus: str
@@ -123,7 +147,9 @@ class Job:
     attempt: int = 0  # processes that began it since the index last moved on
     generation: int = -1  # of the index when the last of them began
     phases: dict[str, float] = field(default_factory=dict)  # wall seconds in each so far
-    repaired: list[str] = field(default_factory=list)  # what had to be put right before it could go on
+    repaired: list[str] = field(
+        default_factory=list
+    )  # what had to be put right before it could go on
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -132,18 +158,28 @@ class Job:
 def load(home: Path, job_id: str) -> Job:
     """The job as it is now. NotFound lists recent jobs."""
     if not job_id.replace("-", "").isalnum() or len(job_id) > 60:
-        raise BadInput(f"job_id {job_id[:40]!r} is not one of ours", "Take it from index_documents or graph_status")
+        raise BadInput(
+            f"job_id {job_id[:40]!r} is not one of ours",
+            "Take it from index_documents or graph_status",
+        )
     job = read(home, job_id)
     if job is None or not may_open(job.subject):
         recent = ", ".join(job.job_id for job in listing(home)[:5])
-        raise NotFound(f"there is no job {job_id!r}", f"Recent jobs: {recent}" if recent else "No job has been started")
+        raise NotFound(
+            f"there is no job {job_id!r}",
+            f"Recent jobs: {recent}" if recent else "No job has been started",
+        )
     return as_it_is(home, job)
 
 
 def listing(home: Path, corpus: str = "") -> list[Job]:
     """The caller's jobs, or those of one corpus, newest first."""
     jobs = [_parsed(path) for path in (home / "jobs").glob("job-*.json")]
-    mine = [as_it_is(home, job) for job in jobs if job and corpus in ("", job.corpus) and may_open(job.subject)]
+    mine = [
+        as_it_is(home, job)
+        for job in jobs
+        if job and corpus in ("", job.corpus) and may_open(job.subject)
+    ]
     return sorted(mine, key=lambda job: (job.started, job.job_id), reverse=True)
 
 
@@ -153,24 +189,36 @@ def read(home: Path, job_id: str) -> Job | None:
 
 
 def as_it_is(home: Path, job: Job) -> Job:
-    """A job of a dead process waits for another one; one of an earlier release, that nobody takes over, has failed."""
+    """A job of a dead process waits for another one; one of an earlier release, that nobody takes
+    over, has failed.
+    """
     if job.status in FINAL:
         return job
     if job.status == "queued":
         if flag(home, job.job_id).exists():
-            return replace(job, status="cancelled")  # whoever leads will find the flag and write it down
-        job = read(home, job.job_id) or job  # unless that was just done: the record first, then the flag goes
+            return replace(
+                job, status="cancelled"
+            )  # whoever leads will find the flag and write it down
+        job = (
+            read(home, job.job_id) or job
+        )  # unless that was just done: the record first, then the flag goes
     if job.status in FINAL or alive(job):
         return job
     if marker(home, job.corpus, job.job_id).exists():
         return replace(job, status="queued", phase=TAKEN_OVER_SOON)
-    if job.status == "queued" and abs(datetime.now(UTC) - datetime.fromisoformat(job.updated)) < STARTING:
-        return job  # its own process has not written itself down yet, and the server that started it has gone
+    if (
+        job.status == "queued"
+        and abs(datetime.now(UTC) - datetime.fromisoformat(job.updated)) < STARTING
+    ):
+        # its own process has not written itself down yet, and the server that started it has gone
+        return job
     # Its last lines may have been written meanwhile: the record first, then the marker goes.
     later = read(home, job.job_id)
     if later is not None and later.status in FINAL:
         return later
-    return replace(job, status="failed", error=f"interrupted: the process that did it is gone. {RESUME}")
+    return replace(
+        job, status="failed", error=f"interrupted: the process that did it is gone. {RESUME}"
+    )
 
 
 def alive(job: Job) -> bool:
@@ -181,15 +229,27 @@ def alive(job: Job) -> bool:
 def request_of(job: Job) -> IndexRequest:
     """The request as the pipeline takes it."""
     texts = tuple(InlineText(**text) for text in job.request.get("texts", ()))
-    plain = {name: tuple(value) if isinstance(value, list) else value for name, value in job.request.items()}
+    plain = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in job.request.items()
+    }
     return IndexRequest(**{**plain, "texts": texts})
 
 
 def settings_record(settings: Settings) -> dict[str, Any]:
-    plain = {item.name: getattr(settings, item.name) for item in fields(settings) if item.name != "home"}
+    plain = {
+        item.name: getattr(settings, item.name) for item in fields(settings) if item.name != "home"
+    }
     # A login in an address is a key: it stays in the environment of the process that has it.
-    plain = {name: value for name, value in plain.items() if not (name.endswith("base_url") and "@" in value)}
-    record = {name: [str(part) for part in value] if name == "roots" else value for name, value in plain.items()}
+    plain = {
+        name: value
+        for name, value in plain.items()
+        if not (name.endswith("base_url") and "@" in value)
+    }
+    record = {
+        name: [str(part) for part in value] if name == "roots" else value
+        for name, value in plain.items()
+    }
     return json.loads(json.dumps(record, default=dict))
 
 
@@ -197,7 +257,9 @@ def settings_from(settings: Settings, record: dict[str, Any]) -> Settings:
     """The settings that the job was started with, whatever this process was started with."""
     known = {item.name for item in fields(Settings)}
     values = {name: value for name, value in record.items() if name in known}
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    values = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+    }
     if "roots" in values:
         values["roots"] = tuple(Path(part) for part in values["roots"])
     return replace(settings, **values)
@@ -212,7 +274,8 @@ def save(home: Path, job: Job, durably: bool = True) -> None:
     path = record_path(home, job.job_id)
     path.parent.mkdir(parents=True, exist_ok=True)
     raw = json.dumps(asdict(job), ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
-    mark = f".{os.getpid()}-{threading.get_ident()}"  # who waits for a job and who does it may write it at once
+    # who waits for a job and who does it may write it at once
+    mark = f".{os.getpid()}-{threading.get_ident()}"
     if durably:
         write_durably(path, raw, mark)
         return
@@ -228,7 +291,9 @@ def save(home: Path, job: Job, durably: bool = True) -> None:
 
 
 def open_up(home: Path, job: Job) -> None:
-    """Make a job known: its marker first, so that no record is ever without one while it is not over."""
+    """Make a job known: its marker first, so that no record is ever without one while it is not
+    over.
+    """
     path = marker(home, job.corpus, job.job_id)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(job.key, "ascii")
@@ -238,7 +303,10 @@ def open_up(home: Path, job: Job) -> None:
 def close(home: Path, job: Job, status: str = "", error: str = "") -> None:
     """The job is over: the record says so, and nobody looks for it any more."""
     job.status, job.error = status or job.status, error
-    job.request = {**job.request, "texts": []}  # texts are in the index or will be sent again: not kept twice
+    job.request = {
+        **job.request,
+        "texts": [],
+    }  # texts are in the index or will be sent again: not kept twice
     save(home, job)
     marker(home, job.corpus, job.job_id).unlink(missing_ok=True)
     flag(home, job.job_id).unlink(missing_ok=True)
@@ -277,16 +345,24 @@ def joined(home: Path, corpus: str, key: str) -> Job | None:
 
 
 def behind(home: Path, corpus: str) -> str:
-    """The start of a job that comes now: later than that of all that are open, also where the clock was put back."""
-    last = max((job.started for name in waiting(home, corpus) if (job := read(home, name))), default="")
+    """The start of a job that comes now: later than that of all that are open, also where the clock
+    was put back.
+    """
+    last = max(
+        (job.started for name in waiting(home, corpus) if (job := read(home, name))), default=""
+    )
     at = now()
     if at > last:
         return at
-    return (datetime.fromisoformat(last) + timedelta(milliseconds=1)).isoformat(timespec="milliseconds")
+    return (datetime.fromisoformat(last) + timedelta(milliseconds=1)).isoformat(
+        timespec="milliseconds"
+    )
 
 
 def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
-    """The records of what is open, oldest first; markers without work are cleared away. For whoever leads."""
+    """The records of what is open, oldest first; markers without work are cleared away. For whoever
+    leads.
+    """
     found = []
     for name in waiting(home, corpus):
         if not name.startswith("job-"):
@@ -294,7 +370,9 @@ def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
         job, path = read(home, name), marker(home, corpus, name)
         if job is None or job.status in FINAL:
             try:
-                young = abs(time.time() - path.stat().st_mtime) < STARTING.total_seconds()  # or the clock was put back
+                young = (
+                    abs(time.time() - path.stat().st_mtime) < STARTING.total_seconds()
+                )  # or the clock was put back
             except OSError:
                 continue
             if job is not None or not young:  # a young one's record is still being written
@@ -343,4 +421,8 @@ def _parsed(path: Path) -> Job | None:
     except (OSError, ValueError):
         return None
     known = {item.name for item in fields(Job)}
-    return Job(**{name: value for name, value in body.items() if name in known}) if "job_id" in body else None
+    return (
+        Job(**{name: value for name, value in body.items() if name in known})
+        if "job_id" in body
+        else None
+    )

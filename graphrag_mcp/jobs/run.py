@@ -1,16 +1,18 @@
 """One run for everything in the queue that can go together, and what of it belongs to which job.
 
-Takes the open jobs of a corpus from the one process that leads it; writes their records while they run and when they
-are over. While others wait, a run ends with its documents: they are visible and durable then, and the communities of
-all of them are made once, when the queue is empty (`communities`), at the latest after SETTLED_AFTER seconds. Knows
-neither who waits nor how it came to lead.
+Takes the open jobs of a corpus from the one process that leads it; writes their records while they
+run and when they are over. While others wait, a run ends with its documents: they are visible and
+durable then, and the communities of all of them are made once, when the queue is empty
+(`communities`), at the latest after SETTLED_AFTER seconds. Knows neither who waits nor how it came
+to lead.
 
 The documents of a job, one by one: pending, processing, processed or failed, and why.
 
-Takes jobs and the log of their corpus; gives states by uri (a file's uri, or `text:<id>`), pages of them, and the
-result of each job of a group that was indexed in one run. `<home>/jobs/<job_id>.documents.jsonl` holds what changed,
-line by line, the last line of a uri counts: only the process that does the job appends to it. What the index itself
-says is worth more: `mended` compares the two before a job goes on. Knows no tool and starts nothing.
+Takes jobs and the log of their corpus; gives states by uri (a file's uri, or `text:<id>`), pages of
+them, and the result of each job of a group that was indexed in one run.
+`<home>/jobs/<job_id>.documents.jsonl` holds what changed, line by line, the last line of a uri
+counts: only the process that does the job appends to it. What the index itself says is worth more:
+`mended` compares the two before a job goes on. Knows no tool and starts nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ State = dict[str, str]  # {"uri", "state", "error"}
 
 @dataclass
 class Scope:
-    """What one job names: uris in the order in which they are read; `files` are those that lie on disk."""
+    """What one job names: uris in the order in which they are read; `files` are those that lie on
+    disk.
+    """
 
     uris: list[str] = field(default_factory=list)
     errors: list[dict[str, str]] = field(default_factory=list)
@@ -78,16 +82,23 @@ def states(home: Path, job: Job) -> dict[str, State]:
     return found
 
 
-def note(home: Path, job: Job, uris: Iterable[str], state: str, errors: Mapping[str, str] | None = None) -> None:
+def note(
+    home: Path, job: Job, uris: Iterable[str], state: str, errors: Mapping[str, str] | None = None
+) -> None:
     """Append what became of documents. Not worth a flush: after a power cut the index is asked."""
-    lines = [json.dumps({"uri": uri, "state": state} | ({"error": errors[uri]} if errors else {})) for uri in uris]
+    lines = [
+        json.dumps({"uri": uri, "state": state} | ({"error": errors[uri]} if errors else {}))
+        for uri in uris
+    ]
     if lines:
         with open(_file(home, job.job_id), "a", encoding="ascii") as file:
             file.write("\n" + "\n".join(lines) + "\n")  # the first ends a line that a kill has torn
 
 
 def page(home: Path, job: Job, wanted: str, cursor: str) -> tuple[list[State], dict[str, int], str]:
-    """So many documents in that state ("all": in each), how many there are by state, and the cursor of the next."""
+    """So many documents in that state ("all": in each), how many there are by state, and the cursor
+    of the next.
+    """
     start = 0
     if cursor:
         owner, _, number = cursor.rpartition(".")
@@ -98,7 +109,11 @@ def page(home: Path, job: Job, wanted: str, cursor: str) -> tuple[list[State], d
     counts = {state: sum(1 for one in every if one["state"] == state) for state in STATES}
     shown = [one for one in every if wanted in ("all", one["state"])]
     more = f"{job.job_id}.{start + PAGE}" if start + PAGE < len(shown) else ""
-    return shown[start : start + PAGE], {state: count for state, count in counts.items() if count}, more
+    return (
+        shown[start : start + PAGE],
+        {state: count for state, count in counts.items() if count},
+        more,
+    )
 
 
 def _file(home: Path, job_id: str) -> Path:
@@ -108,13 +123,22 @@ def _file(home: Path, job_id: str) -> Path:
 # ---- what a job names -----------------------------------------------------------------------------
 
 
-def scopes(group: Sequence[Job], settings: Settings, folder: Path, held: Manifest | None) -> dict[str, Scope]:
-    """What each job of a group names, by job id. One look at the folders for all of them, as the run itself takes."""
+def scopes(
+    group: Sequence[Job], settings: Settings, folder: Path, held: Manifest | None
+) -> dict[str, Scope]:
+    """What each job of a group names, by job id. One look at the folders for all of them, as the
+    run itself takes.
+    """
     from graphrag_mcp.sources import diff
     from graphrag_mcp.store import segments as segment_store
 
     requests = {job.job_id: request_of(job) for job in group}
-    found, *_ = diff.look(as_one(group), held, lambda: segment_store.live_documents(folder, held).to_pylist(), settings)
+    found, *_ = diff.look(
+        as_one(group),
+        held,
+        lambda: segment_store.live_documents(folder, held).to_pylist(),
+        settings,
+    )
     by_path = {file.path: file.uri for file in found.files}
     given: dict[str, Scope] = {}
     for id, request in requests.items():
@@ -135,15 +159,20 @@ def _texts(request: IndexRequest) -> list[tuple[str, str]]:
 
 
 def together(jobs: Sequence[Job], most: int) -> list[Job]:
-    """The first job and those behind it that may go with it in one run: alike, of texts and single files, and none
-    that names again what one before it names. The order of two that meet is kept: the later one waits."""
+    """The first job and those behind it that may go with it in one run: alike, of texts and single
+    files, and none that names again what one before it names. The order of two that meet is kept:
+    the later one waits."""
     first, group, size = jobs[0], [], 0
     taken: set[str] = set()
     for job in jobs:
         request, texts = request_of(job), len(json.dumps(job.request.get("texts", [])))
         # Two files of one name are kept apart, for errors tell a file by the end of its path.
         named = {*map(os.path.basename, request.paths), *(uri for uri, _ in _texts(request))}
-        alike = job.settings == first.settings and _flags(request) == _flags(request_of(first)) and not job.own
+        alike = (
+            job.settings == first.settings
+            and _flags(request) == _flags(request_of(first))
+            and not job.own
+        )
         files = [path for path in request.paths if os.path.isfile(path)]
         size += texts + sum(os.path.getsize(path) for path in files)
         if group and (not alike or len(files) < len(request.paths) or named & taken or size > most):
@@ -182,7 +211,9 @@ def live(folder: Path) -> Live:
     return {row["uri"]: (row["id"], row["file"]) for row in rows}
 
 
-def shares(group: Sequence[Job], given: Mapping[str, Scope], result: IndexResult, before: Live, after: Live) -> None:
+def shares(
+    group: Sequence[Job], given: Mapping[str, Scope], result: IndexResult, before: Live, after: Live
+) -> None:
     """Give every job of a group its part of what one run did. A job alone has all of it."""
     if len(group) == 1:
         group[0].result = result.model_dump(mode="json")
@@ -199,17 +230,31 @@ def shares(group: Sequence[Job], given: Mapping[str, Scope], result: IndexResult
         for named in scope.uris:
             for uri in of_file[named]:
                 old, new = before.get(uri, ("",))[0], after.get(uri, ("",))[0]
-                counts["added" if not old else "removed" if not new else "unchanged" if old == new else "changed"] += 1
+                counts[
+                    "added"
+                    if not old
+                    else "removed"
+                    if not new
+                    else "unchanged"
+                    if old == new
+                    else "changed"
+                ] += 1
         ends = {os.path.basename(path) for path in request_of(job).paths}
         mine_too = {*scope.uris, *job.request.get("paths", ())}
         errors = [
-            error for error in result.errors
+            error
+            for error in result.errors
             if (path := error.get("path", "")) in mine_too or path.rpartition("/")[2] in ends
-        ]  # fmt: skip
+        ]
         done = counts["added"] + counts["changed"] + counts["unchanged"]
-        mine = result.model_copy(update={
-            "counts": {**result.counts, **counts}, "errors": errors, "done": done, "total": done + len(errors),
-        })  # fmt: skip
+        mine = result.model_copy(
+            update={
+                "counts": {**result.counts, **counts},
+                "errors": errors,
+                "done": done,
+                "total": done + len(errors),
+            }
+        )
         if not first:  # what was spent is told once
             mine.usage, mine.seconds, mine.skipped = {}, {}, {}
         first = False
@@ -218,7 +263,11 @@ def shares(group: Sequence[Job], given: Mapping[str, Scope], result: IndexResult
 
 def settle(home: Path, job: Job, scope: Scope) -> None:
     """Every document of a job that is over is processed, or failed with its reason."""
-    failed = {error["path"]: error["reason"] for error in job.result.get("errors", ()) if error.get("path")}
+    failed = {
+        error["path"]: error["reason"]
+        for error in job.result.get("errors", ())
+        if error.get("path")
+    }
     if not states_begun(home, job):
         note(home, job, [uri for uri in scope.uris if uri not in failed], "pending")
     note(home, job, failed, "failed", failed)
@@ -230,32 +279,48 @@ def states_begun(home: Path, job: Job) -> bool:
 
 
 def mended(home: Path, folder: Path, job: Job, scope: Scope) -> list[str]:
-    """Put right what a dead process left of this job, and say it: its documents against what the index holds."""
+    """Put right what a dead process left of this job, and say it: its documents against what the
+    index holds.
+    """
     earlier = states(home, job) if states_begun(home, job) else {}
     if not earlier:
         return []
     held = {file for _, file in live(folder).values()}
     lost = [uri for uri, one in earlier.items() if one["state"] == "processed" and uri not in held]
-    middle = [uri for uri, one in earlier.items() if one["state"] == "processing" and uri not in held]
-    written = [uri for uri, one in earlier.items() if one["state"] in ("processing", "pending") and uri in held]
+    middle = [
+        uri for uri, one in earlier.items() if one["state"] == "processing" and uri not in held
+    ]
+    written = [
+        uri
+        for uri, one in earlier.items()
+        if one["state"] in ("processing", "pending") and uri in held
+    ]
     note(home, job, [*lost, *middle], "pending")
     note(home, job, written, "processed")
     said = []
     if middle:
-        said.append(f"{len(middle)} documents that an interrupted run left in the middle were queued again")
+        said.append(
+            f"{len(middle)} documents that an interrupted run left in the middle were queued again"
+        )
     if lost:
-        said.append(f"{len(lost)} documents that had been processed are no longer in the index and were queued again")
+        said.append(
+            f"{len(lost)} documents that had been processed are no longer in the index and were queued again"
+        )
     if written:
-        said.append(f"{len(written)} documents of an interrupted run were found in the index, whole")
+        said.append(
+            f"{len(written)} documents of an interrupted run were found in the index, whole"
+        )
     return said
 
 
-SETTLE = "settle"  # the mark in the queue that communities are still to be made, with what they are to follow
+# the mark in the queue that communities are still to be made, with what they are to follow
+SETTLE = "settle"
 SETTLED_AFTER = 20.0
 WRITE_EVERY = 0.5  # seconds between two progress writes
 LOOK_EVERY = 0.05  # seconds between two looks for a flag
 DEATHS = 3  # processes that a job may take with it while the index does not move on
-TOGETHER = 1_000_000  # bytes of a run for several jobs: one batch of the pipeline, so its documents are one commit
+# bytes of a run for several jobs: one batch of the pipeline, so its documents are one commit
+TOGETHER = 1_000_000
 TRIES = 3
 FOLLOW = "Other calls wait; communities and reports follow when all of them are done."
 
@@ -263,7 +328,9 @@ log = logging.getLogger(__name__)
 
 
 def group(settings: Settings, queue: Sequence[Job], others: Callable[[], int]) -> None:
-    """Do the first of the queue, and with it what can go with it. `others` counts what is open by now."""
+    """Do the first of the queue, and with it what can go with it. `others` counts what is open by
+    now.
+    """
     home, able = settings.home, []
     jobs = together(queue, TOGETHER)
     for job in jobs:
@@ -278,7 +345,9 @@ def group(settings: Settings, queue: Sequence[Job], others: Callable[[], int]) -
 
 
 def begun(home: Path, job: Job) -> bool:
-    """Count a process that begins the job; False when too many have died of it without the index moving on."""
+    """Count a process that begins the job; False when too many have died of it without the index
+    moving on.
+    """
     generation = _generation(home / "corpora" / job.corpus)
     job.attempt = job.attempt + 1 if job.generation == generation else 1
     job.generation = generation
@@ -286,10 +355,17 @@ def begun(home: Path, job: Job) -> bool:
 
 
 def run(settings: Settings, jobs: list[Job], more: Callable[[], bool]) -> None:
-    """One run of the pipeline for these jobs in this process. Raises nothing of it, but what ends the process."""
+    """One run of the pipeline for these jobs in this process. Raises nothing of it, but what ends
+    the process.
+    """
     home, folder = settings.home, settings.home / "corpora" / jobs[0].corpus
     for job in jobs:
-        job.status, job.error, job.pid, job.process = "running", "", os.getpid(), records.process_mark(os.getpid())
+        job.status, job.error, job.pid, job.process = (
+            "running",
+            "",
+            os.getpid(),
+            records.process_mark(os.getpid()),
+        )
         save(home, job, durably=False)
     try:
         watch = _Watch(home, folder, jobs, more, records.settings_from(settings, jobs[0].settings))
@@ -303,7 +379,11 @@ def run(settings: Settings, jobs: list[Job], more: Callable[[], bool]) -> None:
     except BaseException as error:
         name = type(error).__name__
         log.exception("%s failed", jobs[0].job_id)
-        _apart(settings, jobs, f"internal error while indexing ({name}, logged as {jobs[0].job_id}). {RESUME}")
+        _apart(
+            settings,
+            jobs,
+            f"internal error while indexing ({name}, logged as {jobs[0].job_id}). {RESUME}",
+        )
         if not isinstance(error, Exception):
             raise
         return
@@ -344,7 +424,9 @@ def _apart(settings: Settings, jobs: list[Job], error: str) -> None:
 
 
 def communities(settings: Settings, corpus: str) -> bool:
-    """Make what runs have put off; False when there is nothing. Tried a few times, for a disk may be full."""
+    """Make what runs have put off; False when there is nothing. Tried a few times, for a disk may
+    be full.
+    """
     path = marker(settings.home, corpus, SETTLE)
     try:
         told = json.loads(path.read_bytes())
@@ -357,7 +439,11 @@ def communities(settings: Settings, corpus: str) -> bool:
     chosen = records.settings_from(settings, told.get("settings", {}))
     began, tries = _stamp(path), int(told.get("tries", 0)) + 1
     try:
-        index_documents(settings.home / "corpora" / corpus, IndexRequest(method=told.get("method", "auto")), chosen)
+        index_documents(
+            settings.home / "corpora" / corpus,
+            IndexRequest(method=told.get("method", "auto")),
+            chosen,
+        )
     except Exception as error:
         log.warning("the communities of %s were not made: %s", corpus, error)
         if tries < TRIES:
@@ -372,12 +458,23 @@ class _Watch:
     """A run while it goes on: what its callbacks have to know of each other."""
 
     def __init__(
-        self, home: Path, folder: Path, jobs: Sequence[Job], more: Callable[[], bool], settings: Settings
+        self,
+        home: Path,
+        folder: Path,
+        jobs: Sequence[Job],
+        more: Callable[[], bool],
+        settings: Settings,
     ) -> None:
         from graphrag_mcp.store import manifest
 
         held = manifest.read(folder)
-        self.home, self.folder, self.jobs, self.more, self.settings = home, folder, jobs, more, settings
+        self.home, self.folder, self.jobs, self.more, self.settings = (
+            home,
+            folder,
+            jobs,
+            more,
+            settings,
+        )
         self.scopes = scopes(jobs, settings, folder, held)
         self.before = live(folder) if len(jobs) > 1 else {}
         self.put_off = False
@@ -389,7 +486,9 @@ class _Watch:
             scope = self.scopes[job.job_id]
             job.repaired = mended(home, folder, job, scope) if job.attempt > 1 or job.own else []
             if held is not None and held.stale and not marker(home, job.corpus, SETTLE).exists():
-                job.repaired.append("the communities that an interrupted run left undone are made now")
+                job.repaired.append(
+                    "the communities that an interrupted run left undone are made now"
+                )
             if job.own:
                 note(home, job, scope.uris, "pending")
 
@@ -397,7 +496,9 @@ class _Watch:
         from graphrag_mcp.index.pipeline import index_documents
 
         request = as_one(self.jobs)
-        return index_documents(self.folder, request, self.settings, progress=self.progress, cancelled=self.cancelled)
+        return index_documents(
+            self.folder, request, self.settings, progress=self.progress, cancelled=self.cancelled
+        )
 
     def progress(self, phase: str, done: int, total: int) -> None:
         at = time.monotonic()
@@ -430,7 +531,9 @@ class _Watch:
         note(self.home, job, begun, "processing")
 
     def cancelled(self) -> bool:
-        """Somebody asked to stop; or the documents are in, others wait, and the communities can be made with theirs."""
+        """Somebody asked to stop; or the documents are in, others wait, and the communities can be
+        made with theirs.
+        """
         at = time.monotonic()
         if not self.stop and at - self.looked >= LOOK_EVERY:
             self.looked = at
@@ -445,7 +548,9 @@ class _Watch:
             return False
         path = marker(self.home, self.jobs[0].corpus, SETTLE)
         try:
-            return abs(time.time() - path.stat().st_mtime) < SETTLED_AFTER  # or the clock was put back
+            return (
+                abs(time.time() - path.stat().st_mtime) < SETTLED_AFTER
+            )  # or the clock was put back
         except OSError:
             told = {"settings": records.settings_record(self.settings), "method": request.method}
             path.write_text(json.dumps(told), "utf-8")
@@ -456,7 +561,9 @@ class _Watch:
 
     def whole(self, result: IndexResult, after: Live) -> bool:
         """Is everything in, of a run that was ended behind its documents?"""
-        held = {file for _, file in after.values()} | {error.get("path", "") for error in result.errors}
+        held = {file for _, file in after.values()} | {
+            error.get("path", "") for error in result.errors
+        }
         missing = [uri for scope in self.scopes.values() for uri in scope.uris if uri not in held]
         return len(missing) <= result.skipped.get("empty", 0)
 

@@ -1,11 +1,13 @@
-"""Work that outlives a call: started or joined by any process, done by whoever leads the corpus, taken over when that
-process dies.
+"""Work that outlives a call: started or joined by any process, done by whoever leads the corpus,
+taken over when that process dies.
 
-Takes `Settings` and an `IndexRequest`; gives `Job` records (jobs_record.py), which lie on disk before the first reply.
-What is open stands in a queue on disk. One process at a time leads a corpus: it holds a lock that ends with it, takes
-what is open in the order it came, and makes one run of everything that can go together (jobs_run.py). All others look
-a few times a second whether the lead is free, so no dead process is waited for. Large jobs have a process of their
-own, which neither the end of the server nor a cancelled call stops. Knows no MCP and nothing about how indexing works.
+Takes `Settings` and an `IndexRequest`; gives `Job` records (jobs_record.py), which lie on disk
+before the first reply. What is open stands in a queue on disk. One process at a time leads a
+corpus: it holds a lock that ends with it, takes what is open in the order it came, and makes one
+run of everything that can go together (jobs_run.py). All others look a few times a second whether
+the lead is free, so no dead process is waited for. Large jobs have a process of their own, which
+neither the end of the server nor a cancelled call stops. Knows no MCP and nothing about how
+indexing works.
 """
 
 from __future__ import annotations
@@ -28,18 +30,13 @@ from graphrag_mcp.jobs import run
 from graphrag_mcp.jobs.queue import (
     FINAL,
     RESUME,
-    STARTING,
-    UTC,
     Job,
     close,
-    datetime,
     flag,
-    listing,
     load,
     marker,
     process_mark,
     read,
-    request_of,
     save,
     started,
 )
@@ -48,7 +45,10 @@ from graphrag_mcp.store.manifest import writer_lock, writing
 from graphrag_mcp.trust.principal import SUBJECT
 from graphrag_mcp.types import IndexRequest
 
-SMALL_BYTES, SMALL_FILES = 2_000_000, 100  # up to this a job is over before a process of its own has started
+SMALL_BYTES, SMALL_FILES = (
+    2_000_000,
+    100,
+)  # up to this a job is over before a process of its own has started
 LOOKED_AT = 20_000  # files whose size and time tell two requests for one folder apart
 LOOK_EVERY = 0.5  # seconds in which a server sees that somewhere work is open
 LEAD_EVERY = 0.15  # seconds in which who waits for the lead tries it again
@@ -62,7 +62,9 @@ log = logging.getLogger(__name__)
 _starting, _leading = threading.Lock(), threading.Lock()
 _keepers: dict[Path, tuple[int, threading.Event]] = {}
 _leaders: dict[tuple[Path, str], threading.Thread] = {}
-_troubles: dict[tuple[Path, str], str] = {}  # why this process cannot do what is open, where no record can say so
+_troubles: dict[
+    tuple[Path, str], str
+] = {}  # why this process cannot do what is open, where no record can say so
 _woken = threading.Event()
 _forgot = 0.0
 
@@ -71,20 +73,31 @@ _forgot = 0.0
 
 
 def start(settings: Settings, corpus: str, request: IndexRequest) -> Job:
-    """Write the record, see to it, return at once. The same request while it is open is the same job."""
+    """Write the record, see to it, return at once. The same request while it is open is the same
+    job.
+    """
     home, small, state = settings.home, *_survey(request)
     body = json.loads(json.dumps(asdict(request)))
-    key = hashlib.sha256(json.dumps([corpus, SUBJECT.get(), body, state], sort_keys=True).encode()).hexdigest()[:32]
+    key = hashlib.sha256(
+        json.dumps([corpus, SUBJECT.get(), body, state], sort_keys=True).encode()
+    ).hexdigest()[:32]
     with _starting, _lock(home, f"{corpus}.start", 30.0):
         _forget(home)
         job = records.joined(home, corpus, key)
         new = job is None
         if job is None:
             job = Job(
-                job_id=f"job-{secrets.token_hex(6)}", corpus=corpus, key=key, request=body,
-                started=records.behind(home, corpus), settings=records.settings_record(settings),
-                subject=SUBJECT.get(), own=not small, pid=os.getpid(), process=process_mark(os.getpid()),
-            )  # fmt: skip
+                job_id=f"job-{secrets.token_hex(6)}",
+                corpus=corpus,
+                key=key,
+                request=body,
+                started=records.behind(home, corpus),
+                settings=records.settings_record(settings),
+                subject=SUBJECT.get(),
+                own=not small,
+                pid=os.getpid(),
+                process=process_mark(os.getpid()),
+            )
             with writing(home / "corpora" / corpus):
                 _can_be_led(home, corpus)
                 records.open_up(home, job)
@@ -109,11 +122,17 @@ def cancel(home: Path, job_id: str) -> Job:
 
 
 def run_job(settings: Settings, job_id: str) -> Job:
-    """Do a job in this process as soon as the lead is free, then what else is open. Returns the final record."""
+    """Do a job in this process as soon as the lead is free, then what else is open. Returns the
+    final record.
+    """
     job = load(settings.home, job_id)
     while (stored := read(settings.home, job_id)) is not None and stored.status not in FINAL:
         with _lead_of(settings.home, job.corpus) as led:
-            if led and (mine := read(settings.home, job_id)) is not None and mine.status not in FINAL:
+            if (
+                led
+                and (mine := read(settings.home, job_id)) is not None
+                and mine.status not in FINAL
+            ):
                 run.run(settings, [mine], lambda: False)
         time.sleep(0 if led else LEAD_EVERY)
     _lead(settings, job.corpus)
@@ -121,7 +140,9 @@ def run_job(settings: Settings, job_id: str) -> Job:
 
 
 def finish_open(settings: Settings, corpus: str) -> None:
-    """Do now, in this thread, what dead processes have left open in a corpus; nothing while another one leads."""
+    """Do now, in this thread, what dead processes have left open in a corpus; nothing while another
+    one leads.
+    """
     if records.waiting(settings.home, corpus):
         with _lead_of(settings.home, corpus) as led:
             if led:
@@ -134,16 +155,20 @@ def is_small(request: IndexRequest) -> bool:
 
 
 def merge_later(settings: Settings, corpus: str, accepted: int, of: int = MERGED_AT) -> None:
-    """Have what agents handed in merged once it is quiet; at once where it is much, or all `of` what was open.
+    """Have what agents handed in merged once it is quiet; at once where it is much, or all `of`
+    what was open.
 
-    A mark on disk, as long as the items handed in since the last merge and as old as the last of them: whoever leads
-    the corpus then merges, whatever becomes of this process.
+    A mark on disk, as long as the items handed in since the last merge and as old as the last of
+    them: whoever leads the corpus then merges, whatever becomes of this process.
     """
     path = marker(settings.home, corpus, MERGE)
     with writing(settings.home / "corpora" / corpus):
         path.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError), open(path, "xb") as file:
-            file.write(json.dumps(records.settings_record(settings)).replace(".", "\\u002e").encode() + b"\n")
+            file.write(
+                json.dumps(records.settings_record(settings)).replace(".", "\\u002e").encode()
+                + b"\n"
+            )
         with open(path, "ab") as file:
             file.write(b"." * accepted)
             if accepted and _handed_in(path) + accepted >= of:
@@ -154,8 +179,8 @@ def merge_later(settings: Settings, corpus: str, accepted: int, of: int = MERGED
 
 @contextlib.contextmanager
 def keeping(settings: Settings) -> Iterator[None]:
-    """While this lasts, a thread of this process looks for work that nobody does: after a start, and when another
-    process has died. One for all who want it."""
+    """While this lasts, a thread of this process looks for work that nobody does: after a start,
+    and when another process has died. One for all who want it."""
     home = settings.home
     with _leading:
         count, over = _keepers.get(home, (0, threading.Event()))
@@ -174,13 +199,15 @@ def keeping(settings: Settings) -> Iterator[None]:
 
 
 def trouble(home: Path, corpus: str) -> str:
-    """What keeps this process from doing the open jobs of a corpus, tried again every second; "" when nothing does. On
-    a disk that is quite full a record cannot say that it failed."""
+    """What keeps this process from doing the open jobs of a corpus, tried again every second; ""
+    when nothing does. On a disk that is quite full a record cannot say that it failed."""
     return _troubles.get((home, corpus), "")
 
 
 def hand_over(settings: Settings) -> None:
-    """This process ends. What is still open, it leaves to a process that does that and nothing else."""
+    """This process ends. What is still open, it leaves to a process that does that and nothing
+    else.
+    """
     for corpus in records.corpora_at_work(settings.home):
         mine = [job for job in records.open_jobs(settings.home, corpus) if job.pid == os.getpid()]
         if mine:
@@ -202,12 +229,16 @@ def _keep(settings: Settings, over: threading.Event) -> None:
 
 
 def _lead(settings: Settings, corpus: str) -> None:
-    """See that a thread of this process waits for the lead of the corpus as long as something is open there."""
+    """See that a thread of this process waits for the lead of the corpus as long as something is
+    open there.
+    """
     place = (settings.home, corpus)
     with _leading:
         if place not in _leaders:
             # Not a daemon: an orderly exit lets a small job finish.
-            _leaders[place] = threading.Thread(target=_wait_and_lead, args=(settings, corpus), name=f"waits-{corpus}")
+            _leaders[place] = threading.Thread(
+                target=_wait_and_lead, args=(settings, corpus), name=f"waits-{corpus}"
+            )
             _leaders[place].start()
     _woken.set()
 
@@ -218,13 +249,21 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
         worked = False
         try:
             with IN_PROCESS, _lead_of(settings.home, corpus) as led:
-                me.name = f"job-{corpus}" if led else me.name  # whom the end of the server waits for a moment
+                me.name = (
+                    f"job-{corpus}" if led else me.name
+                )  # whom the end of the server waits for a moment
                 worked = led and _turn(settings, corpus)
             _troubles.pop(place, None)
         except Exception as error:
-            said = getattr(error, "strerror", None) or getattr(error, "what", None) or type(error).__name__
+            said = (
+                getattr(error, "strerror", None)
+                or getattr(error, "what", None)
+                or type(error).__name__
+            )
             if _troubles.get(place) != said:  # once, not every second of a night with a full disk
-                log.exception("the open jobs of %s were not done; tried again until they are", corpus)
+                log.exception(
+                    "the open jobs of %s were not done; tried again until they are", corpus
+                )
             _troubles[place] = said
             time.sleep(1.0)
         me.name = f"waits-{corpus}"
@@ -250,7 +289,9 @@ def _lead_of(home: Path, corpus: str) -> Iterator[bool]:
 
 
 def _can_be_led(home: Path, corpus: str) -> None:
-    """May this user take the lead? Else a job would wait for ever. Looks without taking it: it may be another's."""
+    """May this user take the lead? Else a job would wait for ever. Looks without taking it: it may
+    be another's.
+    """
     path = home / "jobs" / "lead" / corpus / "lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     open(path, "ab").close()
@@ -290,14 +331,16 @@ def _turn(settings: Settings, corpus: str) -> bool:
 
 
 def _ours(job: Job) -> bool:
-    """May another process do this while the one that it was given to lives? Not where a model answers: its key is in
-    the environment of that one."""
+    """May another process do this while the one that it was given to lives? Not where a model
+    answers: its key is in the environment of that one."""
     asks = job.settings.get("chat_model") or job.settings.get("embedding_model")
     return job.pid == os.getpid() or not asks
 
 
 def _gather(home: Path, corpus: str, crowd: int) -> None:
-    """Let those who have just been answered call again: one commit for eight costs little more than for four."""
+    """Let those who have just been answered call again: one commit for eight costs little more than
+    for four.
+    """
     end = time.monotonic() + GATHER_SECONDS
     while 1 < crowd and _others(home, corpus) < crowd and time.monotonic() < end:
         time.sleep(0.02)
@@ -321,11 +364,13 @@ def _handed_in(path: Path) -> int:
 
 
 def _merge(settings: Settings, corpus: str) -> None:
-    """The job first: killed between the two, the merge is done twice and not never. It runs when this process, which
-    leads, has removed the mark, so what is handed in meanwhile is in it."""
+    """The job first: killed between the two, the merge is done twice and not never. It runs when
+    this process, which leads, has removed the mark, so what is handed in meanwhile is in it."""
     path = marker(settings.home, corpus, MERGE)
     with contextlib.suppress(ValueError, TypeError):
-        settings = records.settings_from(settings, json.loads(path.read_bytes().partition(b"\n")[0]))
+        settings = records.settings_from(
+            settings, json.loads(path.read_bytes().partition(b"\n")[0])
+        )
     start(settings, corpus, IndexRequest(method="agent"))
     path.unlink(missing_ok=True)
 
@@ -359,8 +404,8 @@ def _spawn(home: Path, job: Job) -> None:
 
 
 def _survey(request: IndexRequest) -> tuple[bool, str]:
-    """Whether the request fits a thread of this process, and what its files are like: another call for files that have
-    changed since is another job."""
+    """Whether the request fits a thread of this process, and what its files are like: another call
+    for files that have changed since is another job."""
     size, files = sum(len(text.text.encode("utf-8", "replace")) for text in request.texts), 0
     seen = hashlib.sha256()
     for start in request.paths:
@@ -373,7 +418,11 @@ def _survey(request: IndexRequest) -> tuple[bool, str]:
             except OSError:
                 continue
             size += status.st_size
-            seen.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+            seen.update(
+                f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode(
+                    "utf-8", "surrogateescape"
+                )
+            )
     return size <= SMALL_BYTES and files <= SMALL_FILES, seen.hexdigest()
 
 
@@ -382,7 +431,9 @@ def _files_under(start: str) -> Iterator[str]:
         yield start
         return
     for folder, folders, names in os.walk(start):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and name != "node_modules"
+        )
         yield from (os.path.join(folder, name) for name in sorted(names))
 
 

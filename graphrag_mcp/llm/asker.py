@@ -1,25 +1,30 @@
-"""The one door to models: a question is looked up in the answer book, else asked, else answered without.
+"""The one door to models: a question is looked up in the answer book, else asked, else answered
+without.
 
-Takes `Ask`s (a rendered prompt, how to read a reply, what to do when nobody answers); gives `Answer`s. Three kinds of
-answerer exist (a model, the calling agent, nobody), and no algorithm above knows which one it had: each is
-straight-line code around `await asker.ask(...)`. Only replies that could be read are written into the book, before
-anybody builds on them; what `without` gives never is. Knows no prompt, no table and no protocol.
+Takes `Ask`s (a rendered prompt, how to read a reply, what to do when nobody answers); gives
+`Answer`s. Three kinds of answerer exist (a model, the calling agent, nobody), and no algorithm
+above knows which one it had: each is straight-line code around `await asker.ask(...)`. Only replies
+that could be read are written into the book, before anybody builds on them; what `without` gives
+never is. Knows no prompt, no table and no protocol.
 
-Coroutines run on one event loop in a thread of its own, so that the engine's functions stay ordinary functions:
-they `start` work, go on, and take its result when they need it.
+Coroutines run on one event loop in a thread of its own, so that the engine's functions stay
+ordinary functions: they `start` work, go on, and take its result when they need it.
 
 What holds an asker back: how many calls at once, and where a run stops.
 
-Takes numbers from the settings; gives turns and an account of what was spent. Knows no model and no question.
+Takes numbers from the settings; gives turns and an account of what was spent. Knows no model and no
+question.
 
 Threads of the asker: the one its loop lives in, and those that compute beside it.
 
-Takes a loop, and work of milliseconds; gives the loop a life with an orderly end, and the work's result. Knows no
-question, no model and no book.
+Takes a loop, and work of milliseconds; gives the loop a life with an orderly end, and the work's
+result. Knows no question, no model and no book.
 
-Answers on their way into the book: durable when a write returns, and those that arrive together in one flush.
+Answers on their way into the book: durable when a write returns, and those that arrive together in
+one flush.
 
-Takes answers and vectors on the asker's loop; gives nothing. Whoever waits for a write hears of any failure of it.
+Takes answers and vectors on the asker's loop; gives nothing. Whoever waits for a write hears of any
+failure of it.
 """
 
 from __future__ import annotations
@@ -56,11 +61,15 @@ class Spent:
 
     def record(self) -> dict[str, Any]:
         total: dict[str, Any] = {
-            "calls": self.calls, "prompt_tokens": self.prompt_tokens, "output_tokens": self.output_tokens,
-        }  # fmt: skip
+            "calls": self.calls,
+            "prompt_tokens": self.prompt_tokens,
+            "output_tokens": self.output_tokens,
+        }
         if self.cost:
             total["cost"] = round(self.cost, 6)
-        return total | {"by_stage": {kind: dict(counts) for kind, counts in sorted(self.by_stage.items())}}
+        return total | {
+            "by_stage": {kind: dict(counts) for kind, counts in sorted(self.by_stage.items())}
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +106,9 @@ def batches(texts: Mapping[str, str], most: int, characters: int) -> list[dict[s
 
 
 class Gate:
-    """So many at once; of those who wait, the lowest number first, then the first come. Only for one event loop."""
+    """So many at once; of those who wait, the lowest number first, then the first come. Only for
+    one event loop.
+    """
 
     def __init__(self, places: int) -> None:
         self._free = places
@@ -143,9 +154,9 @@ class _Slot:
 
 
 class Streak:
-    """Calls in a row that gave up. Nobody may be there any more: then each of thousands would wait through all its
-    tries. What MANY gave up, and twice as many as are under way at once (`places`), is given up for all; with 0 places,
-    as in a server that lives on, never."""
+    """Calls in a row that gave up. Nobody may be there any more: then each of thousands would wait
+    through all its tries. What MANY gave up, and twice as many as are under way at once (`places`),
+    is given up for all; with 0 places, as in a server that lives on, never."""
 
     MANY = 50
 
@@ -167,13 +178,15 @@ def other_length(model: str, now: int, before: int) -> str:
 
 
 R = TypeVar("R")
-# Replies have a thread of their own: one that waits behind the prompts of two hundred reports is not in the book yet.
+# Replies have a thread of their own: one that waits behind the prompts of two hundred reports is
+# not in the book yet.
 READS, _ASIDE = ThreadPoolExecutor(1, "asker-reads"), ThreadPoolExecutor(1, "asker-writes")
 
 
 async def aside(work: Callable[..., R], *given: Any, where: ThreadPoolExecutor = _ASIDE) -> R:
-    """The result of a computation of milliseconds, made beside the loop: in it, every call under way would wait for it
-    before its reply is taken and the next question goes out (a quarter of the wall time on a busy machine)."""
+    """The result of a computation of milliseconds, made beside the loop: in it, every call under
+    way would wait for it before its reply is taken and the next question goes out (a quarter of the
+    wall time on a busy machine)."""
     return await asyncio.get_running_loop().run_in_executor(where, work, *given)
 
 
@@ -194,7 +207,9 @@ class Vectors:
 
 
 class Writer:
-    """The way into one book; only for one event loop. `task` is at work while something is being written."""
+    """The way into one book; only for one event loop. `task` is at work while something is being
+    written.
+    """
 
     def __init__(self, book: AnswerBook | None) -> None:
         self._book = book
@@ -239,26 +254,39 @@ class Writer:
 
 def storable(text: str) -> str:
     """Halves of characters replaced, as a reply cut inside one has them: nothing can store them."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return (
+        text
+        if text.isascii()
+        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    )
 
 
 T = TypeVar("T")
-EMBED_CHARACTERS = 24_000  # of the texts of one embedding call together: some 6,000 tokens, which every server takes
+# of the texts of one embedding call together: some 6,000 tokens, which every server takes
+EMBED_CHARACTERS = 24_000
 LATER = 10  # the priority of embeddings: they fill the pauses of the chat
-NO_MODEL, BUDGET, STOPPED, FOR_AGENTS = "no model", "budget", "stopped", "waits for an agent (claim_work)"
+NO_MODEL, BUDGET, STOPPED, FOR_AGENTS = (
+    "no model",
+    "budget",
+    "stopped",
+    "waits for an agent (claim_work)",
+)
 CUT_OFF = "the reply was cut off"
 
 log = logging.getLogger(__name__)
 
 
 class BadReply(Exception):
-    """A reply that cannot be used; its text is the reason in a few words, without anything of the reply."""
+    """A reply that cannot be used; its text is the reason in a few words, without anything of the
+    reply.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Ask(Generic[T]):
-    """One question. `parse` is pure and raises BadReply; `without` is the result when nobody answers. `if_cut`: a reply
-    that the server says it cut off is "kept", as what asks for the rest can, "refused", or "shown" and not kept."""
+    """One question. `parse` is pure and raises BadReply; `without` is the result when nobody
+    answers. `if_cut`: a reply that the server says it cut off is "kept", as what asks for the rest
+    can, "refused", or "shown" and not kept."""
 
     kind: str
     messages: tuple[Message, ...]
@@ -282,31 +310,51 @@ class Answer(Generic[T]):
 
 
 def key_of(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> str:
-    """What a question is known by in the book: its words and the form wanted; neither model nor generation."""
+    """What a question is known by in the book: its words and the form wanted; neither model nor
+    generation.
+    """
     body = [[[message.role, message.content] for message in messages], schema]
-    return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(
+        json.dumps(body, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
+    ).hexdigest()
 
 
 class Asker:
-    """One per corpus and run. Every method may be called from any thread; coroutines run on the asker's own loop."""
+    """One per corpus and run. Every method may be called from any thread; coroutines run on the
+    asker's own loop.
+    """
 
     def __init__(
-        self, book: AnswerBook | None, chat: ChatModel | None, embedder: EmbeddingModel | None, *,
-        budget: Budget | None = None, concurrency: int = 25, batch: int = 64, refresh: bool = False, space: str = "",
-        reranker: Reranker | None = None, gives_up: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        book: AnswerBook | None,
+        chat: ChatModel | None,
+        embedder: EmbeddingModel | None,
+        *,
+        budget: Budget | None = None,
+        concurrency: int = 25,
+        batch: int = 64,
+        refresh: bool = False,
+        space: str = "",
+        reranker: Reranker | None = None,
+        gives_up: bool = False,
+    ) -> None:
         self._reranker = reranker
         self._space = space or (embedder.name if embedder else "")
         self._book, self._chat, self._embedder = book, chat, embedder
         self._budget, self._batch, self._refresh = budget or Budget(), batch, refresh
         self._gate = Gate(concurrency)
-        self._streak, self._embed_streak = Streak(concurrency * gives_up), Streak(concurrency * gives_up)
+        self._streak, self._embed_streak = (
+            Streak(concurrency * gives_up),
+            Streak(concurrency * gives_up),
+        )
         self._spent = Spent()
         self._off = "" if chat else NO_MODEL
         self._embed_off = "" if embedder else NO_MODEL
         self._flying: dict[str, asyncio.Future[None]] = {}
         self._writer = Writer(book)
-        self._reading: set[asyncio.Task[Any]] = set()  # replies that have come and are not yet in the book
+        self._reading: set[asyncio.Task[Any]] = (
+            set()
+        )  # replies that have come and are not yet in the book
         self._asked: set[str] = set()  # keys asked anew in this run, when refreshing
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
@@ -337,7 +385,9 @@ class Asker:
 
     @property
     def embedding_model(self) -> str:
-        """Vectors made under the same words may be compared: the model's name, and their length where it is set."""
+        """Vectors made under the same words may be compared: the model's name, and their length
+        where it is set.
+        """
         return self._space
 
     @property
@@ -381,14 +431,19 @@ class Asker:
     # ---- running --------------------------------------------------------------------------------
 
     def start(self, work: Coroutine[Any, Any, R]) -> Future[R]:
-        """Run straight-line async code on the asker's loop; the result is a future of the calling thread's kind."""
+        """Run straight-line async code on the asker's loop; the result is a future of the calling
+        thread's kind.
+        """
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                # The loop gets its turn beside a thread that computes: at Python's 5 ms a call lost its place for 20.
-                # Every thread that waits looks as often, so half of this costs a twentieth of a run's CPU.
+                # The loop gets its turn beside a thread that computes: at Python's 5 ms a call lost
+                # its place for 20. Every thread that waits looks as often, so half of this costs a
+                # twentieth of a run's CPU.
                 sys.setswitchinterval(min(sys.getswitchinterval(), 0.001))
-                threading.Thread(target=run_loop, args=(self._loop,), name="asker", daemon=True).start()
+                threading.Thread(
+                    target=run_loop, args=(self._loop,), name="asker", daemon=True
+                ).start()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def wait(self, work: Coroutine[Any, Any, R]) -> R:
@@ -413,7 +468,9 @@ class Asker:
             self.stop()
             try:
                 asyncio.run_coroutine_threadsafe(self._closing(), self._loop).result(10)
-            except Exception as error:  # a connection that does not close cleanly is no reason to fail
+            except (
+                Exception
+            ) as error:  # a connection that does not close cleanly is no reason to fail
                 log.debug("closing a model: %r", error)
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop = None
@@ -432,7 +489,8 @@ class Asker:
     # ---- asking ---------------------------------------------------------------------------------
 
     async def ask(self, ask: Ask[T], *, on_text: Callable[[str], None] | None = None) -> Answer[T]:
-        """The book, else the model (once more when its reply cannot be used), else `without`; never raises for a model.
+        """The book, else the model (once more when its reply cannot be used), else `without`; never
+        raises for a model.
 
         Two questions with the same words at the same time are one call.
         """
@@ -450,7 +508,10 @@ class Asker:
             del self._flying[key]
             landed.set_result(None)
         if self._refresh and not answer.by and (known := self._known(ask, key, anew=False)):
-            self.note = self.note or f"Not every answer could be had anew ({answer.reason}); that of before stays."
+            self.note = (
+                self.note
+                or f"Not every answer could be had anew ({answer.reason}); that of before stays."
+            )
             return known
         return answer
 
@@ -464,12 +525,16 @@ class Asker:
                 log.debug("an answer in the book cannot be read (%s)", error)
         return None
 
-    async def _call(self, ask: Ask[T], key: str, on_text: Callable[[str], None] | None) -> Answer[T]:
+    async def _call(
+        self, ask: Ask[T], key: str, on_text: Callable[[str], None] | None
+    ) -> Answer[T]:
         assert self._chat is not None
         reason = ""
         for _ in range(2):
             try:
-                async with self._gate.slot(0):  # not while a reply is read and written down: the next call may go out
+                async with self._gate.slot(
+                    0
+                ):  # not while a reply is read and written down: the next call may go out
                     if self._off or self.exhausted:
                         return Answer(ask.without(), reason=reason or self._off or BUDGET)
                     reply = await self._complete(ask, reason, on_text)
@@ -490,7 +555,9 @@ class Asker:
         return Answer(ask.without(), reason=reason)
 
     async def _take(self, ask: Ask[T], key: str, reply: Reply) -> Answer[T] | BadReply:
-        """Read a reply and write it down. A task of its own: no stop keeps what is paid for from the book."""
+        """Read a reply and write it down. A task of its own: no stop keeps what is paid for from
+        the book.
+        """
         from graphrag_mcp.store.reply_cache import Stored
 
         if (cut := reply.finish in ("length", "content_filter")) and ask.if_cut == "refused":
@@ -501,11 +568,15 @@ class Asker:
         except BadReply as error:
             return error
         if not (cut and ask.if_cut == "shown"):
-            await self._writer.write(Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens))
+            await self._writer.write(
+                Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens)
+            )
         self._asked.add(key)
         return Answer(value, by, fresh=True, raw=text, cut=cut)
 
-    async def _complete(self, ask: Ask[T], reason: str, on_text: Callable[[str], None] | None) -> Any:
+    async def _complete(
+        self, ask: Ask[T], reason: str, on_text: Callable[[str], None] | None
+    ) -> Any:
         messages = list(ask.messages)
         if reason:  # the same words again would often get the same reply
             note = f"\n\nA first reply could not be used ({reason}). Keep exactly to the format asked for."
@@ -514,7 +585,9 @@ class Asker:
         counts = self._spent.by_stage.setdefault(ask.kind, Counter())
         counts["calls"] += 1
         assert self._chat is not None
-        reply = await self._chat.complete(messages, schema=ask.schema, max_output=ask.max_output, on_text=on_text)
+        reply = await self._chat.complete(
+            messages, schema=ask.schema, max_output=ask.max_output, on_text=on_text
+        )
         self._streak.ended()
         self._count(counts, reply.usage, self._budget.price_prompt)
         return reply
@@ -525,14 +598,18 @@ class Asker:
         counts["output_tokens"] += usage.output_tokens
         spent.prompt_tokens += usage.prompt_tokens
         spent.output_tokens += usage.output_tokens
-        spent.cost += (usage.prompt_tokens * price + usage.output_tokens * self._budget.price_output) / 1_000_000
+        spent.cost += (
+            usage.prompt_tokens * price + usage.output_tokens * self._budget.price_output
+        ) / 1_000_000
 
     # ---- vectors --------------------------------------------------------------------------------
 
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> list[bytes | None]:
-        """float32 vectors of texts, from the book or in batches from the model; None where there is none.
+        """float32 vectors of texts, from the book or in batches from the model; None where there is
+        none.
 
-        `query`: the texts are questions, before which some models want other words than before what is searched.
+        `query`: the texts are questions, before which some models want other words than before what
+        is searched.
         """
         prompt = getattr(self._embedder, "query_prompt" if query else "text_prompt", "")
         texts = [prompt + text for text in texts] if prompt else texts
@@ -545,12 +622,16 @@ class Asker:
             known = self._book.vectors(list(dict.fromkeys(keys)), self._space)
             found = {key: vector for key, vector in known.items() if len(vector) == self.length}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        for made in await asyncio.gather(*map(self._embed, batches(missing, self._batch, EMBED_CHARACTERS))):
+        for made in await asyncio.gather(
+            *map(self._embed, batches(missing, self._batch, EMBED_CHARACTERS))
+        ):
             found.update(made)
         return [found.get(key) for key in keys]
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | None:
-        """Scores of texts for a question, for worker threads; None without a reranker, or when it fails."""
+        """Scores of texts for a question, for worker threads; None without a reranker, or when it
+        fails.
+        """
         if self._reranker is None:
             return None
         try:
@@ -561,13 +642,16 @@ class Asker:
             return None
 
     async def _embed(self, batch: Mapping[str, str]) -> dict[str, bytes]:
-        """Vectors of one call, or of the parts of a batch that is refused: one text that is too long must not cost the
-        others theirs. Where no vector ever came two texts go ahead, since a server may refuse everything."""
+        """Vectors of one call, or of the parts of a batch that is refused: one text that is too
+        long must not cost the others theirs. Where no vector ever came two texts go ahead, since a
+        server may refuse everything."""
         made = await self._vectors_of(batch)
         if made is not None:
             return made
         rest, made = dict(batch), {}
-        lengths = sorted(rest, key=lambda key: len(rest[key]))  # a text of a few signs may be the one that is refused
+        lengths = sorted(
+            rest, key=lambda key: len(rest[key])
+        )  # a text of a few signs may be the one that is refused
         for key in () if self._has_embedded else (lengths[0], lengths[len(lengths) // 2]):
             made = made or await self._vectors_of({key: rest.pop(key)}) or {}
         if not (made or self._has_embedded):

@@ -1,7 +1,9 @@
-"""Rules for a ScriptedChat that answers this package's prompts, with what stands in them and no model at all.
+"""Rules for a ScriptedChat that answers this package's prompts, with what stands in them and no
+model at all.
 
-Takes the conversation; gives records, JSON or prose of the form that was asked for, made of names, sentences and ids
-of the prompt. Good for trying things out and for tests; says nothing about how well a model would answer.
+Takes the conversation; gives records, JSON or prose of the form that was asked for, made of names,
+sentences and ids of the prompt. Good for trying things out and for tests; says nothing about how
+well a model would answer.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.scripted import Rule
 from graphrag_mcp.text.terms import sentences
 
-_BLOCK = re.compile(r"<(text|context|reports?|descriptions|answers?|points|data)>\n(.*?)\n?</\1>", re.DOTALL)
+_BLOCK = re.compile(
+    r"<(text|context|reports?|descriptions|answers?|points|data)>\n(.*?)\n?</\1>", re.DOTALL
+)
 _CAPITAL = r"[A-ZÀ-ÖØ-Þ][\w’'-]*"
 _NAME = re.compile(rf"{_CAPITAL}(?: (?:(?:of|the|de|von|van) ){{0,2}}{_CAPITAL}){{0,4}}")
 _QUOTED = re.compile(r"[《「『“]([^《》「」『』“”\n]{2,30})[》」』”]")
@@ -32,14 +36,24 @@ _GROUPS = {"t": "Sources", "e": "Entities", "r": "Relationships", "c": "Reports"
 _ROW_ID = re.compile(r"^(?:- |#+ )?\[?([terc]\d+)(?=[\]|.])", re.MULTILINE)
 _NUMBERED = re.compile(r"^(\d+)[|,]([^|,\n]*)", re.MULTILINE)
 _TABLE = re.compile(r"^[#\- ]*(Reports|Entities|Relationships|Claims|Sources)[ -]*$", re.MULTILINE)
-# What stands before a row's text: `[t1] file.md:3 `, `1|title|5|`, `1,entity,type,`; and lines that only name columns.
+# What stands before a row's text: `[t1] file.md:3 `, `1|title|5|`, `1,entity,type,`; and lines that
+# only name columns.
 _ROW_HEAD = re.compile(
     r"^(?:(?:- )?\[?[terc]\d+[\]|.] ?(?:\S{1,200}:\d+ )?|\d+\|(?:[^|\n]{0,200}\|){1,2}|\d+,(?:[^,\n]{0,200},){1,2})",
     re.MULTILINE,
 )
 _HEADING = re.compile(r"(?:id|number)[,|]|#|(?:Reports|Entities|Relationships|Claims|Sources)$")
 _WORD = re.compile(r"[^\W\d_]{4,}")
-_ORGANIZATION = ("University", "Company", "Council", "Institute", "Authority", "Society", "Agency", "Cooperative")
+_ORGANIZATION = (
+    "University",
+    "Company",
+    "Council",
+    "Institute",
+    "Authority",
+    "Society",
+    "Agency",
+    "Cooperative",
+)
 
 
 def demonstration() -> list[Rule]:
@@ -59,7 +73,9 @@ def demonstration() -> list[Rule]:
 
 
 def _asked(answer: Callable[[Sequence[Message]], str], *marks: str) -> Rule:
-    """A rule for prompts whose own words hold all marks. What stands between tags is data and is not looked at."""
+    """A rule for prompts whose own words hold all marks. What stands between tags is data and is
+    not looked at.
+    """
 
     def rule(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> str | None:
         words = "\n".join(_BLOCK.sub(r"<\1>", m.content) for m in messages if m.role != "assistant")
@@ -83,8 +99,12 @@ def _question(messages: Sequence[Message]) -> str:
 
 
 def _sentences(text: str) -> list[str]:
-    """Whole sentences on one line each, without heads of rows and what the record formats use as signs."""
-    prose = "\n\n".join(_ROW_HEAD.sub("", line) for line in text.splitlines() if not _HEADING.match(line))
+    """Whole sentences on one line each, without heads of rows and what the record formats use as
+    signs.
+    """
+    prose = "\n\n".join(
+        _ROW_HEAD.sub("", line) for line in text.splitlines() if not _HEADING.match(line)
+    )
     prose = prose if _ROW_HEAD.search(text) else text
     plain = (re.sub(r'[<>|"]|##', " ", prose[start:end]) for start, end in sentences(prose))
     plain = (" ".join(one.split()) for one in plain)
@@ -105,7 +125,12 @@ def _names(sentence: str) -> list[str]:
 
 def _most_named(text: str, count: int) -> list[str]:
     """Names by how often they stand there, then by where they come first."""
-    return [name for name, _ in Counter(n for one in _sentences(text) for n in _names(one)).most_common(count)]
+    return [
+        name
+        for name, _ in Counter(n for one in _sentences(text) for n in _names(one)).most_common(
+            count
+        )
+    ]
 
 
 def _references(text: str, count: int = 3) -> str:
@@ -115,7 +140,9 @@ def _references(text: str, count: int = 3) -> str:
     if not ids:
         tables = [(match.start(), match[1]) for match in _TABLE.finditer(text)]
         for row in islice(_NUMBERED.finditer(text), count):
-            table = next((name for start, name in reversed(tables) if start < row.start()), "Reports")
+            table = next(
+                (name for start, name in reversed(tables) if start < row.start()), "Reports"
+            )
             groups.setdefault(table, []).append(row[1])
     said = "; ".join(f"{group} ({', '.join(ids)})" for group, ids in groups.items() if ids)
     return f" [Data: {said}]" if said else ""
@@ -152,16 +179,32 @@ def _extraction(messages: Sequence[Message]) -> str:
             for (a, b), said in islice(pairs.items(), 5)
         )
         return "\n##\n".join([*(f"{claim})" for claim in claims), "<|COMPLETE|>"])
-    records = [f'("entity"<|>{name}<|>{_type(name, types)}<|>{said})' for name, said in first.items()]
+    records = [
+        f'("entity"<|>{name}<|>{_type(name, types)}<|>{said})' for name, said in first.items()
+    ]
     for (a, b), said in pairs.items():
         subject = ", ".join(sorted(_WORD.findall(said[0].casefold()), key=len)[-2:]) or "mention"
-        records.append(f'("relationship"<|>{a}<|>{b}<|>{said[0]}<|>{subject}<|>{min(10, 3 + 2 * len(said))})')
+        records.append(
+            f'("relationship"<|>{a}<|>{b}<|>{said[0]}<|>{subject}<|>{min(10, 3 + 2 * len(said))})'
+        )
     return "\n##\n".join([*records, "<|COMPLETE|>"])
 
 
 def _type(name: str, types: Sequence[str]) -> str:
-    likely = "organization" if name.endswith(_ORGANIZATION) else "person" if name.count(" ") == 1 else "location"
-    return likely if likely in types else next(iter(types), "other") if types and "," not in types[0] else "other"
+    likely = (
+        "organization"
+        if name.endswith(_ORGANIZATION)
+        else "person"
+        if name.count(" ") == 1
+        else "location"
+    )
+    return (
+        likely
+        if likely in types
+        else next(iter(types), "other")
+        if types and "," not in types[0]
+        else "other"
+    )
 
 
 def _report(messages: Sequence[Message]) -> str:
@@ -171,9 +214,12 @@ def _report(messages: Sequence[Message]) -> str:
     said, cited = _sentences(text), _references(text)
     findings = [{"summary": one[:120], "explanation": one + cited} for one in said[:5]]
     return _json(
-        title=" and ".join(names)[:120], summary=" ".join(said[:2]) + cited, rating=min(9.0, 2.0 + len(rows) / 4),
-        rating_explanation="The more rows a community has, the higher it is rated here.", findings=findings,
-    )  # fmt: skip
+        title=" and ".join(names)[:120],
+        summary=" ".join(said[:2]) + cited,
+        rating=min(9.0, 2.0 + len(rows) / 4),
+        rating_explanation="The more rows a community has, the higher it is rated here.",
+        findings=findings,
+    )
 
 
 def _points(messages: Sequence[Message]) -> str:
@@ -183,7 +229,10 @@ def _points(messages: Sequence[Message]) -> str:
         if number := re.match(r"(\d+)\|", row):
             said = " ".join(_sentences(row.split("|")[-1])[:2])
             points.append(
-                {"description": f"{said} [Data: Reports ({number[1]})]", "score": _shared(row, question, 10, 90)}
+                {
+                    "description": f"{said} [Data: Reports ({number[1]})]",
+                    "score": _shared(row, question, 10, 90),
+                }
             )
     return _json(points=points or [{"description": "I do not know", "score": 0}])
 
@@ -191,15 +240,18 @@ def _points(messages: Sequence[Message]) -> str:
 def _drift_first(messages: Sequence[Message]) -> str:
     text, question = _blocks(messages), _question(messages)
     return _json(
-        intermediate_answer=_prose(text, question), score=_shared(text, question, 20, 90),
+        intermediate_answer=_prose(text, question),
+        score=_shared(text, question, 20, 90),
         follow_up_queries=_follow_ups(text, 5),
-    )  # fmt: skip
+    )
 
 
 def _drift_step(messages: Sequence[Message]) -> str:
     text, question = _blocks(messages), _question(messages)
     return _json(
-        answer=_prose(text, question), score=_shared(text, question, 20, 90), follow_up_queries=_follow_ups(text, 2)
+        answer=_prose(text, question),
+        score=_shared(text, question, 20, 90),
+        follow_up_queries=_follow_ups(text, 2),
     )
 
 
@@ -210,7 +262,11 @@ def _follow_ups(text: str, count: int) -> list[str]:
 def _keywords(messages: Sequence[Message]) -> str:
     question = _question(messages)
     names = _names(question)
-    themes = [w for w in _WORD.findall(question) if w not in _NO_NAMES and not any(w in name for name in names)]
+    themes = [
+        w
+        for w in _WORD.findall(question)
+        if w not in _NO_NAMES and not any(w in name for name in names)
+    ]
     return _json(high_level=list(dict.fromkeys(themes))[:8], low_level=names[:8])
 
 
@@ -224,24 +280,37 @@ def _rating(messages: Sequence[Message]) -> str:
 def _profile(messages: Sequence[Message]) -> str:
     """Tuning: what fits any corpus."""
     return _json(
-        domain="documents of all kinds", language="English",
+        domain="documents of all kinds",
+        language="English",
         persona="You are an analyst of documents. You look for who and what is connected, and how.",
         role="You are an analyst who reports to readers that know nothing of the documents.",
         rating_criteria="how much the group matters to the rest of the documents",
         claim_description="Statements of fact about somebody or something that can be checked.",
-        entity_types=["person", "organization", "location", "event", "concept", "method", "artifact"],
-    )  # fmt: skip
+        entity_types=[
+            "person",
+            "organization",
+            "location",
+            "event",
+            "concept",
+            "method",
+            "artifact",
+        ],
+    )
 
 
 def _description(messages: Sequence[Message]) -> str:
-    lines = (re.sub(r"^(?:\d+[.|)]|-)\s*", "", line).strip() for line in _blocks(messages).splitlines())
+    lines = (
+        re.sub(r"^(?:\d+[.|)]|-)\s*", "", line).strip() for line in _blocks(messages).splitlines()
+    )
     return " ".join(dict.fromkeys(line for line in lines if line))
 
 
 def _prose(text: str, question: str, count: int = 3) -> str:
     """The sentences that share most words with the question, in their order, citing the first rows."""
     said = _sentences(text)
-    best = sorted(range(len(said)), key=lambda at: (-_shared(said[at], question, 0, 100), at))[:count]
+    best = sorted(range(len(said)), key=lambda at: (-_shared(said[at], question, 0, 100), at))[
+        :count
+    ]
     return " ".join(said[at] for at in sorted(best)) + _references(text)
 
 

@@ -1,15 +1,18 @@
-"""A reranker that runs in this process: a cross-encoder reads the question and a text together and scores the pair.
+"""A reranker that runs in this process: a cross-encoder reads the question and a text together and
+scores the pair.
 
-Takes the setting `local:<folder or name>`; gives one score per text, higher for what answers better; only their order
-and distances mean anything. The library is the one of models/local.py, imported with the first question. Knows no
-ranking that went before.
+Takes the setting `local:<folder or name>`; gives one score per text, higher for what answers
+better; only their order and distances mean anything. The library is the one of models/local.py,
+imported with the first question. Knows no ranking that went before.
 
-An embedding model that runs in this process, by sentence-transformers: no server, no key, no network.
+An embedding model that runs in this process, by sentence-transformers: no server, no key, no
+network.
 
-Takes the setting `local:<folder or name>`; gives vectors of unit length. A folder is read as it is; only a name that
-the user has configured is ever looked up in the library's cache, and fetched when it is not there. Nothing heavy is
-imported before the first text is embedded, or `warm` is called. Knows which words a model wants before questions and
-before texts, but not which texts are questions: whoever asks puts the prompt in front.
+Takes the setting `local:<folder or name>`; gives vectors of unit length. A folder is read as it is;
+only a name that the user has configured is ever looked up in the library's cache, and fetched when
+it is not there. Nothing heavy is imported before the first text is embedded, or `warm` is called.
+Knows which words a model wants before questions and before texts, but not which texts are
+questions: whoever asks puts the prompt in front.
 """
 
 from __future__ import annotations
@@ -34,8 +37,8 @@ EXTRA = "Install the extra with pip install 'graphrag-mcp[local]', or choose a m
 BATCH = 32  # texts that go through the model together; more is no faster on a CPU
 QUESTION, TEXT = ("query",), ("document", "passage", "corpus")  # what models call their two prompts
 
-# Families whose published way of use puts words in front, where the model's own files do not say so: a pattern of the
-# name, what goes before a question, what goes before a text.
+# Families whose published way of use puts words in front, where the model's own files do not say
+# so: a pattern of the name, what goes before a question, what goes before a text.
 _FAMILIES = (
     (r"(?:^|-)e5-.*instruct", "Instruct: Find passages that answer the question\nQuery: ", ""),
     (r"(?:^|-)e5(?:-|$)", "query: ", "passage: "),
@@ -46,7 +49,8 @@ _FAMILIES = (
 
 
 class LocalEmbedder:
-    """`name` is the setting; `query_prompt` and `text_prompt` are what the model wants before the two kinds of text.
+    """`name` is the setting; `query_prompt` and `text_prompt` are what the model wants before the
+    two kinds of text.
 
     One call at a time: the library uses every core for each.
     """
@@ -70,45 +74,71 @@ class LocalEmbedder:
         self._worker.submit(self._loaded)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """No tokens are counted: nobody is paid for them, and no budget of calls to a provider is used up."""
-        vectors, dimension = await asyncio.get_running_loop().run_in_executor(self._worker, self._embed, list(texts))
+        """No tokens are counted: nobody is paid for them, and no budget of calls to a provider is
+        used up.
+        """
+        vectors, dimension = await asyncio.get_running_loop().run_in_executor(
+            self._worker, self._embed, list(texts)
+        )
         return Embedded(vectors, dimension, Usage())
 
     def _embed(self, texts: list[str]) -> tuple[tuple[bytes, ...], int]:
         model = self._loaded()
-        rows = attempted(self.name, lambda: model.encode(
-            texts, batch_size=BATCH, prompt="", normalize_embeddings=True, convert_to_numpy=True,
-            show_progress_bar=False))  # fmt: skip
+        rows = attempted(
+            self.name,
+            lambda: model.encode(
+                texts,
+                batch_size=BATCH,
+                prompt="",
+                normalize_embeddings=True,
+                convert_to_numpy=True,
+                show_progress_bar=False,
+            ),
+        )
         rows = rows.astype("<f4")
         return tuple(row.tobytes() for row in rows), int(rows.shape[1]) if len(rows) else 0
 
     def _loaded(self) -> Any:
         if self._model is None:
-            self._model = loaded(place(self.name), lambda library, where, options: library.SentenceTransformer(
-                where, device="cpu", truncate_dim=self._dimensions or None, **options))  # fmt: skip
+            self._model = loaded(
+                place(self.name),
+                lambda library, where, options: library.SentenceTransformer(
+                    where, device="cpu", truncate_dim=self._dimensions or None, **options
+                ),
+            )
         return self._model
 
 
 def place(setting: str) -> str:
-    """The folder or name behind `local:`. ModelError when it is empty or a folder that is not there."""
+    """The folder or name behind `local:`. ModelError when it is empty or a folder that is not
+    there.
+    """
     where = setting.removeprefix(PREFIX).strip()
     folder = Path(where).expanduser()
     if where and folder.is_dir():
         return str(folder)
     if not where or where.startswith(("/", "~", ".")) or "\\" in where or where.count("/") > 1:
         what = f"{setting!r} names no folder that is there"
-        raise ModelError(what, "Give local:/path/of/a/model, or local:owner/name as on the model hub", final=True)
+        raise ModelError(
+            what, "Give local:/path/of/a/model, or local:owner/name as on the model hub", final=True
+        )
     return where
 
 
 def prompts(where: str) -> tuple[str, str]:
-    """What goes before a question and before a text: from the model's own files, else by the name of its family."""
+    """What goes before a question and before a text: from the model's own files, else by the name
+    of its family.
+    """
     named = _own_prompts(where)
-    question, text = (next((named[key] for key in kind if named.get(key)), "") for kind in (QUESTION, TEXT))
+    question, text = (
+        next((named[key] for key in kind if named.get(key)), "") for kind in (QUESTION, TEXT)
+    )
     if question or text:
         return question, text
     name = Path(where).name.casefold()
-    return next(((ask, tell) for pattern, ask, tell in _FAMILIES if re.search(pattern, name)), ("", ""))
+    return next(
+        ((ask, tell) for pattern, ask, tell in _FAMILIES if re.search(pattern, name)), ("", "")
+    )
 
 
 def _own_prompts(where: str) -> dict[str, str]:
@@ -127,7 +157,11 @@ def _own_prompts(where: str) -> dict[str, str]:
         found = json.loads(Path(file).read_text("utf-8")).get("prompts") if file else None
     except (OSError, ValueError, AttributeError):
         return {}
-    return {str(name): one for name, one in found.items() if isinstance(one, str)} if isinstance(found, dict) else {}
+    return (
+        {str(name): one for name, one in found.items() if isinstance(one, str)}
+        if isinstance(found, dict)
+        else {}
+    )
 
 
 # ---- the library, for the reranker as well -------------------------------------------------------
@@ -136,18 +170,24 @@ _loading = threading.Lock()
 
 
 def loaded(where: str, load: Callable[[Any, str, dict[str, Any]], T]) -> T:
-    """What `load` makes of the library; a folder and what is in the cache already are read without the network."""
+    """What `load` makes of the library; a folder and what is in the cache already are read without
+    the network.
+    """
     with _loading, _quiet():
         try:
             import sentence_transformers as library
         except ImportError as error:
-            raise ModelError(f"a local model needs sentence-transformers ({error})", EXTRA, final=True) from error
+            raise ModelError(
+                f"a local model needs sentence-transformers ({error})", EXTRA, final=True
+            ) from error
         try:
             return load(library, where, {"local_files_only": True})
         except Exception as error:
             if Path(where).is_dir():
                 what = f"the folder {where} cannot be read as a model ({_brief(error)})"
-                raise ModelError(what, "Give a folder in the form of sentence-transformers", final=True) from error
+                raise ModelError(
+                    what, "Give a folder in the form of sentence-transformers", final=True
+                ) from error
         try:
             return load(library, where, {})
         except Exception as error:
@@ -167,7 +207,10 @@ def attempted(name: str, work: Callable[[], T]) -> T:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without bars of progress: standard error belongs to our own log."""
-    kept = {name: os.environ.get(name) for name in ("HF_HUB_DISABLE_PROGRESS_BARS", "TOKENIZERS_PARALLELISM")}
+    kept = {
+        name: os.environ.get(name)
+        for name in ("HF_HUB_DISABLE_PROGRESS_BARS", "TOKENIZERS_PARALLELISM")
+    }
     os.environ.update({"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"})
     try:
         try:
@@ -213,12 +256,18 @@ class LocalReranker:
     async def rerank(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         if not texts:
             return ()
-        return await asyncio.get_running_loop().run_in_executor(self._worker, self._rerank, query, list(texts))
+        return await asyncio.get_running_loop().run_in_executor(
+            self._worker, self._rerank, query, list(texts)
+        )
 
     def _rerank(self, query: str, texts: list[str]) -> tuple[float, ...]:
         if self._model is None:
-            self._model = loaded(place(self.name), lambda library, where, options: library.CrossEncoder(
-                where, device="cpu", **options))  # fmt: skip
+            self._model = loaded(
+                place(self.name),
+                lambda library, where, options: library.CrossEncoder(
+                    where, device="cpu", **options
+                ),
+            )
         pairs = [(query, text[:LONGEST]) for text in texts]
         scores = attempted(self.name, lambda: self._scores(pairs))
         return tuple(round(float(score), 5) for score in scores)
@@ -227,5 +276,9 @@ class LocalReranker:
         from torch.nn import Identity
 
         # The bare scores: squeezed between 0 and 1, the best ones would all be 0.9999.
-        scores = self._model.predict(pairs, batch_size=RERANK_BATCH, show_progress_bar=False, activation_fn=Identity())
-        return scores[:, -1] if scores.ndim > 1 else scores  # of two labels the second is "relevant"
+        scores = self._model.predict(
+            pairs, batch_size=RERANK_BATCH, show_progress_bar=False, activation_fn=Identity()
+        )
+        return (
+            scores[:, -1] if scores.ndim > 1 else scores
+        )  # of two labels the second is "relevant"

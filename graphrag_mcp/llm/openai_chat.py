@@ -1,16 +1,21 @@
-"""Models behind the OpenAI protocol: hosted ones and the many local servers that speak it more or less well.
+"""Models behind the OpenAI protocol: hosted ones and the many local servers that speak it more or
+less well.
 
-Takes settings and the environment that holds the key; gives a ChatModel and an EmbeddingModel, or None where no model
-is set. Learns what a server cannot do from its refusals. Knows no prompt, no book, no budget.
+Takes settings and the environment that holds the key; gives a ChatModel and an EmbeddingModel, or
+None where no model is set. Learns what a server cannot do from its refusals. Knows no prompt, no
+book, no budget.
 
-Bodies of replies: the JSON object that one is, the events of a stream, the error that some servers put inside.
+Bodies of replies: the JSON object that one is, the events of a stream, the error that some servers
+put inside.
 
-Takes bytes and decoded bodies; gives objects, texts and errors, or raises Again where another try may help. Knows no
-server, no model and no vector.
+Takes bytes and decoded bodies; gives objects, texts and errors, or raises Again where another try
+may help. Knows no server, no model and no vector.
 
-What a model thinks aloud, told from what it answers: `<think>` blocks are taken out, also while text streams in.
+What a model thinks aloud, told from what it answers: `<think>` blocks are taken out, also while
+text streams in.
 
-Takes the raw text of a reply, whole or in pieces; gives what is meant for the reader. Knows no model and no JSON.
+Takes the raw text of a reply, whole or in pieces; gives what is meant for the reader. Knows no
+model and no JSON.
 """
 
 from __future__ import annotations
@@ -33,12 +38,16 @@ from graphrag_mcp.llm.transport import Again, Limits, Line, Refusal, Turn, Wire
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
 
-EVENT = re.compile(rb"\s*(?:data|event|id|retry)?:")  # the first line of a stream, whatever its type says
+EVENT = re.compile(
+    rb"\s*(?:data|event|id|retry)?:"
+)  # the first line of a stream, whatever its type says
 _ALOUD = re.compile(r"reason|think|redacted")  # types of parts that are no answer
 
 
 def sendable(text: str) -> str:
-    """A text as it can be sent: without halves of characters, which a question typed in another encoding may hold."""
+    """A text as it can be sent: without halves of characters, which a question typed in another
+    encoding may hold.
+    """
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -50,7 +59,9 @@ def parsed(body: bytes) -> dict[str, Any]:
         data = json.loads(body)
     except (ValueError, RecursionError):
         page = body.lstrip().startswith(b"<")
-        raise Again("a web page instead of a reply" if page else "a reply that is no JSON") from None
+        raise Again(
+            "a web page instead of a reply" if page else "a reply that is no JSON"
+        ) from None
     if not isinstance(data, dict):
         raise Again("a reply that is no JSON object")
     return data
@@ -75,8 +86,16 @@ def content(said: Any) -> str:
         return said
     if not isinstance(said, list):
         return ""
-    spoken = (part for part in said if not (isinstance(part, dict) and _ALOUD.match(str(part.get("type")))))
-    parts = (part if isinstance(part, str) else part.get("text") for part in spoken if isinstance(part, str | dict))
+    spoken = (
+        part
+        for part in said
+        if not (isinstance(part, dict) and _ALOUD.match(str(part.get("type"))))
+    )
+    parts = (
+        part if isinstance(part, str) else part.get("text")
+        for part in spoken
+        if isinstance(part, str | dict)
+    )
     return "".join(part for part in parts if isinstance(part, str))
 
 
@@ -85,14 +104,18 @@ async def in_one(body: bytes) -> AsyncIterator[bytes]:
 
 
 async def events(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The data of server-sent events. Lines end at line feeds alone: JSON may hold what else ends lines in Unicode."""
+    """The data of server-sent events. Lines end at line feeds alone: JSON may hold what else ends
+    lines in Unicode.
+    """
     rest, first = b"", True
     async for chunk in pieces:
         if first:
             chunk, first = chunk.removeprefix(b"\xef\xbb\xbf"), False
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
-            if line.startswith(b"data:") and line[5:].strip():  # one without data only keeps the line open
+            if (
+                line.startswith(b"data:") and line[5:].strip()
+            ):  # one without data only keeps the line open
                 yield line[5:].strip()
     if rest.startswith(b"data:") and rest[5:].strip():
         yield rest[5:].strip()
@@ -104,7 +127,9 @@ _LONGEST = len("</thinking>")
 
 
 def without_thinking(text: str) -> tuple[str, bool]:
-    """The answer, and whether it was cut off inside its thinking. One pass: linear in the length of the text."""
+    """The answer, and whether it was cut off inside its thinking. One pass: linear in the length of
+    the text.
+    """
     kept: list[str] = []
     at, opened, first = 0, -1, True
     for tag in _TAG.finditer(text):
@@ -114,24 +139,30 @@ def without_thinking(text: str) -> tuple[str, bool]:
         elif opened >= 0 and tag[1]:
             at, opened = tag.end(), -1
         elif first and tag[1] and _alone(text, tag):
-            # Some chat templates write the opening tag into the prompt: the reply begins inside the thinking.
+            # Some chat templates write the opening tag into the prompt: the reply begins inside the
+            # thinking.
             at = tag.end()
         first = False
     if opened >= 0 and not "".join(kept).strip():
         return "", True
-    # An opening tag that is never closed is one that an answer mentions, unless the answer begins with it.
+    # An opening tag that is never closed is one that an answer mentions, unless the answer begins
+    # with it.
     answer = "".join([*kept, text[max(at, opened) :]])
     return (answer.lstrip() if at and not (kept and kept[0].strip()) else answer), False
 
 
 def _alone(text: str, tag: re.Match[str]) -> bool:
-    """At the beginning or the end of a line: an answer that merely mentions the tag has it among its words."""
+    """At the beginning or the end of a line: an answer that merely mentions the tag has it among
+    its words.
+    """
     before, after = text[max(0, tag.start() - 1) : tag.start()], text[tag.end() : tag.end() + 1]
     return before in ("\n", "") or after in ("\n", "")
 
 
 class Screen:
-    """Gives the pieces of a streamed reply on, without its thinking. `text` and `cut_off` are right after `finish`."""
+    """Gives the pieces of a streamed reply on, without its thinking. `text` and `cut_off` are right
+    after `finish`.
+    """
 
     def __init__(self, give: Callable[[str], None]) -> None:
         self._give = give
@@ -193,13 +224,21 @@ class Screen:
 
 
 log = logging.getLogger(__name__)
-AFTER = {"schema": "object", "object": "none"}  # what is tried when a way of asking for JSON is refused
+AFTER = {
+    "schema": "object",
+    "object": "none",
+}  # what is tried when a way of asking for JSON is refused
 STREAMING = ("stream_options", "stream")
-LENGTHS = ("max_tokens", "max_completion_tokens")  # one thing under two names; few servers know both
+LENGTHS = (
+    "max_tokens",
+    "max_completion_tokens",
+)  # one thing under two names; few servers know both
 FINISH = {"max_tokens": "length", "eos": "stop", "end_turn": "stop", "stop_sequence": "stop"}
 MOST_USED = 10**9  # tokens of one call; more is no figure, and no table could hold the sum
 ENDLESS = 400_000  # characters after which a streamed reply is a model going round in circles
-_TOO_MUCH = re.compile(r"too (large|big|high)|at most|exceed|maximum context|less than or equal", re.IGNORECASE)
+_TOO_MUCH = re.compile(
+    r"too (large|big|high)|at most|exceed|maximum context|less than or equal", re.IGNORECASE
+)
 
 
 def limits_from(settings: Settings) -> Limits:
@@ -211,14 +250,22 @@ def chat_from(
     settings: Settings, environ: Mapping[str, str] = os.environ, *, limits: Limits | None = None
 ) -> OpenAIChat | None:
     """The configured chat model; None when none is set."""
-    return OpenAIChat(settings, environ, limits or limits_from(settings)) if settings.chat_model else None
+    return (
+        OpenAIChat(settings, environ, limits or limits_from(settings))
+        if settings.chat_model
+        else None
+    )
 
 
 def embedder_from(
     settings: Settings, environ: Mapping[str, str] = os.environ, *, limits: Limits | None = None
 ) -> OpenAIEmbedder | None:
     """The configured embedding model; None when none is set."""
-    return OpenAIEmbedder(settings, environ, limits or limits_from(settings)) if settings.embedding_model else None
+    return (
+        OpenAIEmbedder(settings, environ, limits or limits_from(settings))
+        if settings.embedding_model
+        else None
+    )
 
 
 class OpenAIChat:
@@ -226,12 +273,18 @@ class OpenAIChat:
 
     def __init__(self, settings: Settings, environ: Mapping[str, str], limits: Limits) -> None:
         self.name = settings.chat_model
-        self._options = {k: v for k, v in settings.chat_options.items() if k not in ("model", "messages", "stream")}
+        self._options = {
+            k: v
+            for k, v in settings.chat_options.items()
+            if k not in ("model", "messages", "stream")
+        }
         self._forced = settings.json_mode != "auto"
         self._json = settings.json_mode if self._forced else "schema"
         self._proven = False  # a reply came in the way of asking for JSON that is used now
         self._streams = False  # a reply came where one in pieces was wanted
-        self._length = LENGTHS[0] if settings.base_url else LENGTHS[1]  # the provider's own models want the new name
+        self._length = (
+            LENGTHS[0] if settings.base_url else LENGTHS[1]
+        )  # the provider's own models want the new name
         self._refused: set[str] = set()
         self._limits = limits
         what = f"the chat model {self.name!r}"
@@ -244,13 +297,20 @@ class OpenAIChat:
         await self._wire.close()
 
     async def complete(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, max_output: int = 0,
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        max_output: int = 0,
         on_text: Callable[[str], None] | None = None,
-    ) -> Reply:  # fmt: skip
+    ) -> Reply:
         texts = [message.content for message in messages]
         tokens = _about(texts) + max_output if self._limits.counts_tokens else 0
         screen = Screen(on_text) if on_text else None
-        mode, left_out = self._json, set[str]()  # of this call only, where the refusal may be due to its text
+        mode, left_out = (
+            self._json,
+            set[str](),
+        )  # of this call only, where the refusal may be due to its text
         while True:
             body = self._body(messages, schema, max_output, mode, left_out)
             try:
@@ -265,53 +325,82 @@ class OpenAIChat:
                     self._refused |= left_out & set(STREAMING)
                     self._streams = True
                 return reply
-            mode = self._other_way(refusal, body, mode, left_out, screen is not None and not self._streams)
+            mode = self._other_way(
+                refusal, body, mode, left_out, screen is not None and not self._streams
+            )
             if not mode:
                 raise self._wire.refused(refusal)
 
     def _body(
-        self, messages: Sequence[Message], schema: Mapping[str, Any] | None, max_output: int, mode: str,
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any] | None,
+        max_output: int,
+        mode: str,
         left_out: set[str],
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         body = dict(self._options)
         body["model"] = self.name
-        body["messages"] = [{"role": message.role, "content": sendable(message.content)} for message in messages]
+        body["messages"] = [
+            {"role": message.role, "content": sendable(message.content)} for message in messages
+        ]
         if schema is not None and mode == "schema":
-            title = re.sub(r"\W", "_", str(schema.get("title", "reply")), flags=re.ASCII)[:64] or "reply"
+            title = (
+                re.sub(r"\W", "_", str(schema.get("title", "reply")), flags=re.ASCII)[:64]
+                or "reply"
+            )
             form = {"name": title, "schema": dict(schema), "strict": False}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         elif schema is not None and mode == "object":
             body["response_format"] = {"type": "json_object"}
         if max_output and not any(name in body for name in LENGTHS):
             body[self._length] = max_output
-        return {name: value for name, value in body.items() if name not in self._refused and name not in left_out}
+        return {
+            name: value
+            for name, value in body.items()
+            if name not in self._refused and name not in left_out
+        }
 
     def _other_way(
-        self, refusal: Refusal, body: Mapping[str, Any], mode: str, left_out: set[str], first_stream: bool
+        self,
+        refusal: Refusal,
+        body: Mapping[str, Any],
+        mode: str,
+        left_out: set[str],
+        first_stream: bool,
     ) -> str:
-        """The way of asking for JSON in which to ask again, other things put right too; "" when there is no other."""
+        """The way of asking for JSON in which to ask again, other things put right too; "" when
+        there is no other.
+        """
         form = body.get("response_format")
         ours = form is not None and form is not self._options.get("response_format")
         if ours and not self._forced and mode in AFTER:
             if refusal.names_format:
                 if self._json == mode:
                     self._json, self._proven = AFTER[mode], False
-                    log.warning("%s does not take JSON by %s; asking by %s", self.name, mode, self._json)
+                    log.warning(
+                        "%s does not take JSON by %s; asking by %s", self.name, mode, self._json
+                    )
                 return AFTER[mode]
         names = [*body, *(() if "stream" in self._refused else STREAMING)]
-        for name in (name for name in names if name not in ("model", "messages") and _is_named(name, refusal)):
+        for name in (
+            name for name in names if name not in ("model", "messages") and _is_named(name, refusal)
+        ):
             if name == "response_format" and ours:
                 continue
             if name in LENGTHS and _TOO_MUCH.search(refusal.said):
                 left_out.add(name)
             elif name in LENGTHS and name == self._length and name not in self._options:
                 self._refused.add(name)
-                self._length = next((other for other in LENGTHS if other not in self._refused), name)
+                self._length = next(
+                    (other for other in LENGTHS if other not in self._refused), name
+                )
             elif name not in self._refused:
                 self._refused.add(name)
                 log.warning("%s does not take %r; it is no longer sent", self.name, name)
             return mode
-        # Refused without a reason: the way of asking for JSON is the likeliest, as long as it has never worked.
+        # Refused without a reason: the way of asking for JSON is the likeliest, as long as it has
+        # never worked.
         unsaid = refusal.status in (400, 415, 422, 501) and not refusal.of_the_text
         if ours and unsaid and not self._proven and not self._forced and mode in AFTER:
             return AFTER[mode]
@@ -323,14 +412,23 @@ class OpenAIChat:
         return ""
 
     async def _attempt(
-        self, body: dict[str, Any], screen: Screen | None, texts: Sequence[str], refused: set[str], line: Line,
-        alarm: asyncio.Timeout, turn: Turn,
-    ) -> Reply:  # fmt: skip
-        # What has been shown cannot be taken back: after a stream that broke off, the reply comes in one piece.
+        self,
+        body: dict[str, Any],
+        screen: Screen | None,
+        texts: Sequence[str],
+        refused: set[str],
+        line: Line,
+        alarm: asyncio.Timeout,
+        turn: Turn,
+    ) -> Reply:
+        # What has been shown cannot be taken back: after a stream that broke off, the reply comes
+        # in one piece.
         if screen is not None and not screen.shown:
             screen.clear()
         if screen is not None and not screen.shown and "stream" not in refused:
-            reply = await self._streamed(body, screen, texts, "stream_options" not in refused, line, alarm)
+            reply = await self._streamed(
+                body, screen, texts, "stream_options" not in refused, line, alarm
+            )
         else:
             data = parsed(await self._wire.post(line, "/chat/completions", body, texts))
             reply = self._reply(data, texts)
@@ -355,7 +453,9 @@ class OpenAIChat:
         return Reply(text, _usage(data.get("usage"), texts, raw + thought), finish)
 
     def _choice(self, choices: Any, texts: Sequence[str]) -> dict[str, Any]:
-        """The first choice. A gateway whose provider fails halfway says so in it, beside the half that came."""
+        """The first choice. A gateway whose provider fails halfway says so in it, beside the half
+        that came.
+        """
         choice = _first(choices)
         if error := error_in(choice):
             raise self._wire.judged(*error, {}, texts)
@@ -364,16 +464,23 @@ class OpenAIChat:
         return choice
 
     async def _streamed(
-        self, body: dict[str, Any], screen: Screen, texts: Sequence[str], counted: bool, line: Line,
+        self,
+        body: dict[str, Any],
+        screen: Screen,
+        texts: Sequence[str],
+        counted: bool,
+        line: Line,
         alarm: asyncio.Timeout,
-    ) -> Reply:  # fmt: skip
+    ) -> Reply:
         rest = {name: value for name, value in body.items() if name not in ("model", "messages")}
         if counted:
             rest["stream_options"] = {"include_usage": True}
         create = line.openai.chat.completions.with_streaming_response.create
         loop, usage, choice, ended, thought = asyncio.get_running_loop(), None, {}, False, ""
         seconds = (alarm.when() or loop.time()) - loop.time()
-        async with create(model=self.name, messages=body["messages"], stream=True, extra_body=rest) as response:
+        async with create(
+            model=self.name, messages=body["messages"], stream=True, extra_body=rest
+        ) as response:
             pieces = response.iter_bytes()
             if "event-stream" not in response.headers.get("content-type", "").lower():
                 whole = await response.read()
@@ -390,7 +497,9 @@ class OpenAIChat:
                 data = parsed(event)
                 if error := error_in(data):
                     raise self._wire.judged(*error, {}, texts)
-                alarm.reschedule(loop.time() + seconds)  # the time-out is for silence, not for a long answer
+                alarm.reschedule(
+                    loop.time() + seconds
+                )  # the time-out is for silence, not for a long answer
                 usage = data.get("usage") or usage
                 now = self._choice(data.get("choices"), texts)
                 choice = now if now.get("finish_reason") else choice
@@ -406,7 +515,9 @@ class OpenAIChat:
         screen.finish()
         choice = choice or ({"finish_reason": "stop"} if screen.length or thought else {})
         text = self._wire.hidden(screen.text)
-        return Reply(text, _usage(usage, texts, screen.raw + thought), _finish(choice, screen.cut_off))
+        return Reply(
+            text, _usage(usage, texts, screen.raw + thought), _finish(choice, screen.cut_off)
+        )
 
 
 class OpenAIEmbedder:
@@ -419,9 +530,13 @@ class OpenAIEmbedder:
         self._proven = False  # vectors came in the way of asking that is used now
         self._limits = limits
         self._wire = Wire(
-            f"the embedding model {self.name!r}", "embedding_model", settings.embedding_base_url or settings.base_url,
-            environ, settings, limits,
-        )  # fmt: skip
+            f"the embedding model {self.name!r}",
+            "embedding_model",
+            settings.embedding_base_url or settings.base_url,
+            environ,
+            settings,
+            limits,
+        )
 
     def __repr__(self) -> str:
         return f"OpenAIEmbedder({self.name!r})"
@@ -449,14 +564,24 @@ class OpenAIEmbedder:
             else:
                 self._plain, self._proven = plain, True
                 return made
-            # Refused without naming it: it is the likeliest to be disliked, as long as it has never worked.
-            unsaid = refusal.status in (400, 415, 422, 501) and not refusal.of_the_text and not self._proven
+            # Refused without naming it: it is the likeliest to be disliked, as long as it has never
+            # worked.
+            unsaid = (
+                refusal.status in (400, 415, 422, 501)
+                and not refusal.of_the_text
+                and not self._proven
+            )
             if plain or not (unsaid or _is_named("encoding_format", refusal)):
                 raise self._wire.refused(refusal)
             plain = True
 
     async def _attempt(
-        self, body: dict[str, Any], texts: Sequence[str], line: Line, alarm: asyncio.Timeout, turn: Turn
+        self,
+        body: dict[str, Any],
+        texts: Sequence[str],
+        line: Line,
+        alarm: asyncio.Timeout,
+        turn: Turn,
     ) -> Embedded:
         data = parsed(await self._wire.post(line, "/embeddings", body, texts))
         if error := error_in(data):
@@ -470,12 +595,16 @@ class OpenAIEmbedder:
         return Embedded(vectors, self._dimension, usage)
 
     def _vectors(self, items: list[Any], count: int) -> tuple[bytes, ...]:
-        """In the order of the texts, whatever the order of the reply; each of the one dimension, all numbers finite."""
+        """In the order of the texts, whatever the order of the reply; each of the one dimension,
+        all numbers finite.
+        """
         if len(items) != count or not all(isinstance(item, dict) for item in items):
             raise self._useless(f"{len(items)} vectors for {count} texts")
         numbers = [item.get("index") for item in items]
         if numbers.count(None) < count:
-            if any(type(number) is not int for number in numbers) or sorted(numbers) != list(range(count)):
+            if any(type(number) is not int for number in numbers) or sorted(numbers) != list(
+                range(count)
+            ):
                 raise self._useless("vectors that are numbered wrongly")
             items = sorted(items, key=lambda item: item["index"])
         vectors = tuple(self._vector(item.get("embedding")) for item in items)
@@ -484,7 +613,11 @@ class OpenAIEmbedder:
         dimensions = {len(vector) // 4 for vector in vectors} | ({self._dimension} - {0})
         if len(dimensions) > 1 or 0 in dimensions:
             sizes = " and ".join(map(str, sorted(dimensions)))
-            move = f"Set embedding_dimensions to {min(map(len, vectors)) // 4} or 0" if self._wanted else ""
+            move = (
+                f"Set embedding_dimensions to {min(map(len, vectors)) // 4} or 0"
+                if self._wanted
+                else ""
+            )
             what = f"vectors of {sizes} numbers where one size is needed"
             raise self._useless(what, move, final=bool(self._wanted), divisible=False)
         return vectors
@@ -492,7 +625,9 @@ class OpenAIEmbedder:
     def _vector(self, said: Any) -> bytes:
         try:
             vector = (
-                base64.b64decode(said, validate=True) if isinstance(said, str) else array.array("f", said).tobytes()
+                base64.b64decode(said, validate=True)
+                if isinstance(said, str)
+                else array.array("f", said).tobytes()
             )
         except (TypeError, ValueError, OverflowError, binascii.Error):
             raise self._useless("something that is no vector") from None
@@ -500,9 +635,16 @@ class OpenAIEmbedder:
             raise self._useless("something that is no vector")
         return vector
 
-    def _useless(self, what: str, move: str = "", *, final: bool = False, divisible: bool = True) -> ModelError:
-        move = move or "Use another embedding model or server; what needs no vectors works without them"
-        return ModelError(f"the embedding model {self.name!r} gave {what}", move, final=final, divisible=divisible)
+    def _useless(
+        self, what: str, move: str = "", *, final: bool = False, divisible: bool = True
+    ) -> ModelError:
+        move = (
+            move
+            or "Use another embedding model or server; what needs no vectors works without them"
+        )
+        return ModelError(
+            f"the embedding model {self.name!r} gave {what}", move, final=final, divisible=divisible
+        )
 
 
 def _finite(vectors: Sequence[bytes]) -> bool:
@@ -513,12 +655,16 @@ def _finite(vectors: Sequence[bytes]) -> bool:
 
 
 def _about(texts: Sequence[str]) -> int:
-    """Rather too many tokens, found cheaply: it only stands in until the provider says how many there were."""
+    """Rather too many tokens, found cheaply: it only stands in until the provider says how many
+    there were.
+    """
     return sum(len(text.encode("utf-8", "replace")) for text in texts) // 3
 
 
 def _is_named(name: str, refusal: Refusal) -> bool:
-    """Is the complaint about this parameter? Short names must stand in quotes, since they are words as well."""
+    """Is the complaint about this parameter? Short names must stand in quotes, since they are words
+    as well.
+    """
     if refusal.status not in (400, 404, 405, 415, 422, 501):
         return False
     if refusal.parameter:
@@ -529,7 +675,9 @@ def _is_named(name: str, refusal: Refusal) -> bool:
 
 
 def _first(choices: Any) -> dict[str, Any]:
-    return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    return (
+        choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    )
 
 
 def _finish(choice: Mapping[str, Any], cut_off: bool) -> str:
@@ -543,8 +691,13 @@ def _finish(choice: Mapping[str, Any], cut_off: bool) -> str:
 def _usage(said: Any, prompts: Sequence[str], output: str) -> Usage:
     """The provider's figures; ours, marked as estimated, where it gives none that can be right."""
     figures = said if isinstance(said, dict) else {}
-    prompt, spoken = figures.get("prompt_tokens"), figures.get("completion_tokens", 0 if not output else None)
+    prompt, spoken = (
+        figures.get("prompt_tokens"),
+        figures.get("completion_tokens", 0 if not output else None),
+    )
     given = type(prompt) is int and type(spoken) is int
     if given and 0 < prompt < MOST_USED and 0 <= spoken < MOST_USED and (spoken or not output):
         return Usage(prompt, spoken)
-    return Usage(sum(map(count_tokens, prompts)), count_tokens(output) if output else 0, estimated=True)
+    return Usage(
+        sum(map(count_tokens, prompts)), count_tokens(output) if output else 0, estimated=True
+    )

@@ -1,7 +1,7 @@
 """Opening the door to the models: the asker of a corpus, as the settings name its models.
 
-Takes a corpus folder and settings; gives an `Asker`. Nothing of a model is imported before it is named. Knows no
-question.
+Takes a corpus folder and settings; gives an `Asker`. Nothing of a model is imported before it is
+named. Knows no question.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ LOCAL = "local:"  # begins the name of an embedding model that runs in this proc
 
 
 def prepare_client(asker: Asker) -> None:
-    """Make what speaks to servers, a quarter of a second, while nobody waits for it yet: beside a thread that computes
-    it takes four times as long, and the first question with it."""
+    """Make what speaks to servers, a quarter of a second, while nobody waits for it yet: beside a
+    thread that computes it takes four times as long, and the first question with it."""
     remote = asker.embeds and not asker.embedding_model.startswith(LOCAL)
     if asker.on or remote:  # neither once it is closed
         from graphrag_mcp.llm.transport import prepare
@@ -35,7 +35,9 @@ def prepare_client(asker: Asker) -> None:
 
 
 def priced(settings: Settings) -> None:
-    """Raises BadInput where a limit of money would never be reached, for there is nothing to count it by."""
+    """Raises BadInput where a limit of money would never be reached, for there is nothing to count
+    it by.
+    """
     s = settings
     paid = s.chat_model or (s.embedding_model and not s.embedding_model.startswith(LOCAL))
     if paid and s.max_cost > 0 and not (s.price_prompt or s.price_output or s.price_embedding):
@@ -44,12 +46,18 @@ def priced(settings: Settings) -> None:
 
 
 def open_asker(
-    folder: Path, settings: Settings, *, limited: bool = True, refresh: bool = False, mend: bool = False
+    folder: Path,
+    settings: Settings,
+    *,
+    limited: bool = True,
+    refresh: bool = False,
+    mend: bool = False,
 ) -> Asker:
-    """The asker of a corpus as the settings name its models; `limited`: the budgets of the settings hold for it.
+    """The asker of a corpus as the settings name its models; `limited`: the budgets of the settings
+    hold for it.
 
-    `mend`: a damaged answer book is set aside, what can be read of it kept, and `note` says so. Without limits, for
-    searches, a book that cannot be used is done without.
+    `mend`: a damaged answer book is set aside, what can be read of it kept, and `note` says so.
+    Without limits, for searches, a book that cannot be used is done without.
     """
     from graphrag_mcp.store.reply_cache import open_book
 
@@ -68,25 +76,49 @@ def open_asker(
         from graphrag_mcp.llm.openai_chat import chat_from, embedder_from
         from graphrag_mcp.llm.transport import Limits
 
-        limits = Limits(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
-        chat, embedder = chat_from(settings, limits=limits), embedder or embedder_from(settings, limits=limits)
+        limits = Limits(
+            settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute
+        )
+        chat, embedder = (
+            chat_from(settings, limits=limits),
+            embedder or embedder_from(settings, limits=limits),
+        )
     s = settings
     book, note = open_book(folder, mend=mend, needed=limited)
     prices = (s.price_prompt, s.price_output, s.price_embedding)
     budget = Budget(*((s.max_calls, s.max_tokens, s.max_cost) if limited else (0, 0, 0.0)), *prices)
-    space = f"{s.embedding_model} {s.embedding_dimensions}" if embedder and s.embedding_dimensions else ""
-    options = {"concurrency": s.concurrency, "batch": s.embedding_batch, "refresh": refresh, "space": space}
-    made = Asker(book, chat, embedder, budget=budget, reranker=reranker, gives_up=limited, **options)
+    space = (
+        f"{s.embedding_model} {s.embedding_dimensions}"
+        if embedder and s.embedding_dimensions
+        else ""
+    )
+    options = {
+        "concurrency": s.concurrency,
+        "batch": s.embedding_batch,
+        "refresh": refresh,
+        "space": space,
+    }
+    made = Asker(
+        book, chat, embedder, budget=budget, reranker=reranker, gives_up=limited, **options
+    )
     made.note = note
     return made
 
 
 def rehearsing(asker: Asker, chat: ChatModel | None, embedder: EmbeddingModel | None) -> Asker:
-    """An asker that answers as this one would, from its book first, but by other models, and without limits; it writes
-    nothing into the book."""
+    """An asker that answers as this one would, from its book first, but by other models, and
+    without limits; it writes nothing into the book."""
     book = _Margin(asker._book) if asker._book is not None else None
     budget = replace(asker.budget, max_calls=0, max_tokens=0, max_cost=0.0)
-    return Asker(book, chat, embedder, budget=budget, batch=asker._batch, refresh=asker._refresh, space=asker._space)
+    return Asker(
+        book,
+        chat,
+        embedder,
+        budget=budget,
+        batch=asker._batch,
+        refresh=asker._refresh,
+        space=asker._space,
+    )
 
 
 def book_of(asker: Asker) -> AnswerBook | None:

@@ -1,8 +1,9 @@
 """Words for models and agents, kept as Markdown files with $variables.
 
-Takes a prompt's name; gives its `string.Template`. Knows three places, in this order: `prompts` inside the index
-folder of a corpus (tuned ones), `_prompts` inside the package (a wheel) and `prompts` beside it (a checkout). Never
-the working directory: a folder that somebody indexes must not be able to change what an agent is told.
+Takes a prompt's name; gives its `string.Template`. Knows three places, in this order: `prompts`
+inside the index folder of a corpus (tuned ones), `_prompts` inside the package (a wheel) and
+`prompts` beside it (a checkout). Never the working directory: a folder that somebody indexes must
+not be able to change what an agent is told.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from string import Template
 
 from graphrag_mcp.errors import BadInput, NotFound
 
-PACKAGE = Path(__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parents[1]
 _COMMENT = re.compile(r"\A<!--.*?-->\s*", re.DOTALL)  # each file begins with a note to its editor
 
 
@@ -33,9 +34,11 @@ def names() -> list[str]:
 
 
 def load(name: str, corpus_folder: Path | None = None) -> Template:
-    """The template called `name`, without the editor's note at its top; the corpus's own where it has one.
+    """The template called `name`, without the editor's note at its top; the corpus's own where it
+    has one.
 
-    Raises NotFound with the known names, BadInput for a tuned prompt that uses a variable the product does not give.
+    Raises NotFound with the known names, BadInput for a tuned prompt that uses a variable the
+    product does not give.
     """
     shipped = _shipped(name)
     own = corpus_folder / "prompts" / f"{name}.md" if corpus_folder else None
@@ -46,7 +49,10 @@ def load(name: str, corpus_folder: Path | None = None) -> Template:
     wrong = sorted(set(tuned.get_identifiers()) - known)
     if wrong or not tuned.is_valid():
         what = f"{own} uses {', '.join('$' + one for one in wrong) or 'a $ that names no variable'}"
-        raise BadInput(what, f"Use only {', '.join('$' + one for one in sorted(known))}, and $$ for a dollar sign")
+        raise BadInput(
+            what,
+            f"Use only {', '.join('$' + one for one in sorted(known))}, and $$ for a dollar sign",
+        )
     return tuned
 
 

@@ -1,7 +1,8 @@
 """The seams: what a model is to the rest of the house.
 
-Two small protocols with two shipped implementations each (models/openai_api.py and models/scripted.py), plain data
-in and out. Whoever calls a model goes through `ask`; nothing here retries across calls, remembers or counts money.
+Two small protocols with two shipped implementations each (models/openai_api.py and
+models/scripted.py), plain data in and out. Whoever calls a model goes through `ask`; nothing here
+retries across calls, remembers or counts money.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens by the provider's own figures; where it gives none, by `text.count_tokens`, and `estimated` says so."""
+    """Tokens by the provider's own figures; where it gives none, by `text.count_tokens`, and
+    `estimated` says so.
+    """
 
     prompt_tokens: int = 0
     output_tokens: int = 0
@@ -30,7 +33,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a chat model said, as it said it. `finish` is "stop", "length" (cut off), or the provider's own word."""
+    """What a chat model said, as it said it. `finish` is "stop", "length" (cut off), or the
+    provider's own word.
+    """
 
     text: str
     usage: Usage
@@ -47,15 +52,23 @@ class Embedded:
 
 
 class ChatModel(Protocol):
-    """Answers a conversation. Retries what is worth retrying, within its limits; raises ModelError when it gives up."""
+    """Answers a conversation. Retries what is worth retrying, within its limits; raises ModelError
+    when it gives up.
+    """
 
     name: str
 
     async def complete(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, max_output: int = 0,
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        max_output: int = 0,
         on_text: Callable[[str], None] | None = None,
-    ) -> Reply:  # fmt: skip
-        """`schema`: the JSON wanted (a hint where the server cannot enforce it); `on_text` gets pieces as they come."""
+    ) -> Reply:
+        """`schema`: the JSON wanted (a hint where the server cannot enforce it); `on_text` gets
+        pieces as they come.
+        """
         ...
 
     async def close(self) -> None: ...
@@ -72,7 +85,9 @@ class EmbeddingModel(Protocol):
 
 
 class Reranker(Protocol):
-    """Reads a question together with each text; gives one score per text, higher is better. Raises ModelError."""
+    """Reads a question together with each text; gives one score per text, higher is better. Raises
+    ModelError.
+    """
 
     name: str
 

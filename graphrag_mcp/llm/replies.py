@@ -1,14 +1,16 @@
-"""A model's reply as text: thoughts, fences and end marks taken off, delimiters and JSON read, values cleaned.
+"""A model's reply as text: thoughts, fences and end marks taken off, delimiters and JSON read,
+values cleaned.
 
-Takes raw replies and parts of them; gives plain text, fields of a tuple, items of JSON, names and descriptions fit to
-be stored. Every step is pure and linear in the length of the reply. Knows nothing of what the fields mean.
+Takes raw replies and parts of them; gives plain text, fields of a tuple, items of JSON, names and
+descriptions fit to be stored. Every step is pure and linear in the length of the reply. Knows
+nothing of what the fields mean.
 
 JSON out of what a model said: fences, thoughts and prose around it, and the usual faults inside it.
 
-Takes a reply; gives the object or array that it holds, as `json.loads` would. Raises ValueError when there is none.
-Linear in the length of the reply, 2 MB of the worst take about a second. json_repair 0.64 was tried: it took over 15
-seconds for 22 kB of bracketed prose, and keeps half a text as if it were whole. Knows nothing of what the JSON is
-about.
+Takes a reply; gives the object or array that it holds, as `json.loads` would. Raises ValueError
+when there is none. Linear in the length of the reply, 2 MB of the worst take about a second.
+json_repair 0.64 was tried: it took over 15 seconds for 22 kB of bracketed prose, and keeps half a
+text as if it were whole. Knows nothing of what the JSON is about.
 """
 
 from __future__ import annotations
@@ -21,24 +23,43 @@ from typing import Any
 _ATTEMPTS = 64  # places where JSON might begin; more are noise
 _DEEPEST = 60
 _THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_BEGIN = re.compile(r"\{(?=\s*+(?:[\"'“‘}/]|\w{1,60}+\s*+[:：]))|\[(?=\s*+(?:[\"'“‘{\[\]/\-\d]|true|false|null))")
+_BEGIN = re.compile(
+    r"\{(?=\s*+(?:[\"'“‘}/]|\w{1,60}+\s*+[:：]))|\[(?=\s*+(?:[\"'“‘{\[\]/\-\d]|true|false|null))"
+)
 _SKIP = re.compile(r"(?:\s|//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z))*+")
-_NUMBER = re.compile(r"[-+]?\d{1,300}(?:\.\d{1,300})?(?:[eE][-+]?\d{1,4})?(?=\s*+(?:[,，}\]]|//|/\*|\Z|\n))")
+_NUMBER = re.compile(
+    r"[-+]?\d{1,300}(?:\.\d{1,300})?(?:[eE][-+]?\d{1,4})?(?=\s*+(?:[,，}\]]|//|/\*|\Z|\n))"
+)
 _BARE = re.compile(r"[^,，}\]\n]{0,400}")
 _BARE_KEY = re.compile(r"[\w$.\- ]{1,60}+(?=\s*+[:：])")
 _NO_KEY = re.compile(r"[^\"'“‘,，\n{}\[\]]++|.", re.DOTALL)
 _COLON = re.compile(r"\s*+(?:[:：]|=>)")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "", "f": "", "/": "/", "\\": "\\", '"': '"', "'": "'", "\n": "\n"}
+_PLAIN = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "b": "",
+    "f": "",
+    "/": "/",
+    "\\": "\\",
+    '"': '"',
+    "'": "'",
+    "\n": "\n",
+}
 _WORDS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
 # A quote ends its string only where JSON could go on: models leave quotes inside a text unescaped.
 _CLOSES = {'"': '"', "'": "'", "“": '”“"', "‘": "’‘'"}
 _KEY = r"(?:[\"'“‘][^\"'“”‘’\n]{0,60}[\"'”’]\s*+[:：])"
 _AFTER = {
     "key": re.compile(r"\s*+(?:[:：]|=>|\Z)"),
-    "{": re.compile(rf"\s*+(?:\Z|[}}\]]|//|/\*|{_KEY}|[,，]\s*+(?:\Z|[}}\]]|//|/\*|{_KEY}|\w{{1,40}}+\s*+[:：]))"),
-    "[": re.compile(r"\s*+(?:\Z|[}\]]|//|/\*|[,，]\s*+(?:\Z|[\"'“‘{\[}\]\-\d]|//|/\*|true|false|null))"),
+    "{": re.compile(
+        rf"\s*+(?:\Z|[}}\]]|//|/\*|{_KEY}|[,，]\s*+(?:\Z|[}}\]]|//|/\*|{_KEY}|\w{{1,40}}+\s*+[:：]))"
+    ),
+    "[": re.compile(
+        r"\s*+(?:\Z|[}\]]|//|/\*|[,，]\s*+(?:\Z|[\"'“‘{\[}\]\-\d]|//|/\*|true|false|null))"
+    ),
 }
 _CUT = object()  # stands for a value that the reply ends in
 
@@ -46,8 +67,8 @@ _CUT = object()  # stands for a value that the reply ends in
 def read(text: str, *, keep_cut: bool = False) -> Any:
     """The largest JSON object or array in the reply.
 
-    Where the reply ends too early what is complete is kept; the value that it ends in is dropped, or with
-    `keep_cut` kept when it is a text.
+    Where the reply ends too early what is complete is kept; the value that it ends in is dropped,
+    or with `keep_cut` kept when it is a text.
     """
     text = without_thoughts(text).strip().removeprefix("\ufeff")
     if re.match(r"[{\[]\s*+\\\"", text):  # escaped once too often
@@ -72,16 +93,24 @@ def read(text: str, *, keep_cut: bool = False) -> Any:
 
 
 def without_thoughts(text: str) -> str:
-    """Thoughts are blocks that open at the start of a line; some servers swallow the opening of the first one."""
+    """Thoughts are blocks that open at the start of a line; some servers swallow the opening of the
+    first one.
+    """
     kept: list[str] = []
     at, inside = 0, False
     for match in _THOUGHT.finditer(text):
         if match[1]:
-            before, after = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
+            before, after = (
+                text[max(0, match.start() - 1) : match.start()],
+                text[match.end() : match.end() + 1],
+            )
             alone = before in ("", "\n") or after in ("", "\n")
             if inside or (not kept and alone):
                 kept, at, inside = kept or [""], match.end(), False
-        elif not inside and not text[max(0, match.start() - 200) : match.start()].rpartition("\n")[2].strip():
+        elif (
+            not inside
+            and not text[max(0, match.start() - 200) : match.start()].rpartition("\n")[2].strip()
+        ):
             kept.append(text[at : match.start()])
             inside = True
     return "".join(kept) + ("" if inside else text[at:])  # never closed: cut off while thinking
@@ -94,7 +123,9 @@ def _nothing() -> Any:
 def _strict(text: str, at: int) -> tuple[Any, int, int]:
     """The value and where it ends; the end is 0 when it is not JSON to the letter."""
     try:
-        return *json.JSONDecoder(strict=False, parse_constant=lambda _: None).raw_decode(text, at), 0
+        return *json.JSONDecoder(strict=False, parse_constant=lambda _: None).raw_decode(
+            text, at
+        ), 0
     except (ValueError, RecursionError):
         return None, 0, 0
 
@@ -107,7 +138,11 @@ def _clean(value: Any) -> Any:
         return value
     if isinstance(value, list):
         return [_clean(one) for one in value]
-    return {_clean(key): _clean(one) for key, one in value.items()} if isinstance(value, dict) else value
+    return (
+        {_clean(key): _clean(one) for key, one in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 class _Reader:
@@ -132,7 +167,13 @@ class _Reader:
         if number := _NUMBER.match(self.text, self.at):
             self.at = number.end()
             said = number[0]
-            return _CUT if self.at == len(self.text) else float(said) if re.search("[.eE]", said) else int(said)
+            return (
+                _CUT
+                if self.at == len(self.text)
+                else float(said)
+                if re.search("[.eE]", said)
+                else int(said)
+            )
         bare = _BARE.match(self.text, self.at)
         self.at = bare.end()  # type: ignore[union-attr]
         word = bare[0].strip()  # type: ignore[index]
@@ -172,7 +213,9 @@ class _Reader:
         return found
 
     def next(self, close: str, other: str, other_is_open: bool) -> bool:
-        """Is there another element? A bracket of the wrong kind ends this one when an outer one may have it."""
+        """Is there another element? A bracket of the wrong kind ends this one when an outer one may
+        have it.
+        """
         while True:
             self.skip()
             here = self.text[self.at : self.at + 1]
@@ -234,13 +277,16 @@ _JSON_ESCAPE = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-f]{1,5
 
 
 def plain_reply(reply: str) -> tuple[str, bool]:
-    """The reply without thoughts, fences, special tokens and end marks; and whether it had an end mark."""
+    """The reply without thoughts, fences, special tokens and end marks; and whether it had an end
+    mark.
+    """
     text = without_thoughts(reply[:LONGEST_REPLY].lstrip("\ufeff"))
     if "\\n" in text and "\n" not in text.strip() and text.lstrip()[:1] not in ("{", "["):
         text = _LITERAL.sub("\n", text)  # the reply of a model that escapes what nobody unescapes
     if "&lt;" in text and text.lstrip()[:1] not in ("{", "["):
         text = unescaped(text)
-    # Patterns that may begin anywhere are tried at every letter: they are only shown what may hold what they look for.
+    # Patterns that may begin anywhere are tried at every letter: they are only shown what may hold
+    # what they look for.
     low = text.lower()
     at = max(0, low.find("complete") - 8) if len(low) == len(text) else 0
     tail, marks = _MARK.subn("\n", text[at:]) if "complete" in low else (text[at:], 0)
@@ -289,14 +335,17 @@ _PAIR = re.compile(
     r"[\"'](\w{1,40})[\"'] ?: ?(?:\"((?:[^\"\\]|\\.|\"(?!\s{0,9}[,}\]]))*+)\"?|'((?:[^'\\]|\\.)*+)'?"
     r"|(-?\d+(?:\.\d+)?)|\[([^\]\[]*+)\]?)",
     re.DOTALL,
-)  # a quotation mark ends a value only before a comma or bracket: models forget to escape those inside
+    # a quotation mark ends a value only before a comma or bracket: models forget to escape those inside
+)
 
 
 def json_items(text: str) -> tuple[list[tuple[str, dict[str, Any] | list[Any]]], bool]:
-    """Innermost objects, and arrays within arrays, each with the key that it stands under; and whether all was closed.
+    """Innermost objects, and arrays within arrays, each with the key that it stands under; and
+    whether all was closed.
 
-    A reply that was cut off gives the items that are whole, so does one with prose around it or an item that is no
-    JSON. What an item is for is told from its own keys, so the shape around it does not matter.
+    A reply that was cut off gives the items that are whole, so does one with prose around it or an
+    item that is no JSON. What an item is for is told from its own keys, so the shape around it does
+    not matter.
     """
     begin = re.search(r"[{\[]\s{0,64}[\"'{\[}\]]", text)
     items: list[tuple[str, dict[str, Any] | list[Any]]] = []
@@ -314,7 +363,9 @@ def json_items(text: str) -> tuple[list[tuple[str, dict[str, Any] | list[Any]]],
             if count > MOST_TOKENS or len(stack) >= DEEPEST:
                 closed = False
                 break
-            stack.append(_Open(sign, match.start(), outer.key if outer and outer.sign == "[" else key))
+            stack.append(
+                _Open(sign, match.start(), outer.key if outer and outer.sign == "[" else key)
+            )
             closed = False
         elif stack and stack[-1].sign == ("{" if sign == "}" else "["):
             inner, outer = stack.pop(), stack[-1] if stack else None
@@ -336,7 +387,9 @@ class _Open:
 
 
 def _decoded(part: str) -> list[dict[str, Any] | list[Any]]:
-    """The value as JSON; else with commas at ends removed; else the pairs that can be made out; [] of nothing."""
+    """The value as JSON; else with commas at ends removed; else the pairs that can be made out; []
+    of nothing.
+    """
     for candidate in (part, _COMMA_AT_END.sub("", part)):
         try:
             value = json.loads(candidate, strict=False)
@@ -359,16 +412,40 @@ _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
 _WORD_OR_SIGN = re.compile(r"[^\W_]|[^\x00-\x7f\u2000-\u206f\u3000-\u303f\uff00-\uff0f\w]")
-_PAIRS = ('""', "''", "“”", "‘’", "«»", "「」", "『』", "``", "**", "＂＂", "„“", "<>", "{}", "＜＞")
+_PAIRS = (
+    '""',
+    "''",
+    "“”",
+    "‘’",
+    "«»",
+    "「」",
+    "『』",
+    "``",
+    "**",
+    "＂＂",
+    "„“",
+    "<>",
+    "{}",
+    "＜＞",
+)
 
 
 def clean(value: str, longest: int) -> str:
-    """One line without invisible characters, blanks collapsed, wrapping quotes and emphasis off, at most `longest`."""
+    """One line without invisible characters, blanks collapsed, wrapping quotes and emphasis off, at
+    most `longest`.
+    """
     text = unescaped(value[: 4 * longest + 400])
     text = " ".join((text if text.isprintable() else _INVISIBLE.sub("", text)).split())
-    for _ in range(0 if text[:1].isalnum() else 6):  # what begins with a letter or digit is not wrapped
+    for _ in range(
+        0 if text[:1].isalnum() else 6
+    ):  # what begins with a letter or digit is not wrapped
         before = text
-        if len(text) > 1 and text[0] + text[-1] in _PAIRS and text[0] not in text[1:-1] and text[-1] not in text[1:-1]:
+        if (
+            len(text) > 1
+            and text[0] + text[-1] in _PAIRS
+            and text[0] not in text[1:-1]
+            and text[-1] not in text[1:-1]
+        ):
             text = text[1:-1].strip()
         elif len(text) > 4 and text[:2] == text[-2:] and text[:2] in ("**", '""'):
             text = text[2:-2].strip()
@@ -381,7 +458,9 @@ _MARKS = frozenset('"“”«»*`')
 
 
 def clean_name(value: str) -> str:
-    """A name as it is stored; "" for one without a letter, digit or sign of a language (`C++`, `😀` stay)."""
+    """A name as it is stored; "" for one without a letter, digit or sign of a language (`C++`, `😀`
+    stay).
+    """
     name = clean(value, 1000).lstrip("#").strip()
     for sign in () if _MARKS.isdisjoint(name) else '"“”«»*`':
         if name.count(sign) == 1 and sign in (name[:1], name[-1:]):

@@ -1,10 +1,12 @@
-"""Models that answer by rules: for tests, demonstrations and trying out without a key. No network, no randomness.
+"""Models that answer by rules: for tests, demonstrations and trying out without a key. No network,
+no randomness.
 
-Takes rules and settings of its own; gives a ChatModel and an EmbeddingModel that say the same thing for the same
-question, always. `demonstration.py` has rules for this package's own prompts.
+Takes rules and settings of its own; gives a ChatModel and an EmbeddingModel that say the same thing
+for the same question, always. `demonstration.py` has rules for this package's own prompts.
 
-    chat = ScriptedChat([(r"capital of France", "Paris"), (lambda messages, schema: None, ""), (r"", "I do not know")])
-    reply = await chat.complete([Message("user", "What is the capital of France?")])   # Paris
+    chat = ScriptedChat([(r"capital of France", "Paris"), (lambda messages, schema: None, ""), (r"",
+    "I do not know")]) reply = await chat.complete([Message("user", "What is the capital of
+    France?")])   # Paris
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from graphrag_mcp.text.tokens import count_tokens
 
 Said = str | Exception | None
 Answering = Callable[[Sequence[Message], Mapping[str, Any] | None], Said]
-# A regular expression that is looked for in the whole conversation, with what to say; or a function of the messages
-# and the wanted schema. A function that returns None passes the question on; an exception is raised.
+# A regular expression that is looked for in the whole conversation, with what to say; or a function
+# of the messages and the wanted schema. A function that returns None passes the question on; an
+# exception is raised.
 Rule = Answering | tuple[str, str | Exception | Answering]
 Failing = Callable[[int, Sequence[Any]], Said]
 
@@ -31,14 +34,21 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class ScriptedChat:
-    """A chat model that follows rules; the first that answers is heard. `calls` holds every conversation it was asked.
+    """A chat model that follows rules; the first that answers is heard. `calls` holds every
+    conversation it was asked.
 
-    `latency`: seconds before each reply. `fail(number, messages)`: asked first with the number of the call (from 1);
-    what it returns takes the place of the answer: an exception is raised, a text is said, None changes nothing.
+    `latency`: seconds before each reply. `fail(number, messages)`: asked first with the number of
+    the call (from 1); what it returns takes the place of the answer: an exception is raised, a text
+    is said, None changes nothing.
     """
 
     def __init__(
-        self, rules: Sequence[Rule], name: str = "scripted", *, latency: float = 0.0, fail: Failing | None = None
+        self,
+        rules: Sequence[Rule],
+        name: str = "scripted",
+        *,
+        latency: float = 0.0,
+        fail: Failing | None = None,
     ) -> None:
         self.name = name
         self.calls: list[tuple[Message, ...]] = []
@@ -51,10 +61,16 @@ class ScriptedChat:
         """Nothing is held."""
 
     async def complete(
-        self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None, max_output: int = 0,
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        max_output: int = 0,
         on_text: Callable[[str], None] | None = None,
-    ) -> Reply:  # fmt: skip
-        """What the rules say, cut to `max_output` words when it is longer; usage is counted, as estimated."""
+    ) -> Reply:
+        """What the rules say, cut to `max_output` words when it is longer; usage is counted, as
+        estimated.
+        """
         self.calls.append(tuple(messages))
         number = len(self.calls)
         if self._latency:
@@ -72,7 +88,9 @@ class ScriptedChat:
         for start in range(0, len(text), PIECE) if on_text else ():
             on_text(text[start : start + PIECE])
         prompt = sum(count_tokens(message.content) for message in messages)
-        return Reply(text, Usage(prompt, count_tokens(text), estimated=True), "length" if cut else "stop")
+        return Reply(
+            text, Usage(prompt, count_tokens(text), estimated=True), "length" if cut else "stop"
+        )
 
     def _said(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Said:
         conversation = "\n".join(message.content for message in messages)
@@ -89,16 +107,21 @@ class ScriptedChat:
 
 
 class ScriptedEmbedder:
-    """An embedding model: texts that share words lie near each other. `calls` holds the texts of every call.
+    """An embedding model: texts that share words lie near each other. `calls` holds the texts of
+    every call.
 
-    Each word adds to two places of the vector, by its hash; the vector has length 1. `latency` and `fail` as in
-    ScriptedChat (a text that `fail` returns is of no use here and raises ModelError).
+    Each word adds to two places of the vector, by its hash; the vector has length 1. `latency` and
+    `fail` as in ScriptedChat (a text that `fail` returns is of no use here and raises ModelError).
     """
 
     def __init__(
-        self, dimension: int = 64, name: str = "scripted-embedding", *, latency: float = 0.0,
+        self,
+        dimension: int = 64,
+        name: str = "scripted-embedding",
+        *,
+        latency: float = 0.0,
         fail: Failing | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self.dimension = name, dimension
         self.calls: list[tuple[str, ...]] = []
         self._latency, self._fail = latency, fail
@@ -115,17 +138,24 @@ class ScriptedEmbedder:
             await asyncio.sleep(self._latency)
         failed = self._fail(len(self.calls), texts) if self._fail else None
         if failed is not None:
-            useless = ModelError(f"the embedding model {self.name!r} gave something that is no vector", "Ask it again")
+            useless = ModelError(
+                f"the embedding model {self.name!r} gave something that is no vector",
+                "Ask it again",
+            )
             raise failed if isinstance(failed, Exception) else useless
         vectors = tuple(self._vector(text) for text in texts)
-        return Embedded(vectors, self.dimension, Usage(sum(map(count_tokens, texts)), 0, estimated=True))
+        return Embedded(
+            vectors, self.dimension, Usage(sum(map(count_tokens, texts)), 0, estimated=True)
+        )
 
     def _vector(self, text: str) -> bytes:
         import numpy
 
         vector = numpy.zeros(self.dimension, "<f4")
         for word in _pieces(text.casefold()):
-            number = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little")
+            number = int.from_bytes(
+                hashlib.blake2b(word.encode(), digest_size=8).digest(), "little"
+            )
             vector[number % self.dimension] += 1.0
             vector[(number >> 24) % self.dimension] += 1.0 if number >> 63 else -1.0
         length = float(numpy.linalg.norm(vector))

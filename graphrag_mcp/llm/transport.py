@@ -1,12 +1,15 @@
-"""The way to a server that speaks the OpenAI protocol: one HTTP client per loop, tries, waits, and what refusals mean.
+"""The way to a server that speaks the OpenAI protocol: one HTTP client per loop, tries, waits, and
+what refusals mean.
 
-Takes attempts (functions that make one HTTP call with the client they are given); gives what they return, or raises
-ModelError, or Refusal when the server objects to this one request. Never shows the key. Knows no prompt, no reply.
+Takes attempts (functions that make one HTTP call with the client they are given); gives what they
+return, or raises ModelError, or Refusal when the server objects to this one request. Never shows
+the key. Knows no prompt, no reply.
 
 How many calls may be under way, and how fast they may begin.
 
-Takes the three limits of the settings; gives `slot`, entered around every attempt of a call. One object serves any
-number of models, event loops and threads, so that a process as a whole keeps its limits. Knows no model and no HTTP.
+Takes the three limits of the settings; gives `slot`, entered around every attempt of a call. One
+object serves any number of models, event loops and threads, so that a process as a whole keeps its
+limits. Knows no model and no HTTP.
 """
 
 from __future__ import annotations
@@ -34,17 +37,20 @@ from graphrag_mcp.errors import ModelError
 from graphrag_mcp.lazy_imports import imported
 from graphrag_mcp.settings import Settings
 
-# Set by whoever asks (each task has its own): a person's question goes before the calls of a long run.
+# Set by whoever asks (each task has its own): a person's question goes before the calls of a long
+# run.
 PRIORITY: ContextVar[float] = ContextVar("priority", default=0)
 
 MINUTE = 60.0
-# So much of a minute may be used at once; after that calls begin at an even pace. A run that used up its minute in the
-# first seconds would leave a person's question waiting for the rest of it.
+# So much of a minute may be used at once; after that calls begin at an even pace. A run that used
+# up its minute in the first seconds would leave a person's question waiting for the rest of it.
 AT_ONCE = 10.0
 
 
 class Turn:
-    """One call under way. Set `used` to the tokens that it really took; until then its estimate counts."""
+    """One call under way. Set `used` to the tokens that it really took; until then its estimate
+    counts.
+    """
 
     __slots__ = ("used",)
 
@@ -57,12 +63,16 @@ class _Rate:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._begun: deque[list[float]] = deque()  # [when, amount] of what still counts, oldest first
+        self._begun: deque[list[float]] = (
+            deque()
+        )  # [when, amount] of what still counts, oldest first
         self._sum = 0.0
         self._paid = 0.0  # up to when the limit is used up, at an even pace
 
     def wait(self, amount: float, now: float) -> float:
-        """Seconds until `amount` may begin. More than the whole limit may when nothing else counts any more."""
+        """Seconds until `amount` may begin. More than the whole limit may when nothing else counts
+        any more.
+        """
         while self._begun and self._counts_until(self._begun[0]) <= now:
             self._sum -= self._begun.popleft()[1]
         over = self._sum + amount - self._limit
@@ -105,12 +115,19 @@ class _Waiter:
 
 
 class Limits:
-    """At most `concurrency` calls at once, and at most so many requests and tokens in any 60 seconds (0: no limit)."""
+    """At most `concurrency` calls at once, and at most so many requests and tokens in any 60
+    seconds (0: no limit).
+    """
 
     def __init__(
-        self, concurrency: int, requests_per_minute: int = 0, tokens_per_minute: int = 0, *,
-        clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:  # fmt: skip
+        self,
+        concurrency: int,
+        requests_per_minute: int = 0,
+        tokens_per_minute: int = 0,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self.counts_tokens = tokens_per_minute > 0  # else nobody need count a prompt
         self.sleep = sleep
         self._clock = clock
@@ -137,7 +154,9 @@ class Limits:
                 self._wake_first()
 
     def rest(self, seconds: float) -> None:
-        """Nobody begins for so long: the provider said that there is too much, and more calls would only fail too."""
+        """Nobody begins for so long: the provider said that there is too much, and more calls would
+        only fail too.
+        """
         with self._lock:
             self._rest_until = max(self._rest_until, self._clock() + seconds)
 
@@ -175,10 +194,16 @@ class Limits:
 
     def _wait(self, tokens: int, now: float) -> float:
         requests = self._requests.wait(1, now) if self._requests else 0.0
-        return max(self._rest_until - now, requests, self._tokens.wait(tokens, now) if self._tokens else 0.0)
+        return max(
+            self._rest_until - now,
+            requests,
+            self._tokens.wait(tokens, now) if self._tokens else 0.0,
+        )
 
     def _wake_first(self) -> None:
-        """The first in the queue looks again. It takes its slot itself, so one that is cancelled takes none along."""
+        """The first in the queue looks again. It takes its slot itself, so one that is cancelled
+        takes none along.
+        """
         while self._queue and self._queue[0].loop.is_closed():
             heapq.heappop(self._queue)  # its loop ended without it
         if self._queue and self._free > 0:
@@ -198,30 +223,43 @@ SHOWN, READ = 300, 2000  # characters of a provider's message that are shown, an
 
 log = logging.getLogger(__name__)
 _SECRET = re.compile(r"(?i:bearer) \S+|\bsk-[\w-]{6,}")
-_NO_CREDIT = re.compile(r"insufficient[_ ](quota|balance|credit)|billing_(hard_limit|not_active)|account_deactivated")
-_WRONG_KEY = re.compile(r"\bapi key (is )?(not valid|invalid|expired)|\binvalid api key|API_KEY_INVALID", re.IGNORECASE)
-_MODERATED = re.compile(r"moderation|flagged|content.{0,3}(policy|filter|management)", re.IGNORECASE)
+_NO_CREDIT = re.compile(
+    r"insufficient[_ ](quota|balance|credit)|billing_(hard_limit|not_active)|account_deactivated"
+)
+_WRONG_KEY = re.compile(
+    r"\bapi key (is )?(not valid|invalid|expired)|\binvalid api key|API_KEY_INVALID", re.IGNORECASE
+)
+_MODERATED = re.compile(
+    r"moderation|flagged|content.{0,3}(policy|filter|management)", re.IGNORECASE
+)
 _TOO_LONG = re.compile(
     r"context.{0,3}(length|window|size)|maximum context|reduce the length|too (long|many tokens)|too large to process"
     r"|less than \d+ tokens",
     re.IGNORECASE,
 )
-_TOO_LARGE = re.compile(r"too large to process|unsupported value: NaN|exceed_context_size", re.IGNORECASE)
+_TOO_LARGE = re.compile(
+    r"too large to process|unsupported value: NaN|exceed_context_size", re.IGNORECASE
+)
 _NAMES_FORMAT = re.compile(
-    r"response.?format|json.?(schema|object|mode)|structured.?output|grammar|guided.?(json|decoding)", re.IGNORECASE
+    r"response.?format|json.?(schema|object|mode)|structured.?output|grammar|guided.?(json|decoding)",
+    re.IGNORECASE,
 )
 
 
 class Again(Exception):
     """One attempt failed in a way that may pass. `after`: seconds the server asked for."""
 
-    def __init__(self, reason: str, *, after: float | None = None, crowded: bool = False, away: bool = False) -> None:
+    def __init__(
+        self, reason: str, *, after: float | None = None, crowded: bool = False, away: bool = False
+    ) -> None:
         super().__init__(reason)
         self.reason, self.after, self.crowded, self.away = reason, after, crowded, away
 
 
 class Refusal(Exception):
-    """The server objects to this request. `said` and `parameter` are its words, without the key and the prompt."""
+    """The server objects to this request. `said` and `parameter` are its words, without the key and
+    the prompt.
+    """
 
     def __init__(self, status: int, said: str, parameter: str = "") -> None:
         super().__init__(f"{status} {said}"[:SHOWN])
@@ -233,12 +271,16 @@ class Refusal(Exception):
 
     @property
     def of_the_text(self) -> bool:
-        """The text is too long or was taken for forbidden: another shape of the request would not help."""
+        """The text is too long or was taken for forbidden: another shape of the request would not
+        help.
+        """
         return bool(_TOO_LONG.search(self.said) or _MODERATED.search(self.said))
 
 
 class Line(NamedTuple):
-    """One server's client in one event loop: openai's own, what it sends by, and the headers of its requests."""
+    """One server's client in one event loop: openai's own, what it sends by, and the headers of its
+    requests.
+    """
 
     openai: Any
     http: Any
@@ -246,7 +288,9 @@ class Line(NamedTuple):
 
 
 class _HttpClients:
-    """One HTTP client per event loop, shared by all models of the process and closed with the last of them."""
+    """One HTTP client per event loop, shared by all models of the process and closed with the last
+    of them.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -272,7 +316,9 @@ _CLIENTS = _HttpClients()
 
 
 def openai_client() -> Any:
-    """The package `openai`, without models of replies (`openai_api` reads these) and a second HTTP library (0.12 s)."""
+    """The package `openai`, without models of replies (`openai_api` reads these) and a second HTTP
+    library (0.12 s).
+    """
     return imported("openai", stand_ins=("openai.types",), missing=("aiohttp",))
 
 
@@ -285,19 +331,29 @@ async def prepare() -> None:
 
 
 class Wire:
-    """Calls to one server for one model. Safe to use from several loops; `chance` is there for the tests."""
+    """Calls to one server for one model. Safe to use from several loops; `chance` is there for the
+    tests.
+    """
 
     def __init__(
-        self, what: str, setting: str, base_url: str, environ: Mapping[str, str], settings: Settings, limits: Limits,
+        self,
+        what: str,
+        setting: str,
+        base_url: str,
+        environ: Mapping[str, str],
+        settings: Settings,
+        limits: Limits,
         chance: Callable[[], float] = random.random,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._what, self._setting = what, setting
         self._url, login = _without_login(base_url.strip() or OPENAI)
         self._given_url = bool(base_url.strip())
         self._variable = settings.api_key_variable
         self._key = environ.get(self._variable, "").strip()
         # A login in the address goes as a header like a key: the HTTP library logs whole addresses.
-        self._headers = {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"} if login else {}
+        self._headers = (
+            {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"} if login else {}
+        )
         self._secrets = [self._key, login.partition(":")[2], *self._headers.values()]
         self._timeout, self._tries = settings.timeout_seconds, settings.max_retries + 1
         self._limits, self._chance = limits, chance
@@ -305,9 +361,14 @@ class Wire:
         self._answered = False  # it has been there: when it goes away, it may come back
 
     async def call(
-        self, attempt: Callable[[Line, asyncio.Timeout, Turn], Awaitable[T]], tokens: int, texts: Sequence[str] = ()
+        self,
+        attempt: Callable[[Line, asyncio.Timeout, Turn], Awaitable[T]],
+        tokens: int,
+        texts: Sequence[str] = (),
     ) -> T:
-        """What `attempt(line, alarm, turn)` returns, tried until it works. `texts`: never shown in an error."""
+        """What `attempt(line, alarm, turn)` returns, tried until it works. `texts`: never shown in
+        an error.
+        """
         line = self._line()
         priority = PRIORITY.get()
         for tried in range(self._tries):
@@ -326,19 +387,24 @@ class Wire:
             if tried + 1 < self._tries:
                 wait = self._pause(tried, outcome.after)
                 log.debug("%s: %s; next try in %.1f s", self._what, outcome.reason, wait)
-                # Only when told for how long: single refusals without a word must not stop all the others each time.
+                # Only when told for how long: single refusals without a word must not stop all the
+                # others each time.
                 if outcome.crowded and outcome.after is not None:
                     self._limits.rest(wait)
                 await self._limits.sleep(wait)
                 priority = PRIORITY.get() - 0.5  # its wait is over: before those that never asked
         raise self._given_up(outcome, tried + 1)
 
-    async def post(self, line: Line, path: str, body: Mapping[str, Any], texts: Sequence[str]) -> bytes:
-        """The body of a reply in one piece. Not by `post` of openai's client, which makes its options and headers anew
-        for each request: 1.8 ms of CPU a call, 1.2 without."""
+    async def post(
+        self, line: Line, path: str, body: Mapping[str, Any], texts: Sequence[str]
+    ) -> bytes:
+        """The body of a reply in one piece. Not by `post` of openai's client, which makes its
+        options and headers anew for each request: 1.8 ms of CPU a call, 1.2 without."""
         sent = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
         url = self._url.rstrip("/") + path
-        reply = await line.http.post(url, content=sent, headers=line.headers, timeout=line.openai.timeout)
+        reply = await line.http.post(
+            url, content=sent, headers=line.headers, timeout=line.openai.timeout
+        )
         if not reply.is_success:
             said: Any = reply.content.decode("utf-8", "replace")  # whatever charset it names
             with suppress(ValueError, RecursionError):
@@ -348,12 +414,20 @@ class Wire:
 
     def refused(self, refusal: Refusal) -> ModelError:
         """The error for a request that cannot be put in another way."""
-        said = f" ({refusal.status}): {refusal.said[:SHOWN]}" if refusal.said else f" ({refusal.status})"
+        said = (
+            f" ({refusal.status}): {refusal.said[:SHOWN]}"
+            if refusal.said
+            else f" ({refusal.status})"
+        )
         if refusal.status in (404, 405, 501) or 300 <= refusal.status < 400:
-            return ModelError(f"{self._what} is not there{said}", self._advice_on_address(), final=True)
+            return ModelError(
+                f"{self._what} is not there{said}", self._advice_on_address(), final=True
+            )
         if _TOO_LONG.search(refusal.said):
             move = "Use a model with a larger context"
-            return ModelError(f"the prompt is too long for {self._what}{said}", move, divisible=True)
+            return ModelError(
+                f"the prompt is too long for {self._what}{said}", move, divisible=True
+            )
         move = "Nothing need be done for a single text; if all are refused, correct the settings by those words"
         return ModelError(f"{self._what} refused the request{said}", move, divisible=True)
 
@@ -362,33 +436,49 @@ class Wire:
         if self._clients.pop(asyncio.get_running_loop(), None) is not None:
             await _CLIENTS.leave()
 
-    def judged(self, status: int, body: Any, headers: Mapping[str, str], texts: Sequence[str]) -> Exception:
+    def judged(
+        self, status: int, body: Any, headers: Mapping[str, str], texts: Sequence[str]
+    ) -> Exception:
         """What an error status means: try again, change the request, or give up for good."""
         said, parameter = _complaint(body)
         said = self._shown(said, texts)
         where = f"({status} at {shown_address(self._url)}){': ' if said else ''}{said[:SHOWN]}"
         if status == 402 or _NO_CREDIT.search(said.lower()):
             what = f"the account for {self._what} has no credit {where}"
-            return ModelError(what, "Add credit, then run it again; what is done is kept", final=True)
+            return ModelError(
+                what, "Add credit, then run it again; what is done is kept", final=True
+            )
         # A firewall's page about one text says nothing about the key that has served all others.
         walled = status == 403 and said == "a web page" and self._answered
-        if (status in (401, 403) and not walled and not _MODERATED.search(said)) or _WRONG_KEY.search(said):
+        if (
+            status in (401, 403) and not walled and not _MODERATED.search(said)
+        ) or _WRONG_KEY.search(said):
             held = f"Set {self._variable} to a key that may use this model, in the environment of this server"
             if not self._key:
-                return ModelError(f"{self._what} wants a key and {self._variable} is not set {where}", held, final=True)
-            return ModelError(f"{self._what} refuses the key in {self._variable} {where}", held, final=True)
+                return ModelError(
+                    f"{self._what} wants a key and {self._variable} is not set {where}",
+                    held,
+                    final=True,
+                )
+            return ModelError(
+                f"{self._what} refuses the key in {self._variable} {where}", held, final=True
+            )
         # Some say 500 to what no second try can mend.
         meant = status == 501 or _NAMES_FORMAT.search(said) or _TOO_LARGE.search(said)
         if status in (408, 409, 425, 429) or (status >= 500 and not meant):
             after = _asked_pause(headers)
             reason = f"status {status}{': ' if said else ''}{said[:SHOWN]}"
-            return Again(reason, after=after, crowded=status == 429 or (status == 503 and after is not None))
+            return Again(
+                reason, after=after, crowded=status == 429 or (status == 503 and after is not None)
+            )
         return Refusal(status, said, parameter)
 
     async def _once(
         self, attempt: Callable[..., Awaitable[T]], line: Line, turn: Turn, texts: Sequence[str]
     ) -> tuple[Exception | None, Any]:
-        """One attempt. Failures are returned: raised from inside `except`, they would carry the request along."""
+        """One attempt. Failures are returned: raised from inside `except`, they would carry the
+        request along.
+        """
         openai = openai_client()
         try:
             async with asyncio.timeout(self._timeout) as alarm:
@@ -402,7 +492,9 @@ class Wire:
         except openai.OpenAIError as error:
             return Again(f"the reply cannot be used ({type(error).__name__})"), None
         except Exception as error:
-            if type(error).__module__.startswith(("httpx", "httpcore")):  # not by openai's client, or mid-stream
+            if type(error).__module__.startswith(
+                ("httpx", "httpcore")
+            ):  # not by openai's client, or mid-stream
                 return self._broken(error), None
             raise
 
@@ -424,9 +516,13 @@ class Wire:
             timeout = openai.Timeout(self._timeout, connect=min(15.0, self._timeout))
             http = _CLIENTS.take(openai.DefaultAsyncHttpxClient)
             client = openai.AsyncOpenAI(
-                base_url=self._url, api_key=self._key or "none", max_retries=0, timeout=timeout, http_client=http,
+                base_url=self._url,
+                api_key=self._key or "none",
+                max_retries=0,
+                timeout=timeout,
+                http_client=http,
                 default_headers=self._headers,
-            )  # fmt: skip
+            )
             said = {**client.auth_headers, **client.default_headers}
             # In one case, so that what the settings say goes instead of ours and not beside it.
             headers = {name.lower(): one for name, one in said.items() if isinstance(one, str)}
@@ -437,10 +533,14 @@ class Wire:
         """What can be known to be wrong before anything is sent."""
         if not self._key and not self._given_url:
             move = f"Set {self._variable} in this server's environment, or OPENAI_BASE_URL for a server without keys"
-            raise ModelError(f"{self._what} needs a key and {self._variable} is not set", move, final=True)
+            raise ModelError(
+                f"{self._what} needs a key and {self._variable} is not set", move, final=True
+            )
         if not re.fullmatch(r"[!-~]*", self._key):
             what = f"the key in {self._variable} has characters that no key has (blanks, quotes, other letters)"
-            raise ModelError(what, f"Set {self._variable} again, to the key and nothing else", final=True)
+            raise ModelError(
+                what, f"Set {self._variable} again, to the key and nothing else", final=True
+            )
         usable = False
         with suppress(ValueError):  # a port that is no number
             parts = urlsplit(self._url)
@@ -448,14 +548,18 @@ class Wire:
             usable = usable and not parts.query and not parts.fragment
         if not usable:
             what = f"the address of {self._what}, {shown_address(self._url)!r}, is no web address"
-            raise ModelError(what, "Set OPENAI_BASE_URL to one such as http://localhost:11434/v1", final=True)
+            raise ModelError(
+                what, "Set OPENAI_BASE_URL to one such as http://localhost:11434/v1", final=True
+            )
 
     def _given_up(self, last: Again, tried: int) -> ModelError:
         tries = f"after {tried} tries" if tried > 1 else "at once"
         at = shown_address(self._url)
         if last.away and not self._answered:
             what = f"{self._what} cannot be reached at {at}, given up {tries}: {last.reason}"
-            return ModelError(what, f"Start that server or correct {self._address_setting()}", final=True)
+            return ModelError(
+                what, f"Start that server or correct {self._address_setting()}", final=True
+            )
         move = "Run it again later; what is done is kept"
         if "web page" in last.reason:
             move = self._advice_on_address()
@@ -463,7 +567,9 @@ class Wire:
             move = "Set timeout_seconds higher or concurrency lower if the server is merely slow"
         elif last.crowded:
             move = "Set concurrency, requests_per_minute or tokens_per_minute to what the provider allows"
-        return ModelError(f"{self._what} at {at} gave no reply, given up {tries}: {last.reason}", move)
+        return ModelError(
+            f"{self._what} at {at} gave no reply, given up {tries}: {last.reason}", move
+        )
 
     def _advice_on_address(self) -> str:
         at, path = shown_address(self._url), urlsplit(self._url).path.rstrip("/")
@@ -476,7 +582,11 @@ class Wire:
         return f"Set {self._setting} to a model that {at} has, or {self._address_setting()} to another server"
 
     def _address_setting(self) -> str:
-        return "OPENAI_BASE_URL" if self._setting == "chat_model" else "OPENAI_BASE_URL or embedding_base_url"
+        return (
+            "OPENAI_BASE_URL"
+            if self._setting == "chat_model"
+            else "OPENAI_BASE_URL or embedding_base_url"
+        )
 
     def _pause(self, tried: int, after: float | None) -> float:
         """Full jitter: many callers that failed together do not come back together."""
@@ -485,15 +595,21 @@ class Wire:
         return jitter if after is None else after + min(jitter, FIRST_WAIT)
 
     def hidden(self, said: str) -> str:
-        """What a provider says without our key and login: a reply is kept in the answer book, and shown."""
+        """What a provider says without our key and login: a reply is kept in the answer book, and
+        shown.
+        """
         for secret in self._secrets:
             said = said.replace(secret, "***") if len(secret) >= 6 else said
         return said
 
     def _shown(self, said: str, texts: Sequence[str]) -> str:
-        """A provider's words as they may be shown: one line without the key and without pieces of the prompt."""
+        """A provider's words as they may be shown: one line without the key and without pieces of
+        the prompt.
+        """
         said = self.hidden(said[: READ * 2])
-        words = ("***" if "***" in word else word for word in said.split())  # providers show a key half masked
+        words = (
+            "***" if "***" in word else word for word in said.split()
+        )  # providers show a key half masked
         said = _SECRET.sub("***", " ".join(words))[:READ]
         said = "".join(ch for ch in said if ch.isprintable())
         if any(said[at : at + 40] in text for at in range(len(said) - 39) for text in texts):
@@ -539,14 +655,18 @@ def _complaint(body: Any) -> tuple[str, str]:
 
 
 def _validation(detail: Any) -> Iterator[str]:
-    """Servers that check with pydantic list {"loc": ["body", "field"], "msg": ...}; "input" would be the prompt."""
+    """Servers that check with pydantic list {"loc": ["body", "field"], "msg": ...}; "input" would
+    be the prompt.
+    """
     for one in detail if isinstance(detail, list) else ():
         if isinstance(one, dict) and isinstance(one.get("loc"), list):
             yield f"{'.'.join(str(part) for part in one['loc'])}: {one.get('msg', '')}"
 
 
 def _asked_pause(headers: Mapping[str, str]) -> float | None:
-    """Seconds by `retry-after-ms` or `Retry-After` (a number or a date); None when neither says anything usable."""
+    """Seconds by `retry-after-ms` or `Retry-After` (a number or a date); None when neither says
+    anything usable.
+    """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         value = headers.get(name)
         if value is None:

@@ -1,8 +1,10 @@
-"""Names in scripts without capitals: Arabic, Persian, Hebrew, Hindi, Thai; by the words that stand before or after.
+"""Names in scripts without capitals: Arabic, Persian, Hebrew, Hindi, Thai; by the words that stand
+before or after.
 
-Takes a text, gives candidates `(start, end, type, strong)`, sorted by start, free of overlaps. A name is what follows
-a title or a head (in Hindi also what a head follows), begins with a given name, or is a known place; then every other
-place where it stands. Words without such a sign are weak, when they are repeated or the text is a question.
+Takes a text, gives candidates `(start, end, type, strong)`, sorted by start, free of overlaps. A
+name is what follows a title or a head (in Hindi also what a head follows), begins with a given
+name, or is a known place; then every other place where it stands. Words without such a sign are
+weak, when they are repeated or the text is a question.
 """
 
 from __future__ import annotations
@@ -36,12 +38,23 @@ Candidate = tuple[int, int, str, bool]
 _ARABIC = "\u0620-\u06d3\u06d5\u06fa-\u06ff\u0750-\u077f\u200c\u064b-\u065f\u0670"
 _HEBREW = "\u05d0-\u05ea\u0591-\u05c7"
 _HINDI = "\u0900-\u0963\u0971-\u097f"
-_SPACED = re.compile(f"[{_ARABIC}]+|[{_HEBREW}]+(?:[\"'׳״](?=[\u05d0-\u05ea])[{_HEBREW}]+)*['׳]?|[{_HINDI}]+")
+_SPACED = re.compile(
+    f"[{_ARABIC}]+|[{_HEBREW}]+(?:[\"'׳״](?=[\u05d0-\u05ea])[{_HEBREW}]+)*['׳]?|[{_HINDI}]+"
+)
 _ANY = re.compile(f"[{_ARABIC}{_HEBREW}{_HINDI}\u0e00-\u0eff]")
-_OTHER = re.compile("[\u0964-\u0970\u0980-\u0dff\u0e80-\u0eff\u10a0-\u10ff\u1200-\u137f\u1780-\u17ff]{3,40}")
-_ARABIC_GLUED = re.compile(r"(?:بال|وال|كال|فال|لل)\w{2}|[وفبكل]ال\w{3}")  # after a name: with the, and the
-_DEED = re.compile(r"ا\w{2,4}ا\w|\w{2,}[هة]|ت\w{2}ي\w")  # إغلاق, زيارة, تعيين, folded: what somebody did
-_PROCLITICS = {"ar": ("وال", "بال", "لل", "و", "ب", "ل", "ف", "ك"), "he": tuple("וב של שב וה מה ו ב ל מ ש ה כ".split())}
+_OTHER = re.compile(
+    "[\u0964-\u0970\u0980-\u0dff\u0e80-\u0eff\u10a0-\u10ff\u1200-\u137f\u1780-\u17ff]{3,40}"
+)
+_ARABIC_GLUED = re.compile(
+    r"(?:بال|وال|كال|فال|لل)\w{2}|[وفبكل]ال\w{3}"
+)  # after a name: with the, and the
+_DEED = re.compile(
+    r"ا\w{2,4}ا\w|\w{2,}[هة]|ت\w{2}ي\w"
+)  # إغلاق, زيارة, تعيين, folded: what somebody did
+_PROCLITICS = {
+    "ar": ("وال", "بال", "لل", "و", "ب", "ل", "ف", "ك"),
+    "he": tuple("וב של שב וה מה ו ב ל מ ש ה כ".split()),
+}
 _NO_NAME = CASELESS_COMMON | HINDI_HEADS.keys()
 _WORDS = 3  # of a name, most
 
@@ -82,7 +95,12 @@ class _Word:
 
 
 def _known(form: str) -> bool:
-    return form in CASELESS_TITLES or form in CASELESS_HEADS or form in CASELESS_PLACES or form in CASELESS_GIVEN
+    return (
+        form in CASELESS_TITLES
+        or form in CASELESS_HEADS
+        or form in CASELESS_PLACES
+        or form in CASELESS_GIVEN
+    )
 
 
 def candidates(text: str, short: bool) -> list[Candidate]:
@@ -100,15 +118,24 @@ def candidates(text: str, short: bool) -> list[Candidate]:
     again = _elsewhere(text, kept, taken)
     for start, end, _, _ in again:
         taken[start:end] = b"\x01" * (end - start)
-    loose = [(w.start, w.end) for w in words if w.end - w.start > 2 and taken.find(1, w.start, w.end) < 0]
+    loose = [
+        (w.start, w.end) for w in words if w.end - w.start > 2 and taken.find(1, w.start, w.end) < 0
+    ]
     if short:
         loose = list(_joined(text, loose))
     counts = Counter(text[start:end] for start, end in loose)
-    weak = [(a, b, "other", False) for a, b in loose
-            if (short or counts[text[a:b]] > 1) and folded(text[a:b]) not in CASELESS_COMMON]  # fmt: skip
+    weak = [
+        (a, b, "other", False)
+        for a, b in loose
+        if (short or counts[text[a:b]] > 1) and folded(text[a:b]) not in CASELESS_COMMON
+    ]
     if short:
-        pairs = ((m.start(), m.end()) for m in _THAI_PAIR.finditer(text) if not _THAI_STOP.search(m[0]))
-        weak += [(start, end, "other", False) for start, end in pairs if taken.find(1, start, end) < 0]
+        pairs = (
+            (m.start(), m.end()) for m in _THAI_PAIR.finditer(text) if not _THAI_STOP.search(m[0])
+        )
+        weak += [
+            (start, end, "other", False) for start, end in pairs if taken.find(1, start, end) < 0
+        ]
         for start, end, _, _ in weak:
             taken[start:end] = b"\x01" * (end - start)
     weak += _repeated(_THAI_RUN, text, taken, short) + _repeated(_OTHER, text, taken, short)
@@ -116,9 +143,17 @@ def candidates(text: str, short: bool) -> list[Candidate]:
 
 
 def variants(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Other spans that names of a question may have: without a letter that means and, in, to; one word of several."""
+    """Other spans that names of a question may have: without a letter that means and, in, to; one
+    word of several.
+    """
     for start, end in spans:
-        letters = "ובלמשהכ" if "א" <= text[start] <= "ת" else "وبلفك" if "\u0620" <= text[start] < "\u0700" else ""
+        letters = (
+            "ובלמשהכ"
+            if "א" <= text[start] <= "ת"
+            else "وبلفك"
+            if "\u0620" <= text[start] < "\u0700"
+            else ""
+        )
         blank = text.find(" ", start, end)
         if letters and text[start] in letters and blank < 0 and end - start > 3:
             yield start + 1, end
@@ -151,7 +186,11 @@ def _joined(text: str, loose: list[tuple[int, int]]) -> Iterator[tuple[int, int]
 
 def _led(text: str, words: list[_Word]) -> list[Candidate]:
     """Names by the word that leads or follows them."""
-    pairs = Counter((a.form, b.form) for a, b in zip(words, words[1:], strict=False) if text[a.end : b.start] == " ")
+    pairs = Counter(
+        (a.form, b.form)
+        for a, b in zip(words, words[1:], strict=False)
+        if text[a.end : b.start] == " "
+    )
     found: list[Candidate] = []
     index = 0
     while index < len(words):
@@ -161,7 +200,9 @@ def _led(text: str, words: list[_Word]) -> list[Candidate]:
             kind, first = CASELESS_TITLES[word.bare], index + 1
             last = _run(text, words, first, pairs, kind)
             start = words[first].start if last > index else 0
-        elif word.bare in CASELESS_HEADS and (word.kept == word.start or text[word.kept - 1] not in "הل"):
+        elif word.bare in CASELESS_HEADS and (
+            word.kept == word.start or text[word.kept - 1] not in "הل"
+        ):
             kind = CASELESS_HEADS[word.bare]
             last = _run(text, words, index + 1, pairs, kind)
             start = word.kept
@@ -193,28 +234,48 @@ def _led(text: str, words: list[_Word]) -> list[Candidate]:
 
 
 def _begins(text: str, words: list[_Word], index: int) -> bool:
-    """Does a person's name begin with this given name? In Hindi the word before it may be the first of it."""
+    """Does a person's name begin with this given name? In Hindi the word before it may be the first
+    of it.
+    """
     word = words[index]
     if index + 1 == len(words) or text[word.end : words[index + 1].start] != " ":
         return False
     before = words[index - 1] if index and "\u0900" <= word.form[0] < "\u0980" else None
-    return before is None or text[before.end : word.start] != " " or before.form in _NO_NAME or before.form in CASELESS_TITLES
+    return (
+        before is None
+        or text[before.end : word.start] != " "
+        or before.form in _NO_NAME
+        or before.form in CASELESS_TITLES
+    )
 
 
-def _doer(text: str, words: list[_Word], index: int, pairs: Counter[tuple[str, str]]) -> tuple[int, int] | None:
-    """First and last word of who is said to have done something: after the verb in Arabic, before it in Hebrew."""
+def _doer(
+    text: str, words: list[_Word], index: int, pairs: Counter[tuple[str, str]]
+) -> tuple[int, int] | None:
+    """First and last word of who is said to have done something: after the verb in Arabic, before
+    it in Hebrew.
+    """
     if words[index].form[0] > "\u05ff":
         first = index + 1
-        first += first < len(words) and CASELESS_TITLES.get(words[first].form) == "person"  # his son X took over
+        first += (
+            first < len(words) and CASELESS_TITLES.get(words[first].form) == "person"
+        )  # his son X took over
         last = _run(text, words, first, pairs, "person")
         plain = first < len(words) and not words[first].form.startswith("ال")
         return (first, last) if last > first and plain else None
     first = index
-    while first > 0 and index - first < 4 and text[words[first - 1].end : words[first].start] == " ":
+    while (
+        first > 0 and index - first < 4 and text[words[first - 1].end : words[first].start] == " "
+    ):
         first -= 1
-    opens = first == 0 or text[words[first].start - 2 : words[first].start - 1] in (".", "\n", "") or first == index
+    opens = (
+        first == 0
+        or text[words[first].start - 2 : words[first].start - 1] in (".", "\n", "")
+        or first == index
+    )
     plain = all(
-        word.form not in CASELESS_COMMON and word.form not in CASELESS_HEADS and word.form[0] != "ה" for word in words[first:index]
+        word.form not in CASELESS_COMMON and word.form not in CASELESS_HEADS and word.form[0] != "ה"
+        for word in words[first:index]
     )
     return (first, index - 1) if opens and plain and 1 < index - first < 4 else None
 
@@ -224,18 +285,29 @@ def _two(one: str, two: str) -> bool:
     return first in TWO_WORDS and len(two) > 1 and two not in CASELESS_COMMON
 
 
-def _run(text: str, words: list[_Word], first: int, pairs: Counter[tuple[str, str]], kind: str) -> int:
+def _run(
+    text: str, words: list[_Word], first: int, pairs: Counter[tuple[str, str]], kind: str
+) -> int:
     """Index of the last word of the name that begins at `first`; first - 1 when none does."""
     last = first - 1
     named = 0
     while last + 1 < len(words) and last - first < _WORDS:
         word, before = words[last + 1], words[last] if last >= 0 else None
         gap = text[before.end : word.start] if before else " "
-        if gap not in (" ", ". ") or (gap == ". " and last >= first) or word.form in CASELESS_COMMON or word.form in CASELESS_HEADS:
+        if (
+            gap not in (" ", ". ")
+            or (gap == ". " and last >= first)
+            or word.form in CASELESS_COMMON
+            or word.form in CASELESS_HEADS
+        ):
             break
         if word.kept > word.start and word.bare in CASELESS_PLACES:
             break
-        if last >= first and word.form in CASELESS_TITLES or (last < first and word.form[1:] in TWO_WORDS):
+        if (
+            last >= first
+            and word.form in CASELESS_TITLES
+            or (last < first and word.form[1:] in TWO_WORDS)
+        ):
             break
         if named and not _goes_on(words[last], word, pairs, kind, named):
             break
@@ -246,27 +318,46 @@ def _run(text: str, words: list[_Word], first: int, pairs: Counter[tuple[str, st
     return last
 
 
-def _goes_on(before: _Word, word: _Word, pairs: Counter[tuple[str, str]], kind: str, named: int) -> bool:
+def _goes_on(
+    before: _Word, word: _Word, pairs: Counter[tuple[str, str]], kind: str, named: int
+) -> bool:
     """Does a name that has this word already have the next one too?"""
     if before.form in JOINING or word.form in JOINING or pairs[before.form, word.form] > 1:
         return True
     if kind == "person":
-        goes = before.form in CASELESS_GIVEN and (word.form in CASELESS_GIVEN or not _DEED.fullmatch(word.form))
+        goes = before.form in CASELESS_GIVEN and (
+            word.form in CASELESS_GIVEN or not _DEED.fullmatch(word.form)
+        )
         return named < 2 or (named == 2 and goes)
     if "א" <= word.form[0] <= "ת":
-        return before.form in TWO_WORDS or (named < 2 and word.form[0] == "ה" and before.form[0] != "ה")
+        return before.form in TWO_WORDS or (
+            named < 2 and word.form[0] == "ה" and before.form[0] != "ה"
+        )
     return named < 2 and word.form.startswith("ال") and before.form.startswith("ال")
 
 
-def _hindi(text: str, words: list[_Word], index: int, pairs: Counter[tuple[str, str]]) -> Candidate | None:
+def _hindi(
+    text: str, words: list[_Word], index: int, pairs: Counter[tuple[str, str]]
+) -> Candidate | None:
     """What a head, or the particle of who did something, follows."""
     word = words[index]
-    born = word.form in ("का", "की") and index + 1 < len(words) and words[index + 1].form in HINDI_BORN
+    born = (
+        word.form in ("का", "की") and index + 1 < len(words) and words[index + 1].form in HINDI_BORN
+    )
     kind = HINDI_HEADS.get(word.form, "person" if word.form == "ने" or born else "")
     first = index
-    while kind and first > 0 and index - first < 3 and text[words[first - 1].end : words[first].start] == " ":
+    while (
+        kind
+        and first > 0
+        and index - first < 3
+        and text[words[first - 1].end : words[first].start] == " "
+    ):
         before = words[first - 1]
-        if before.form in CASELESS_COMMON or before.form in CASELESS_TITLES or before.form in HINDI_HEADS:
+        if (
+            before.form in CASELESS_COMMON
+            or before.form in CASELESS_TITLES
+            or before.form in HINDI_HEADS
+        ):
             break
         far = kind != "organization" or index - first > 1
         if first < index and kind != "person" and far and pairs[before.form, words[first].form] < 2:
@@ -280,11 +371,15 @@ def _hindi(text: str, words: list[_Word], index: int, pairs: Counter[tuple[str, 
 
 def _elsewhere(text: str, kept: list[Candidate], taken: bytearray) -> list[Candidate]:
     """The other places where these names stand, after a letter that means and, in, to as well."""
-    kinds = {text[start:end]: kind for start, end, kind, strong in kept if strong and end - start > 2}
+    kinds = {
+        text[start:end]: kind for start, end, kind, strong in kept if strong and end - start > 2
+    }
     if not kinds:
         return []
     forms = sorted(kinds, key=lambda form: (-len(form), form))[:60]
-    pattern = re.compile(f"(?<![{_HINDI}])(?:{'|'.join(map(re.escape, forms))})(?![{_ARABIC}{_HEBREW}{_HINDI}])")
+    pattern = re.compile(
+        f"(?<![{_HINDI}])(?:{'|'.join(map(re.escape, forms))})(?![{_ARABIC}{_HEBREW}{_HINDI}])"
+    )
     found = []
     for match in pattern.finditer(text):
         start, end = match.span()
@@ -303,10 +398,14 @@ def _after_letter(text: str, start: int) -> bool:
     return first and before in "وبلفكובלמשהכ"
 
 
-def _repeated(pattern: re.Pattern[str], text: str, taken: bytearray, short: bool) -> list[Candidate]:
+def _repeated(
+    pattern: re.Pattern[str], text: str, taken: bytearray, short: bool
+) -> list[Candidate]:
     spans = [match.span() for match in pattern.finditer(text) if taken.find(1, *match.span()) < 0]
     counts = Counter(text[start:end] for start, end in spans)
-    return [(start, end, "other", False) for start, end in spans if short or counts[text[start:end]] > 1]
+    return [
+        (start, end, "other", False) for start, end in spans if short or counts[text[start:end]] > 1
+    ]
 
 
 # ---- Thai: blanks stand between phrases ---------------------------------------------------------
@@ -325,7 +424,8 @@ def _thai(text: str) -> Iterator[Candidate]:
             if text.startswith(THAI_KIN, first):
                 at = first
                 continue
-            # with a family name after it a short name is whole, also with a word in it: บุญมี วงศ์ไทย
+            # with a family name after it a short name is whole, also with a word in it: บุญมี
+            # วงศ์ไทย
             end = whole if match["second"] and whole - first < 10 else _cut(text, first, whole)
             if end == whole and match["second"]:
                 end = _cut(text, match.start("second"), match.end("second"))

@@ -1,13 +1,16 @@
-"""Names in scripts without capitals: those in Chinese, and the way to the others (`east`, `uncased`).
+"""Names in scripts without capitals: those in Chinese, and the way to the others (`east`,
+`uncased`).
 
-Takes a text, gives candidates `(start, end, type, strong)`, each finder sorted by start and free of overlaps of its
-own. Chinese words and their classes come from `rjieba`, loaded at the first Han character; its known faults are
-repaired here. It knows nothing of other texts, keys or caps.
+Takes a text, gives candidates `(start, end, type, strong)`, each finder sorted by start and free of
+overlaps of its own. Chinese words and their classes come from `rjieba`, loaded at the first Han
+character; its known faults are repaired here. It knows nothing of other texts, keys or caps.
 
-Names in Japanese and Korean, whose words no blank and no capital tells: by the words and letters beside them.
+Names in Japanese and Korean, whose words no blank and no capital tells: by the words and letters
+beside them.
 
-Takes a text, gives candidates sorted by start, free of overlaps. A Japanese name changes script inside
-(中村レイナ, さざなみ市) or is glued to its title; a Korean one carries particles. It knows no other texts.
+Takes a text, gives candidates sorted by start, free of overlaps. A Japanese name changes script
+inside (中村レイナ, さざなみ市) or is glued to its title; a Korean one carries particles. It knows no other
+texts.
 """
 
 from __future__ import annotations
@@ -52,19 +55,24 @@ from graphrag_mcp.text.terms import stop_word
 
 Candidate = tuple[int, int, str, bool]
 HAN = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_JA_RUN = re.compile(f"(?P<kana>[ァ-ヺー]{{2,30}}(?:[・=＝][ァ-ヺー]{{1,30}})*)?(?P<kanji>[{HAN}]{{1,24}})?")
+_JA_RUN = re.compile(
+    f"(?P<kana>[ァ-ヺー]{{2,30}}(?:[・=＝][ァ-ヺー]{{1,30}})*)?(?P<kanji>[{HAN}]{{1,24}})?"
+)
 _JA_START = re.compile(f"[ァ-ヺー{HAN}]")
 _HIRAGANA = re.compile("[ぁ-ゖ]{2,8}(?=$)")
 _PARTICLE = re.compile("[はがをにでともへや]|から|まで|の")
 _GIVEN_KANA = re.compile(
     f"([ぁ-ゖ]{{2,4}}?)(?=(?:さん|氏|先生|監督|ちゃん|くん|[はがをにのもと](?![ぁ-ゖ]{{3}})|[、。（「『 ]|[{HAN}]|$))"
 )
-# A kanji alone between kana, before a particle, a copula or the end. Endings of verbs are none of these.
+# A kanji alone between kana, before a particle, a copula or the end. Endings of verbs are none of
+# these.
 _ALONE = re.compile(
     f"(?<![{HAN}ァ-ヺー])([{HAN}])(?=[はがをにでへともやの]|から|まで|より|だ|です|(?![ぁ-ゖァ-ヺー{HAN}]))"
 )
 _PARTICLES = "은는이가을를에의도로와과만"
-_SYLLABLE = re.compile(f"(?![그이저나너내네제누뭐것수때더또안못몇왜])[가-힣][{_PARTICLES}]")  # those point, ask or deny
+_SYLLABLE = re.compile(
+    f"(?![그이저나너내네제누뭐것수때더또안못몇왜])[가-힣][{_PARTICLES}]"
+)  # those point, ask or deny
 _HEAD_SIZES = (5, 4, 3, 2, 1)
 _ADMIN = re.compile(f"[{HAN}]{{2,3}}?[都道府県](?=[{HAN}]{{2}})")
 _AFTER_NAME = tuple("はがをのともにへ、。（(「『 ")
@@ -98,7 +106,12 @@ def _ja_run(text: str, run: re.Match[str]) -> Iterator[Candidate]:
         if kind and len(kanji) <= 8 and kanji not in JA_DULL - JA_HEADS.keys():
             yield start, end, kind, True
             return
-        yield start, run.end("kana"), "person" if title else _kana_kind(text, kana, run.end("kana")), True
+        yield (
+            start,
+            run.end("kana"),
+            "person" if title else _kana_kind(text, kana, run.end("kana")),
+            True,
+        )
         start = run.end("kana")
     elif (begun := _before(text, start)) < start and (kind := JA_HEADS.get(kanji, "")):
         yield begun, end, kind, True
@@ -114,12 +127,16 @@ def _kana_kind(text: str, kana: str, end: int) -> str:
 
 
 def _before(text: str, start: int) -> int:
-    """Where the hiragana of a name begin that a single head follows: さざなみ|市; `start` when there are none."""
+    """Where the hiragana of a name begin that a single head follows: さざなみ|市; `start` when there are
+    none.
+    """
     found = _HIRAGANA.search(text, max(0, start - 8), start)
     if not found:
         return start
     begun = found.start()
-    opening = begun == 0 or not ("ぁ" <= text[begun - 1] <= "ヺ" or re.match(f"[{HAN}]", text[begun - 1]))
+    opening = begun == 0 or not (
+        "ぁ" <= text[begun - 1] <= "ヺ" or re.match(f"[{HAN}]", text[begun - 1])
+    )
     if opening:
         return begun
     cut = max((match.end() for match in _PARTICLE.finditer(text, begun, start)), default=start)
@@ -127,9 +144,13 @@ def _before(text: str, start: int) -> int:
 
 
 def _ja_kanji(text: str, start: int, end: int) -> Iterator[Candidate]:
-    """Names in one run of kanji: cut at what leads, at prefectures, at titles; with the kana of a given name."""
+    """Names in one run of kanji: cut at what leads, at prefectures, at titles; with the kana of a
+    given name.
+    """
     form = text[start:end]
-    role = next((word for word in JA_ROLES if form.startswith(word) and len(form) > len(word) + 1), "")
+    role = next(
+        (word for word in JA_ROLES if form.startswith(word) and len(form) > len(word) + 1), ""
+    )
     if role and _surname(form[len(role) :]):
         start += len(role)
         form = form[len(role) :]
@@ -137,7 +158,9 @@ def _ja_kanji(text: str, start: int, end: int) -> Iterator[Candidate]:
         if form not in JA_DULL and form[: place.end()] not in JA_DULL:
             yield start, start + place.end(), "location", True
             start, form = start + place.end(), form[place.end() :]
-    title = next((word for word in JA_TITLES if form.endswith(word) and len(form) > len(word) + 1), "")
+    title = next(
+        (word for word in JA_TITLES if form.endswith(word) and len(form) > len(word) + 1), ""
+    )
     bare = form[: len(form) - len(title)] if title else form
     surname = _surname(bare)
     glued = text[end : end + 1]
@@ -148,9 +171,10 @@ def _ja_kanji(text: str, start: int, end: int) -> Iterator[Candidate]:
             yield start, given, "person", True
             return
         alone = len(bare) == len(surname)
-        if (title or (not alone and (not glued or glued in _AFTER_NAME or text.startswith("さん", end)))) and len(
-            bare
-        ) > 1:
+        if (
+            title
+            or (not alone and (not glued or glued in _AFTER_NAME or text.startswith("さん", end)))
+        ) and len(bare) > 1:
             yield start, start + len(bare), "person", True
             return
         called = text.startswith(("さん", "先生", "くん", "ちゃん"), end)
@@ -171,7 +195,9 @@ def _ja_kanji(text: str, start: int, end: int) -> Iterator[Candidate]:
 
 
 def _surname(form: str) -> str:
-    return next((form[:size] for size in (3, 2, 1) if form[:size] in JA_SURNAMES and len(form) >= size), "")
+    return next(
+        (form[:size] for size in (3, 2, 1) if form[:size] in JA_SURNAMES and len(form) >= size), ""
+    )
 
 
 def _given(text: str, end: int) -> int:
@@ -187,7 +213,9 @@ def _given(text: str, end: int) -> int:
 
 
 def _head(form: str, before: int) -> str:
-    """The type that the last characters speak for; `before`: how many must stand before a head of one character."""
+    """The type that the last characters speak for; `before`: how many must stand before a head of
+    one character.
+    """
     for size in _HEAD_SIZES:
         kind = JA_HEADS.get(form[-size:], "") if len(form) >= size else ""
         if kind and len(form) - size >= (before if size == 1 else min(before, 1)):
@@ -201,7 +229,9 @@ _HANGUL = re.compile("[가-힣]{1,20}")
 
 def korean(text: str, short: bool) -> list[Candidate]:
     """Names of a text with Hangul; `short`: take words seen once as well."""
-    words: list[tuple[int, int, str, bool]] = []  # start, end without particle, form, whether there was a particle
+    words: list[
+        tuple[int, int, str, bool]
+    ] = []  # start, end without particle, form, whether there was a particle
     for match in _HANGUL.finditer(text):
         form = match[0]
         bare = _bare(form)
@@ -223,7 +253,10 @@ def korean(text: str, short: bool) -> list[Candidate]:
             continue
         if marked or ((short or counts[form] > 1) and not form.endswith(KO_ENDINGS)):
             found.append((start, end, "other", False))
-    return [(a, b, strong.get(text[a:b], kind), sure or text[a:b] in strong) for a, b, kind, sure in found]
+    return [
+        (a, b, strong.get(text[a:b], kind), sure or text[a:b] in strong)
+        for a, b, kind, sure in found
+    ]
 
 
 def _bare(form: str) -> str:
@@ -251,21 +284,31 @@ def _ko_name(text: str, words: list[tuple[int, int, str, bool]], index: int) -> 
     if (
         follows
         and after
-        and after[2] in ("주식회사", "대학교", "박물관", "재단", "그룹", "은행", "공원", "전쟁", "사건")
+        and after[2]
+        in ("주식회사", "대학교", "박물관", "재단", "그룹", "은행", "공원", "전쟁", "사건")
     ):
         return index + 1, KO_HEADS[after[2]]
     if follows and after and after[2] in KO_TITLES and form[0] in KO_SURNAMES and len(form) < 5:
         return index, "person"
-    led = before is not None and before[2] in KO_ROLES and not before[3] and text[before[1] : start] == " "
+    led = (
+        before is not None
+        and before[2] in KO_ROLES
+        and not before[3]
+        and text[before[1] : start] == " "
+    )
     if led and form[0] in KO_SURNAMES and 1 < len(form) < 5 and not _ko_head(form):
         return index, "person"
     if led and KO_FOREIGN & set(form + (after[2] if after else "")):
         return (
-            index + 1 if follows and after and len(after[2]) > 1 and KO_FOREIGN & set(after[2]) else index
+            index + 1
+            if follows and after and len(after[2]) > 1 and KO_FOREIGN & set(after[2])
+            else index
         ), "person"
     if kind := _ko_head(form):
         return index, kind
-    named = len(form) == 3 and form[0] in KO_SURNAMES and form[1] in KO_GIVEN and form[2] in KO_GIVEN
+    named = (
+        len(form) == 3 and form[0] in KO_SURNAMES and form[1] in KO_GIVEN and form[2] in KO_GIVEN
+    )
     return index, "person" if named and (marked or len(words) < 3) else ""
 
 
@@ -275,7 +318,11 @@ def _ko_head(form: str) -> str:
         return ""
     for size in (5, 4, 3, 2, 1):
         kind = KO_HEADS.get(form[-size:], "")
-        if kind and len(form) - size >= (2 if size == 1 else 1) and (size > 1 or form[-1] not in "로리면동도구천호"):
+        if (
+            kind
+            and len(form) - size >= (2 if size == 1 else 1)
+            and (size > 1 or form[-1] not in "로리면동도구천호")
+        ):
             return kind
     return ""
 
@@ -299,7 +346,9 @@ _HAN_CHAR = re.compile(f"[{HAN}]")
 _KANA = re.compile("[\u3041-\u3096]")
 _RUN = re.compile(f"[{HAN}][{HAN}A-Za-z0-9·•‧・.-]*+")
 _SOUND = "".join(sorted(ZH_SOUNDS))
-_DOTTED = re.compile(f"[{_SOUND}]{{1,8}}(?:[·•‧・](?:[{_SOUND}]{{1,10}}|[{HAN}]{{1,3}}|[A-Z][A-Za-z.]{{0,20}}))+")
+_DOTTED = re.compile(
+    f"[{_SOUND}]{{1,8}}(?:[·•‧・](?:[{_SOUND}]{{1,10}}|[{HAN}]{{1,3}}|[A-Z][A-Za-z.]{{0,20}}))+"
+)
 _SOUNDS_ONLY = re.compile(f"[{_SOUND}]+")
 _LEAD = frozenset("与與和或及成出指在为為以于於由从從至到将將被把是有对對向经經称稱让讓令")
 _LATIN_RUN = re.compile(
@@ -307,7 +356,9 @@ _LATIN_RUN = re.compile(
 )
 _FENCE = re.compile("```")
 _KATAKANA = re.compile("[ァ-ヺー]{2,30}(?:[・=＝][ァ-ヺー]{1,30})*")
-_FAR = re.compile("[\u0590-\u1dff\u2e80-\uffef\U00020000-\U0003ffff]")  # any script of this module and its kin
+_FAR = re.compile(
+    "[\u0590-\u1dff\u2e80-\uffef\U00020000-\U0003ffff]"
+)  # any script of this module and its kin
 _HANGUL_RUN = re.compile("[가-힣]")
 # Before these heads any word may be the name: 固始/a 站.
 _PLACE_HEADS = frozenset(
@@ -316,7 +367,9 @@ _PLACE_HEADS = frozenset(
 )
 _NAME_TAGS = ("nr", "ns", "nt", "nz")
 _NOUN = re.compile("n|zg").match
-_NO_THING = frozenset("何誰此其今特更既共主次常単急最為様谁这那哪人事时年月日")  # ask, point, or stand in any text
+_NO_THING = frozenset(
+    "何誰此其今特更既共主次常単急最為様谁这那哪人事时年月日"
+)  # ask, point, or stand in any text
 _BEFORE_HEAD = frozenset("a n j zg ng b vn nz ns nr nrt nt nrfg x g t m i l s".split())
 
 
@@ -341,7 +394,11 @@ def candidates(text: str, short: bool) -> list[Candidate]:
             found += japanese(text)
         else:
             found += _chinese(text, short)
-            found += ((m.start(), m.end(), "other", True) for m in _KATAKANA.finditer(text) if len(m[0]) > 2)
+            found += (
+                (m.start(), m.end(), "other", True)
+                for m in _KATAKANA.finditer(text)
+                if len(m[0]) > 2
+            )
         if (n_han + n_kana) * 6 > len(text):
             found += _latin(text, short)
     elif _KANA.search(text) or _KATAKANA.search(text):
@@ -352,8 +409,8 @@ def candidates(text: str, short: bool) -> list[Candidate]:
 
 
 def alone(question: str) -> list[str]:
-    """Chinese and Japanese words of one character in a question: in pairs with what stands beside them (狗吃, 弟は)
-    they are not found where something else does (狗喜, 弟の)."""
+    """Chinese and Japanese words of one character in a question: in pairs with what stands beside
+    them (狗吃, 弟は) they are not found where something else does (狗喜, 弟の)."""
     if question.isascii() or not _HAN_CHAR.search(question):
         return []
     found = single_kanji(question) if _KANA.search(question) else _single_nouns(question)
@@ -362,8 +419,9 @@ def alone(question: str) -> list[str]:
 
 
 def _latin(text: str, short: bool) -> Iterator[Candidate]:
-    """Latin runs inside Chinese and Japanese: brands and terms; plain lower-case words only when what is written around
-    blocks of code repeats them, for words of a programming language are in every block."""
+    """Latin runs inside Chinese and Japanese: brands and terms; plain lower-case words only when
+    what is written around blocks of code repeats them, for words of a programming language are in
+    every block."""
     spans = [match.span() for match in _LATIN_RUN.finditer(text) if len(match[0]) > 1]
     fences = [match.start() for match in _FENCE.finditer(text)]
     counts = Counter(text[start:end] for start, end in spans if bisect(fences, start) % 2 == 0)
@@ -378,17 +436,23 @@ def _latin(text: str, short: bool) -> Iterator[Candidate]:
 
 # ---- Chinese ------------------------------------------------------------------------------------
 
-_Token = tuple[str, str, int, int, bool]  # simplified form, tag, start, end, whether the word list has it
+_Token = tuple[
+    str, str, int, int, bool
+]  # simplified form, tag, start, end, whether the word list has it
 
 
 def _tokens(text: str) -> Iterator[list[_Token]]:
-    """The words of each unbroken run that begins with Han, traditional characters read as simplified."""
+    """The words of each unbroken run that begins with Han, traditional characters read as
+    simplified.
+    """
     jieba = _jieba()
     has_word = jieba.has_word
     for run in _RUN.finditer(text):
         at, words = run.start(), []
         for word, tag in jieba.tag(run[0].translate(SIMPLIFY)):
-            known = len(word) < 2 or tag[0] not in "njlz" or has_word(word)  # asked only where it decides
+            known = (
+                len(word) < 2 or tag[0] not in "njlz" or has_word(word)
+            )  # asked only where it decides
             words.append((word, tag, at, at + len(word), known))
             at += len(word)
         yield words
@@ -419,7 +483,9 @@ def _chinese(text: str, short: bool) -> list[Candidate]:
 
 
 def _single_nouns(text: str) -> Iterator[str]:
-    """Nouns of one character: neither pieces of a longer word that the word list lacks, nor the end of a name."""
+    """Nouns of one character: neither pieces of a longer word that the word list lacks, nor the end
+    of a name.
+    """
     for run in _tokens(text):
         for at, (word, tag, start, end, _) in enumerate(run):
             if len(word) > 1 or word in ZH_FUNCTION or not _NOUN(tag):
@@ -431,7 +497,9 @@ def _single_nouns(text: str) -> Iterator[str]:
 
 
 def _repaired(words: list[_Token]) -> list[_Token]:
-    """Puts together what the segmenter splits of a person's name, and cuts what it adds: 武田信|玄, 赵鹏于."""
+    """Puts together what the segmenter splits of a person's name, and cuts what it adds: 武田信|玄,
+    赵鹏于.
+    """
     has_word = _jieba().has_word
     out: list[_Token] = []
     for word, tag, start, end, known in words:
@@ -441,12 +509,26 @@ def _repaired(words: list[_Token]) -> list[_Token]:
         if out and len(word) < 3:
             before, before_tag, at, _, _ = out[-1]
             surname = before in ZH_SURNAMES_TWO or (before in ZH_SURNAMES and len(before) == 1)
-            half = before[:2] in ZH_SURNAMES_TWO and len(before) == 3 and before_tag.startswith("nr") and len(word) == 1
+            half = (
+                before[:2] in ZH_SURNAMES_TWO
+                and len(before) == 3
+                and before_tag.startswith("nr")
+                and len(word) == 1
+            )
             loose = tag in ("zg", "x", "ng", "g") and word not in ZH_FUNCTION
-            if (loose or tag.startswith("nr")) and is_han(word) and ((surname and before_tag[0] in "njx") or half):
+            if (
+                (loose or tag.startswith("nr"))
+                and is_han(word)
+                and ((surname and before_tag[0] in "njx") or half)
+            ):
                 out[-1] = (before + word, "nr", at, end, False)
                 continue
-        if out and len(out[-1][0]) == 1 and out[-1][0] + word[0] in ZH_SURNAMES_TWO and tag.startswith("nr"):
+        if (
+            out
+            and len(out[-1][0]) == 1
+            and out[-1][0] + word[0] in ZH_SURNAMES_TWO
+            and tag.startswith("nr")
+        ):
             out[-1] = (out[-1][0] + word, "nr", out[-1][2], end, False)
             continue
         if not known and tag[0] in "nj":
@@ -464,13 +546,27 @@ def _repaired(words: list[_Token]) -> list[_Token]:
 
 
 def _one_sound(left: _Token, right: _Token) -> bool:
-    """Are these two halves of one foreign name that the word list does not have: 罗迪 + 尼亚, 纳 + 罗斯(海峡)?"""
-    alone = len(left[0]) == 1 and left[3] == right[2] and left[1].startswith("nr") and right[1].startswith("nr")
+    """Are these two halves of one foreign name that the word list does not have: 罗迪 + 尼亚, 纳 +
+    罗斯(海峡)?
+    """
+    alone = (
+        len(left[0]) == 1
+        and left[3] == right[2]
+        and left[1].startswith("nr")
+        and right[1].startswith("nr")
+    )
     if alone and left[0] not in ZH_SURNAMES:
         return 1 < len(right[0]) < 7 and _SOUNDS_ONLY.fullmatch(left[0] + right[0]) is not None
-    if left[3] != right[2] or left[1][0] not in "njxz" or len(left[0]) < 2 or len(left[0] + right[0]) > 7:
+    if (
+        left[3] != right[2]
+        or left[1][0] not in "njxz"
+        or len(left[0]) < 2
+        or len(left[0] + right[0]) > 7
+    ):
         return False
-    if (left[4] and right[4] and len(right[0]) > 1) or not right[1].startswith(("n", "j", "x", "zg")):
+    if (left[4] and right[4] and len(right[0]) > 1) or not right[1].startswith(
+        ("n", "j", "x", "zg")
+    ):
         return False
     foreign = "nrt" in (left[1], right[1]) or left[1] in ("nr", "ns") and not left[4]
     return foreign and _SOUNDS_ONLY.fullmatch(left[0] + right[0]) is not None
@@ -482,7 +578,9 @@ def _transliterated(text: str, runs: list[list[_Token]]) -> list[Candidate]:
     if not spans:
         return []
     has_word = _jieba().has_word
-    inside = {at: token for words in runs for token in words for at in range(token[2] + 1, token[3])}
+    inside = {
+        at: token for words in runs for token in words for at in range(token[2] + 1, token[3])
+    }
     found = []
     for start, end in spans:
         if (token := inside.get(end)) and token[2] > start and has_word(token[0]):
@@ -504,17 +602,28 @@ def _joined(words: list[_Token], first: int) -> tuple[int, str] | None:
     best: tuple[int, str] | None = None
     for index in range(first + 1, min(first + 5, len(words))):
         head, head_tag, _, end, _ = words[index]
-        if end - start > 16 or not (head_tag[0] in "njb" or head_tag in ("vn", "zg", "v", "q", "k", "l")):
+        if end - start > 16 or not (
+            head_tag[0] in "njb" or head_tag in ("vn", "zg", "v", "q", "k", "l")
+        ):
             break
         kind = ZH_HEAD_TYPE.get(head, "")
         if not kind and len(head) > 2 and head_tag[0] == "n":
             kind = ZH_HEAD_TYPE.get(head[-2:], "")
-        near = index == first + 1 and len(word) > 1 and tag != "m" and (head in _PLACE_HEADS or head[-1:] == "站")
+        near = (
+            index == first + 1
+            and len(word) > 1
+            and tag != "m"
+            and (head in _PLACE_HEADS or head[-1:] == "站")
+        )
         if kind and (named or near) and not (head_tag in ("v", "q", "k") and not near):
             best = (index, kind)
         elif near:
             best = (index, "location")
-        elif head_tag in ("v", "q", "k", "zg") or head_tag.startswith(("nr", "ns")) or head in ZH_DULL:
+        elif (
+            head_tag in ("v", "q", "k", "zg")
+            or head_tag.startswith(("nr", "ns"))
+            or head in ZH_DULL
+        ):
             break
     return best
 
@@ -539,7 +648,11 @@ def _judged(word: str, tag: str, known: bool, count: int, short: bool) -> tuple[
         return "other", True
     if tag in ("n", "j", "ng", "l") or (short and tag in ("vn", "an", "i", "s")):
         if not known:
-            return ("other", count > 1) if word[-1] not in ZH_TRAIL and word[0] not in ZH_FUNCTION else None
+            return (
+                ("other", count > 1)
+                if word[-1] not in ZH_TRAIL and word[0] not in ZH_FUNCTION
+                else None
+            )
         if short or count > 1:
             return ZH_HEAD_TYPE.get(word[-2:], "other") if len(word) > 3 else "other", False
     return None

@@ -1,16 +1,19 @@
-"""Names out of text without a model: the keyless `nlp` extractor, for documents and questions alike.
+"""Names out of text without a model: the keyless `nlp` extractor, for documents and questions
+alike.
 
-Takes a text in any script, gives its `Mention`s sorted by start: proper names, acronyms, code identifiers, quoted
-terms (strong) and noun phrases with local evidence (weak). Linear time, deterministic, no download. It knows
-nothing of other texts: how often a name must be seen before it counts is decided where mentions are merged.
+Takes a text in any script, gives its `Mention`s sorted by start: proper names, acronyms, code
+identifiers, quoted terms (strong) and noun phrases with local evidence (weak). Linear time,
+deterministic, no download. It knows nothing of other texts: how often a name must be seen before it
+counts is decided where mentions are merged.
 
-A candidate is `(start, end, type, strong)`. Where two overlap the finder that ran first wins; only a quoted term
-may contain other names.
+A candidate is `(start, end, type, strong)`. Where two overlap the finder that ran first wins; only
+a quoted term may contain other names.
 
-What stands in a text without being said by it: addresses, attributes, keys; and who says it, in a log of a chat.
+What stands in a text without being said by it: addresses, attributes, keys; and who says it, in a
+log of a chat.
 
-Takes a text; gives it in the same length with NULs for what names nobody, and the names of those who speak. Linear
-time. Knows no names of its own (names.py, han.py find them in what is left).
+Takes a text; gives it in the same length with NULs for what names nobody, and the names of those
+who speak. Linear time. Knows no names of its own (names.py, han.py find them in what is left).
 """
 
 from __future__ import annotations
@@ -38,9 +41,12 @@ TURNS = 3  # lines of a text with a time and a speaker that make it a chat
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://[\w.~:/?#@!$&*+,;=%'-]+", re.ASCII)
 _TAG = re.compile(r"<[A-Za-z][\w-]{0,20}\s[^<>=]{0,200}=[^<>]{0,4000}>")
 _MATTER_KEY = re.compile(  # with what is the address of a page: aliases = ["2014/11/20/Cargo.html"]
-    r"^[ \t]{0,20}[A-Za-z_][\w-]{0,40}[ \t]{0,4}[:=](?:[ \t]{0,4}[\[\x22']{0,2}[\w.-]{0,40}/[^\n]*)?", re.MULTILINE
+    r"^[ \t]{0,20}[A-Za-z_][\w-]{0,40}[ \t]{0,4}[:=](?:[ \t]{0,4}[\[\x22']{0,2}[\w.-]{0,40}/[^\n]*)?",
+    re.MULTILINE,
 )
-_KEY = re.compile(r"""(["'])[^"'\n]{1,40}\1 ?: ?(?=["'\[{\d-]|true\b|false\b|null\b|None\b)""")  # of JSON
+_KEY = re.compile(
+    r"""(["'])[^"'\n]{1,40}\1 ?: ?(?=["'\[{\d-]|true\b|false\b|null\b|None\b)"""
+)  # of JSON
 _TIME = (
     r"^[\[(]?(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?[ T])?\d{1,2}:\d\d(?::\d\d)?(?:[ \u202f]?[AaPp][Mm])?[\])]?"
     r"[ \t]{1,3}(?:- )?"
@@ -54,8 +60,9 @@ _TURN = re.compile(
 
 
 def without_markup(text: str) -> str:
-    """As long as before, with NULs (no document has any) for web addresses, comments and attributes of HTML, keys of
-    JSON and front matter. Their words would stand beside everything: `https` beside 3,299 names of one corpus."""
+    """As long as before, with NULs (no document has any) for web addresses, comments and attributes
+    of HTML, keys of JSON and front matter. Their words would stand beside everything: `https`
+    beside 3,299 names of one corpus."""
     spans = [match.span() for match in _ADDRESS.finditer(text)] if "://" in text else []
     if "<" in text:
         spans += [match.span() for match in _TAG.finditer(text)]
@@ -79,7 +86,9 @@ def without_markup(text: str) -> str:
 
 
 def speakers(text: str) -> list[Candidate]:
-    """Who speaks in `[15:01] <mara> ...`, `12/03/24, 10:15 - Jens Ott: ...`; a relay (`<bot> <mara> ...`), too."""
+    """Who speaks in `[15:01] <mara> ...`, `12/03/24, 10:15 - Jens Ott: ...`; a relay (`<bot> <mara>
+    ...`), too.
+    """
     turns = [*_turns(text)]
     return turns if len(turns) >= TURNS else []
 
@@ -93,7 +102,8 @@ def _turns(text: str) -> Iterator[Candidate]:
 
 VERSION = "nlp-6"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
-SHORT = 300  # characters: up to here a text is taken for a question, where single rare words are worth trying
+# characters: up to here a text is taken for a question, where single rare words are worth trying
+SHORT = 300
 LONGEST = 120  # characters of a name; what is longer is a run of letters, not a name
 _SKIP = STARTERS | DULL | STOP_WORDS
 PER_THOUSAND = 60  # distinct keys kept per started 1,000 characters
@@ -111,12 +121,15 @@ _CODE = re.compile(
     r"|(?P<camel>[a-z]{2,30}[A-Z]\w*+)"
     r"|(?P<plus>[A-Z][a-z]?(?:\+\+|#)(?![\w+#])|\.NET\b))"
 )
-_CODE_SIGN, _HUMP = re.compile(r"_|\.[A-Za-z_]|\(\)|\+\+|#(?<=[A-Za-z]#)"), re.compile(r"[a-z][A-Z]")
+_CODE_SIGN, _HUMP = (
+    re.compile(r"_|\.[A-Za-z_]|\(\)|\+\+|#(?<=[A-Za-z]#)"),
+    re.compile(r"[a-z][A-Z]"),
+)
 
 
 def extract(text: str) -> list[Mention]:
-    """All mentions of names in this text, sorted by start; `text[m.start:m.end] == m.form` for each, however the
-    letters of the text are composed.
+    """All mentions of names in this text, sorted by start; `text[m.start:m.end] == m.form` for
+    each, however the letters of the text are composed.
 
     A text of up to SHORT characters is taken for a question.
     """
@@ -124,15 +137,17 @@ def extract(text: str) -> list[Mention]:
 
 
 def terms_of(question: str) -> list[str]:
-    """The search terms of a question, and after them its words of one character that stand in none of these alone."""
+    """The search terms of a question, and after them its words of one character that stand in none
+    of these alone.
+    """
     question = composed(question)
     found = query_terms(question)
     return [*found, *(word for word in cjk.alone(question) if word not in found)]
 
 
 def mentions(text: str, short: bool = False) -> list[Fields]:
-    """The same as plain tuples, which are made five times as fast. `short`: single rare words too, as of a question
-    (in a short document they would only be noise: "film", "starring")."""
+    """The same as plain tuples, which are made five times as fast. `short`: single rare words too,
+    as of a question (in a short document they would only be noise: "film", "starring")."""
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return _named(text, short)
     whole, at = with_origins(text)
@@ -149,7 +164,15 @@ def _named(text: str, short: bool) -> list[Fields]:
     pairs, aliases = _definitions(text)
     names = Names(text, lower)
     phrases = _phrases(text, runs, names.language, short)
-    groups = (pairs, speakers(text), _code(text), subjects(text), names.find(), cjk.candidates(text, short), phrases)
+    groups = (
+        pairs,
+        speakers(text),
+        _code(text),
+        subjects(text),
+        names.find(),
+        cjk.candidates(text, short),
+        phrases,
+    )
     taken = bytearray(len(text))
     kept: list[Candidate] = []
     for group in groups:
@@ -162,7 +185,9 @@ def _named(text: str, short: bool) -> list[Fields]:
 
 
 def _with_variants(text: str, found: list[Fields]) -> list[Fields]:
-    """Adds, to names of a question that may begin with a word of one letter (Arabic, Hebrew), what follows it."""
+    """Adds, to names of a question that may begin with a word of one letter (Arabic, Hebrew), what
+    follows it.
+    """
     keys = {mention[0] for mention in found}
     more: list[Fields] = []
     for start, end in caseless.variants(text, [(mention[4], mention[5]) for mention in found]):
@@ -174,7 +199,9 @@ def _with_variants(text: str, found: list[Fields]) -> list[Fields]:
 
 
 def _with_quoted(text: str, kept: list[Candidate], taken: bytearray) -> list[Candidate]:
-    """Adds quoted terms: the same span only once, weaker names that stick out over a quotation dropped."""
+    """Adds quoted terms: the same span only once, weaker names that stick out over a quotation
+    dropped.
+    """
     quotes: dict[tuple[int, int], Candidate] = {}
     last = 0
     for quote in _quoted(text):
@@ -207,8 +234,12 @@ def _crosses(start: int, end: int, edges: bytearray, closes: dict[int, int]) -> 
     return closing >= 0 and edges.rfind(1, start, closing) < 0
 
 
-def _mentions(text: str, found: list[Candidate], aliases: dict[tuple[int, int], tuple[int, int]]) -> list[Fields]:
-    """Keys, one type per key, and the cap: strong names first, then those seen more often, then longer ones."""
+def _mentions(
+    text: str, found: list[Candidate], aliases: dict[tuple[int, int], tuple[int, int]]
+) -> list[Fields]:
+    """Keys, one type per key, and the cap: strong names first, then those seen more often, then
+    longer ones.
+    """
     rows = []
     counts: dict[str, int] = {}
     types: dict[str, list[str]] = {}
@@ -235,27 +266,47 @@ def _mentions(text: str, found: list[Candidate], aliases: dict[tuple[int, int], 
         rows.append((key, form, start, end))
     limit = PER_THOUSAND * (1 + (len(text) - 1) // 1000)
     if len(counts) > limit:
-        best = set(sorted(counts, key=lambda key: (key not in strong_keys, -counts[key], -len(key), key))[:limit])
+        best = set(
+            sorted(counts, key=lambda key: (key not in strong_keys, -counts[key], -len(key), key))[
+                :limit
+            ]
+        )
         rows = [row for row in rows if row[0] in best]
     type_of = {
-        key: min(set(kinds), key=lambda kind: (-kinds.count(kind), kind)) if len(kinds) > 1 else kinds[0]
+        key: min(set(kinds), key=lambda kind: (-kinds.count(kind), kind))
+        if len(kinds) > 1
+        else kinds[0]
         for key, kinds in types.items()
     }
-    alias_of = {normalise_name(text[a:b]): normalise_name(text[c:d]) for (a, b), (c, d) in aliases.items()}
+    alias_of = {
+        normalise_name(text[a:b]): normalise_name(text[c:d]) for (a, b), (c, d) in aliases.items()
+    }
     alias_of = {short: long for short, long in alias_of.items() if short != long}
     _share_kinds(type_of, counts, alias_of)
     return [
-        (key, form, type_of.get(key, "other"), key in strong_keys, start, end, alias_of.get(key, ""))
+        (
+            key,
+            form,
+            type_of.get(key, "other"),
+            key in strong_keys,
+            start,
+            end,
+            alias_of.get(key, ""),
+        )
         for key, form, start, end in rows
     ]
 
 
 def _share_kinds(type_of: dict[str, str], keys: Iterable[str], alias_of: dict[str, str]) -> None:
-    """Gives an acronym the type of what it is short for, and a family name alone that of the person of this text."""
+    """Gives an acronym the type of what it is short for, and a family name alone that of the person
+    of this text.
+    """
     for short, long in alias_of.items():
         if kind := type_of.get(long) or type_of.get(short):
             type_of[long] = type_of[short] = kind
-    family = {key.rpartition(" ")[2] for key, kind in type_of.items() if kind == "person" and " " in key}
+    family = {
+        key.rpartition(" ")[2] for key, kind in type_of.items() if kind == "person" and " " in key
+    }
     if family:
         for key in keys:
             if key in family and key not in type_of:
@@ -276,7 +327,9 @@ _ZH_LONG = re.compile(r"[\u4e00-\u9fff·]{3,24}(?:（[^（）\n]{0,40}）)?$")
 
 
 def _definitions(text: str) -> tuple[list[Candidate], dict[tuple[int, int], tuple[int, int]]]:
-    """Acronyms that the text spells out: both names as candidates, and span of the short form -> span of the long."""
+    """Acronyms that the text spells out: both names as candidates, and span of the short form ->
+    span of the long.
+    """
     found: list[Candidate] = []
     aliases: dict[tuple[int, int], tuple[int, int]] = {}
     for match in _BRACKET.finditer(text):
@@ -284,7 +337,10 @@ def _definitions(text: str) -> tuple[list[Candidate], dict[tuple[int, int], tupl
         inner = match[1].rstrip(" ;,")
         end = start + len(inner)
         if _ACRONYM.fullmatch(inner) and sum(map(str.isupper, inner)) >= 2:
-            short, long = (start, end), _spelled(text, inner, max(0, match.start() - 120), match.start())
+            short, long = (
+                (start, end),
+                _spelled(text, inner, max(0, match.start() - 120), match.start()),
+            )
         else:
             before = _BEFORE_BRACKET.search(text[max(0, match.start() - 12) : match.start()])
             if not before:
@@ -305,10 +361,14 @@ def _definitions(text: str) -> tuple[list[Candidate], dict[tuple[int, int], tupl
         if span := _shortened(text, match.start(), match[1]):
             aliases[match.span(1)] = span
             found += [(*span, "organization", True), (*match.span(1), "organization", True)]
-            if len(shorts) < 8:  # the segmenter does not know a name coined here: find it again ourselves
+            if (
+                len(shorts) < 8
+            ):  # the segmenter does not know a name coined here: find it again ourselves
                 shorts.add(match[1])
     for short in sorted(shorts):
-        found += [(m.start(), m.end(), "organization", True) for m in re.finditer(re.escape(short), text)]
+        found += [
+            (m.start(), m.end(), "organization", True) for m in re.finditer(re.escape(short), text)
+        ]
     return found, aliases
 
 
@@ -322,7 +382,9 @@ def _spelled(text: str, acronym: str, start: int, end: int) -> tuple[int, int] |
     while letters and index > 0:
         index -= 1
         word = words[index][0]
-        capitals = [word[0].lower()] + [ch.lower() for ch in word[1:] if ch.isupper() and not word.isupper()]
+        capitals = [word[0].lower()] + [
+            ch.lower() for ch in word[1:] if ch.isupper() and not word.isupper()
+        ]
         if letters[-len(capitals) :] == capitals:
             del letters[-len(capitals) :]
             count += 1
@@ -331,13 +393,19 @@ def _spelled(text: str, acronym: str, start: int, end: int) -> tuple[int, int] |
             count += 1
         elif word.lower() not in _LINKS:
             return None
-        if letters and index and re.search(r"[^ \n&/’'.-]", text[words[index - 1].end() : words[index].start()]):
+        if (
+            letters
+            and index
+            and re.search(r"[^ \n&/’'.-]", text[words[index - 1].end() : words[index].start()])
+        ):
             return None
     return (words[index].start(), words[-1].end()) if not letters and count > 1 else None
 
 
 def _shortened(text: str, end: int, short: str) -> tuple[int, int] | None:
-    """The Chinese long form before `end` that holds the characters of `short` in order, from its first one on."""
+    """The Chinese long form before `end` that holds the characters of `short` in order, from its
+    first one on.
+    """
     before = _ZH_LONG.search(text, max(0, end - 64), end)
     if not before:
         return None
@@ -370,10 +438,20 @@ def _quoted(text: str) -> Iterator[Candidate]:
             words = form.split()
             capital = words[0][:1].isupper() or words[0][:1].isdigit()
             big = sum(word[:1].isupper() for word in words)
-            if capital and len(words) <= 8 and big * 2 >= len(words) and not any(w in "?!;" for w in form):
+            if (
+                capital
+                and len(words) <= 8
+                and big * 2 >= len(words)
+                and not any(w in "?!;" for w in form)
+            ):
                 if len(words) > 1 or words[0].lower() not in STARTERS:
                     yield start, end, "content" if kind != 10 and len(words) > 1 else "other", True
-            elif len(words) <= 4 and kind != 10 and not stop_word(words[0].lower()) and form[0].isalpha():
+            elif (
+                len(words) <= 4
+                and kind != 10
+                and not stop_word(words[0].lower())
+                and form[0].isalpha()
+            ):
                 yield start, end, "other", False
 
 
@@ -385,7 +463,11 @@ def _code(text: str) -> Iterator[Candidate]:
         form = match[0]
         if kind == "dotted":
             parts = form.split(".")
-            code = parts[-1].lower() in FILE_ENDINGS or "_" in form or (len(parts) > 2 and form.islower())
+            code = (
+                parts[-1].lower() in FILE_ENDINGS
+                or "_" in form
+                or (len(parts) > 2 and form.islower())
+            )
             if not code or max(map(len, parts)) < 2:
                 continue
         elif kind == "snake" and not any(ch.isalpha() for ch in form):
@@ -393,13 +475,24 @@ def _code(text: str) -> Iterator[Candidate]:
         yield start, end, "artifact", True
 
 
-def _phrases(text: str, runs: list[tuple[int, str]], language: str, short: bool) -> Iterator[Candidate]:
-    """Noun phrases of 2-4 lower-case words: those repeated in this text, or with a head that speaks for a term."""
+def _phrases(
+    text: str, runs: list[tuple[int, str]], language: str, short: bool
+) -> Iterator[Candidate]:
+    """Noun phrases of 2-4 lower-case words: those repeated in this text, or with a head that speaks
+    for a term.
+    """
     grammar = frozenset() if language == "en" else LANGUAGES[language]
     skipped = _SKIP | grammar if grammar else _SKIP
-    segments = [found for start, run in runs if short or " " in run for found in _content(start, run, skipped)]
+    segments = [
+        found
+        for start, run in runs
+        if short or " " in run
+        for found in _content(start, run, skipped)
+    ]
     if not short:
-        segments = [found for found in segments if len(found[1]) > 1]  # a single word is never taken here
+        segments = [
+            found for found in segments if len(found[1]) > 1
+        ]  # a single word is never taken here
     pairs = Counter(pair for _, words in segments for pair in pairwise(words))
     for at, words in segments:
         index = len(words)
@@ -407,16 +500,29 @@ def _phrases(text: str, runs: list[tuple[int, str]], language: str, short: bool)
             head = words[index - 1]
             rare = short and len(head) > 2 and not common(head)
             size = 1
-            while index - size > 0 and size < 4 and pairs[words[index - size - 1], words[index - size]] > 1:
+            while (
+                index - size > 0
+                and size < 4
+                and pairs[words[index - size - 1], words[index - size]] > 1
+            ):
                 size += 1
             if grammar:
-                rare = short and len(head) > 4  # its verbs and adjectives cannot be told: single longer words only
+                rare = (
+                    short and len(head) > 4
+                )  # its verbs and adjectives cannot be told: single longer words only
             elif size == 1 and index > 1 and words[index - 2][-2:] != "ly":
-                known = head in PHRASE_HEADS or head.endswith(("ology", "ography", "ics", "itis", "osis"))
+                known = head in PHRASE_HEADS or head.endswith(
+                    ("ology", "ography", "ics", "itis", "osis")
+                )
                 size = 2 if known or (rare and not common(words[index - 2])) else 1
             if size > 1 or rare:
                 start = at + sum(map(len, words[: index - size])) + index - size
-                yield start, start + sum(map(len, words[index - size : index])) + size - 1, "other", False
+                yield (
+                    start,
+                    start + sum(map(len, words[index - size : index])) + size - 1,
+                    "other",
+                    False,
+                )
             index -= size
 
 

@@ -1,13 +1,15 @@
-"""Proper names in scripts that have capitals: phrases of capitalised words, cut where a name ends, with their type.
+"""Proper names in scripts that have capitals: phrases of capitalised words, cut where a name ends,
+with their type.
 
-Takes a text and the set of its lower-case words, gives candidates `(start, end, type, strong)`. A word that opens a
-sentence counts only when it is seldom anything but a name or stands capitalised elsewhere too. It knows nothing of
-scripts without capitals, quotes, code, keys or other texts.
+Takes a text and the set of its lower-case words, gives candidates `(start, end, type, strong)`. A
+word that opens a sentence counts only when it is seldom anything but a name or stands capitalised
+elsewhere too. It knows nothing of scripts without capitals, quotes, code, keys or other texts.
 
 What names in other languages than English ask for, where capitals say less: cuts, strength, types.
 
-Takes a text, its language and a name's words and span; gives where to cut, whether the name is strong, what it is.
-Linear, one look at the words beside a name. Knows nothing of how phrases are found, and nothing of English.
+Takes a text, its language and a name's words and span; gives where to cut, whether the name is
+strong, what it is. Linear, one look at the words beside a name. Knows nothing of how phrases are
+found, and nothing of English.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ Token = tuple[str, int, int]
 _TAIL = re.compile(rf" ([{LOWER}]{{3,}})(?: ([{LOWER}]{{3,}}))?(?: ([{LOWER}]{{3,}}))?")
 _SMALL = "de|di|da|do|dos|das|del|della|dei|des|du|la|le|el|los|las|της|του|των|τη|το"
 _LED = re.compile(rf"(?<![{WORD}’'])([{WORD}’']+)[ \n](?:(?:{_SMALL}) )*$")
-_ADJECTIVE = re.compile(r"(?:[иыоеі]й|[ое]го|[ое]му|[иыоеі]м|[иы]х|[аояеу]я|[ую]ю|ої|ій|[ое]е|ський|ську|ська|ське)$")
+_ADJECTIVE = re.compile(
+    r"(?:[иыоеі]й|[ое]го|[ое]му|[иыоеі]м|[иы]х|[аояеу]я|[ую]ю|ої|ій|[ое]е|ський|ську|ська|ське)$"
+)
 _SURNAME = re.compile(
     r"(?:[ое]в|[иы]н|ск|цк|ськ|цьк|енк|[ую]к|ич|[ая]н|швили|дзе|οπουλ|ιδ|ακ|ιαδ|ογλου|οπουλου)$"
 )  # of a name without the endings of its cases
@@ -65,10 +69,14 @@ _DE_NOUN = re.compile(
 _DE_ARTICLES = frozenset("der die das dem den des am im zum zur vom beim ins".split())
 _S_NAMES = ("us", "is", "as", "os", "es", "ss", "ys")
 _VI_CAP = rf"[{UPPER}][{WORD}]*(?: [{UPPER}][{WORD}]*){{0,4}}"
-_VI_KIND = {words.lower(): (kind, True) for kind, listed in VI_HEADS.items() for words in listed.split("|")} | {
-    words: (kind, False) for kind, listed in VI_BEFORE.items() for words in listed.split("|")
+_VI_KIND = {
+    words.lower(): (kind, True) for kind, listed in VI_HEADS.items() for words in listed.split("|")
+} | {words: (kind, False) for kind, listed in VI_BEFORE.items() for words in listed.split("|")}
+_VI_WORDS = {
+    form
+    for words in _VI_KIND
+    for form in ((words, words.capitalize()) if " " in words else (words,))
 }
-_VI_WORDS = {form for words in _VI_KIND for form in ((words, words.capitalize()) if " " in words else (words,))}
 _VI_WORDS |= {words for listed in VI_HEADS.values() for words in listed.split("|")} | {"Ông", "Bà"}
 _VI = re.compile(
     rf"(?<![{WORD}])(?P<head>{'|'.join(sorted(_VI_WORDS, key=lambda words: (-len(words), words)))}) (?P<name>{_VI_CAP})"
@@ -101,7 +109,9 @@ def is_given(word: str) -> bool:
 
 
 def cut(text: str, tokens: list[Token], language: str) -> tuple[list[Token], set[int], set[int]]:
-    """The tokens of a phrase without what is no part of a name; which of them are roles; after which a name ends."""
+    """The tokens of a phrase without what is no part of a name; which of them are roles; after
+    which a name ends.
+    """
     out: list[Token] = []
     roles: set[int] = set()
     stops: set[int] = set()
@@ -114,7 +124,12 @@ def cut(text: str, tokens: list[Token], language: str) -> tuple[list[Token], set
         elif mark and mark < 5 and language in ("fr", "it") and word[mark + 1 : mark + 2].isupper():
             at += mark + 1  # L'Université
             word = word[mark + 1 :]
-        elif language == "de" and following and text[to : following[1]] == " " and _genitive(word, following[0]):
+        elif (
+            language == "de"
+            and following
+            and text[to : following[1]] == " "
+            and _genitive(word, following[0])
+        ):
             word, to = word[:-1], to - 1
             stops.add(len(out))
         if word.isdigit() and index + 1 == len(tokens) and MONTH.match(text, to):
@@ -142,12 +157,29 @@ def _genitive(word: str, following: str) -> bool:
     """Regensburgs Bürgermeister, but not Thomas Mann."""
     if len(word) < 5 or word[-1] != "s" or word.endswith(_S_NAMES) or word[:-1].isupper():
         return False
-    return bare(word) not in FOREIGN_GIVEN and (len(word) > 5 or bare(word[:-1]) in FOREIGN_GIVEN) and following[0].isupper()
+    return (
+        bare(word) not in FOREIGN_GIVEN
+        and (len(word) > 5 or bare(word[:-1]) in FOREIGN_GIVEN)
+        and following[0].isupper()
+    )
 
 
 def breaks_german(run: list[Token], gap: str, last: str) -> bool:
-    """Does a German name end before "von", "des", "der": Tod von Justus, but Universität von Lindental?"""
-    if gap.strip() not in ("von", "des", "der", "den", "von der", "von den", "von dem", "zu", "zur", "vom"):
+    """Does a German name end before "von", "des", "der": Tod von Justus, but Universität von
+    Lindental?
+    """
+    if gap.strip() not in (
+        "von",
+        "des",
+        "der",
+        "den",
+        "von der",
+        "von den",
+        "von dem",
+        "zu",
+        "zur",
+        "vom",
+    ):
         return False
     if gap.strip() in ("von", "zu", "zur", "von der"):
         return not (bare(last) in FOREIGN_GIVEN or (bare(last) in HEADS and len(run) == 1))
@@ -155,14 +187,25 @@ def breaks_german(run: list[Token], gap: str, last: str) -> bool:
 
 
 def strength(
-    text: str, span: tuple[int, int], words: list[str], opening: bool, language: str, strong: bool | None
+    text: str,
+    span: tuple[int, int],
+    words: list[str],
+    opening: bool,
+    language: str,
+    strong: bool | None,
 ) -> bool | None:
-    """True, False (weak) or None (no name) for a name that the rules of capitals alone judge to be `strong`."""
+    """True, False (weak) or None (no name) for a name that the rules of capitals alone judge to be
+    `strong`.
+    """
     start, end = span
     if len(words) > 1 or (strong and text[end : end + 1] != ":"):
         return strong
     word = words[0]
-    if text[start - 1 : start] in ("", "\n") and text[end : end + 1] == ":" and bare(word) in LABELS:
+    if (
+        text[start - 1 : start] in ("", "\n")
+        and text[end : end + 1] == ":"
+        and bare(word) in LABELS
+    ):
         return None
     if opening and language == "vi":
         return None  # Thành phố, Giáo sư: half a word
@@ -191,7 +234,9 @@ def _de_part(low: str) -> str:
 
 
 def longer(text: str, start: int, end: int, words: list[str], language: str) -> tuple[int, str]:
-    """Where a name of Cyrillic letters ends whose noun is not capitalised, and its kind: Заречном университете."""
+    """Where a name of Cyrillic letters ends whose noun is not capitalised, and its kind: Заречном
+    университете.
+    """
     if language not in ("ru", "uk") or not _ADJECTIVE.search(words[-1].lower()):
         return end, ""
     tail = _TAIL.match(text, end)
@@ -218,7 +263,9 @@ def foreign_type(text: str, start: int, end: int, words: list[str], language: st
     led = _LED.search(text, max(0, start - 40), start)
     key = bare(re.sub(r"^[a-z]+['’]", "", led[1].lower())) if led else ""
     if key in ROLES:
-        return "person" if led and led[0].split()[-1:] == led[1].split() else ""  # not: director de X
+        return (
+            "person" if led and led[0].split()[-1:] == led[1].split() else ""
+        )  # not: director de X
     if key in HEADS and not (len(words) > 1 and HEADS[key] == "content"):
         return HEADS[key]
     if len(words) > 1:
@@ -228,11 +275,17 @@ def foreign_type(text: str, start: int, end: int, words: list[str], language: st
     into = INTO.get(language) or (INTO["romance"] if language in _ROMANCE else ())
     if led and led[1].lower() in into and first not in FOREIGN_GIVEN and text[end : end + 1] != "s":
         return "location"
-    return "location" if language == "tr" and re.match(r"['’](?:[dt][ae]n?(?:ki)?)\b", text[end : end + 8]) else ""
+    return (
+        "location"
+        if language == "tr" and re.match(r"['’](?:[dt][ae]n?(?:ki)?)\b", text[end : end + 8])
+        else ""
+    )
 
 
 def phrases(text: str, language: str) -> Iterator[Candidate]:
-    """Vietnamese names after the words that say what they are, of which only the first syllable has a capital."""
+    """Vietnamese names after the words that say what they are, of which only the first syllable has
+    a capital.
+    """
     if language != "vi":
         return
     for match in _VI.finditer(text):
@@ -267,7 +320,9 @@ def common(word: str) -> bool:
     if word in COMMON or word in DULL or stop_word(word):
         return True
     for end in ("s", "es", "ed", "d", "ing", "ly", "er", "ers", "r"):
-        if word.endswith(end) and (word[: -len(end)] in COMMON or word[: -len(end)] + "e" in COMMON):
+        if word.endswith(end) and (
+            word[: -len(end)] in COMMON or word[: -len(end)] + "e" in COMMON
+        ):
             return True
     return word.endswith(("ies", "ied")) and word[:-3] + "y" in COMMON
 
@@ -283,7 +338,9 @@ def _opens(text: str, at: int) -> bool:
 
 
 def language(lower: set[str]) -> str:
-    """The language whose words of grammar show most among these lower-case words; English when none does."""
+    """The language whose words of grammar show most among these lower-case words; English when none
+    does.
+    """
     english = len(LANGUAGES["en"] & lower)
     if english > 7 and "the" in lower:
         return "en"  # nothing else has so many of its words
@@ -320,10 +377,17 @@ class Names:
         for start, end, words, opening, titled, shouted in self.pieces:
             strong = self._strength(words, opening, shouted)
             if strong is not None:
-                yield start, end, "person" if titled else kind_of(self.text, start, end, words), strong
+                yield (
+                    start,
+                    end,
+                    "person" if titled else kind_of(self.text, start, end, words),
+                    strong,
+                )
 
     def _judged_abroad(self) -> Iterator[Candidate]:
-        """The same in other languages: a word that only opens the sentence goes, a noun in small letters comes."""
+        """The same in other languages: a word that only opens the sentence goes, a noun in small
+        letters comes.
+        """
         known = {normalise_name(self.text[piece[0] : piece[1]]) for piece in self.pieces}
         for start, end, words, opening, titled, shouted in self.pieces:
             if opening and len(words) > 1 and not is_given(words[0]):
@@ -336,7 +400,12 @@ class Names:
                 continue
             end, kind = longer(self.text, start, end, words, self.language)
             kind = kind or foreign_type(self.text, start, end, words, self.language)
-            yield start, end, "person" if titled else kind or kind_of(self.text, start, end, words), strong
+            yield (
+                start,
+                end,
+                "person" if titled else kind or kind_of(self.text, start, end, words),
+                strong,
+            )
 
     def _one_word(self, word: str, start: int, end: int) -> None:
         """What `_cut` does with a phrase of one word without signs, which most are."""
@@ -351,14 +420,25 @@ class Names:
         self.pieces.append((start, end, [word], opening, False, False))
 
     def _plain(self, form: str, start: int, end: int) -> bool:
-        """What `_cut` does with capitalised words and single blanks, none of which it knows; False: cut this one."""
+        """What `_cut` does with capitalised words and single blanks, none of which it knows; False:
+        cut this one.
+        """
         words = form.split(" ")
         lows = form.lower().split(" ")
         if len(words) > 9 or not (self.starters.isdisjoint(lows) and _CUTTING.isdisjoint(lows)):
             return False
         if self.text[end : end + 1] != "$":
             self.seen.update(words)
-            self.pieces.append((start, end, words, _opens(self.text, start), False, len(form) > 9 and form.isupper()))
+            self.pieces.append(
+                (
+                    start,
+                    end,
+                    words,
+                    _opens(self.text, start),
+                    False,
+                    len(form) > 9 and form.isupper(),
+                )
+            )
         return True
 
     def _cut(self, start: int, end: int) -> None:
@@ -377,7 +457,9 @@ class Names:
         dated = any(word.lower() in EVENT_HEADS for word, _, _ in tokens)  # 1988 Summer Olympics
         skip = False
         for index, (word, at, to) in enumerate(tokens):
-            low = word.lower() if len(word) == 2 else word.lower().rstrip(".")  # an initial keeps its point: "A."
+            low = (
+                word.lower() if len(word) == 2 else word.lower().rstrip(".")
+            )  # an initial keeps its point: "A."
             gap = text[run[-1][2] : at] if run else ""
             if skip:
                 skip = False
@@ -393,7 +475,11 @@ class Names:
                     run.append((word, at, to))
                 opening = False
                 continue
-            if low in MONTHS and (not run or (following and following[0].isdigit())) and self._is_date(following):
+            if (
+                low in MONTHS
+                and (not run or (following and following[0].isdigit()))
+                and self._is_date(following)
+            ):
                 run = self._keep(run, opening, titled, shouted)
                 skip = bool(following and following[0].isdigit())
                 opening = False
@@ -407,7 +493,10 @@ class Names:
                 continue
             if word[-2:] in ("'s", "’s") and word != "'s":
                 run.append((word[:-2], at, to - 2))
-                if not (following and self._owns(low[:-2], following[0].lower(), index + 2 == len(tokens))):
+                if not (
+                    following
+                    and self._owns(low[:-2], following[0].lower(), index + 2 == len(tokens))
+                ):
                     run, titled, opening = self._keep(run, opening, titled, shouted), False, False
                 continue
             run.append((word, at, to))
@@ -415,7 +504,9 @@ class Names:
                 run, titled, opening = self._keep(run, opening, titled, shouted), False, False
         self._keep(run, opening, titled, shouted)
 
-    def _breaks(self, run: list[tuple[str, int, int]], gap: str, word: str, low: str, loud: bool, at: int) -> bool:
+    def _breaks(
+        self, run: list[tuple[str, int, int]], gap: str, word: str, low: str, loud: bool, at: int
+    ) -> bool:
         """Does the name in `run` end before this word?"""
         last = run[-1][0].lower().rstrip(".")
         if "\n" in gap:
@@ -433,7 +524,9 @@ class Names:
             return False
         if word.isdigit():
             year = len(word) == 4 and "1500" <= word < "2100"
-            return last in DULL or (year and last not in EVENT_HEADS and last not in ("windows", "expo", "euro"))
+            return last in DULL or (
+                year and last not in EVENT_HEADS and last not in ("windows", "expo", "euro")
+            )
         if run[-1][0].endswith(".") and low in self.starters and not gap.startswith(" of"):
             return True
         if loud and low in STARTERS and low not in ("of",):
@@ -441,15 +534,23 @@ class Names:
         return last.isdigit() and len(run) > 1 and low in self.starters
 
     def _is_date(self, following: tuple[str, int, int] | None) -> bool:
-        return following is None or following[0].isdigit() or following[0].lower() not in EVENT_HEADS
+        return (
+            following is None or following[0].isdigit() or following[0].lower() not in EVENT_HEADS
+        )
 
-    def _never_first(self, word: str, low: str, opening: bool, following: tuple[str, int, int] | None) -> bool:
+    def _never_first(
+        self, word: str, low: str, opening: bool, following: tuple[str, int, int] | None
+    ) -> bool:
         if low in ("the", "a", "an", "i") or (low[:2] in ("i'", "i’")):
             # "The Who" keeps its article, since nothing else of it would be left
-            return not (following and low == "the" and not opening and following[0].lower() in STARTERS)
+            return not (
+                following and low == "the" and not opening and following[0].lower() in STARTERS
+            )
         if self.language in ("fr", "it") and word[1:2] in ("'", "’") and word[2:3].islower():
             return True  # L'auteur
-        if low.replace("’", "'") not in self.starters or (word.isupper() and len(word) > 1 and not following):
+        if low.replace("’", "'") not in self.starters or (
+            word.isupper() and len(word) > 1 and not following
+        ):
             return False
         return opening or following is None
 
@@ -459,9 +560,21 @@ class Names:
             return True
         if owned in ("college", "hospital", "school", "university", "church"):
             return True
-        return last and owned in ("day", "list", "law", "theorem", "palace", "cathedral", "angels", "cup", "game")
+        return last and owned in (
+            "day",
+            "list",
+            "law",
+            "theorem",
+            "palace",
+            "cathedral",
+            "angels",
+            "cup",
+            "game",
+        )
 
-    def _keep(self, run: list[tuple[str, int, int]], opening: bool, titled: bool, shouted: bool) -> list:
+    def _keep(
+        self, run: list[tuple[str, int, int]], opening: bool, titled: bool, shouted: bool
+    ) -> list:
         while run and run[-1][0].lower() in ("and", "of", "the") and not shouted:
             run.pop()
         if run and len(run) <= 9:
@@ -487,32 +600,65 @@ class Names:
                 return None
             return not (len(words) > 6 or (opening and all(map(common, lows)) and len(words) < 3))
         word, low = words[0], words[0].lower().rstrip(".")
-        if len(low) < 2 or word[0].isdigit() or low in MONTHS or word in ACRONYM_NOISE or low in _NEVER_ALONE:
+        if (
+            len(low) < 2
+            or word[0].isdigit()
+            or low in MONTHS
+            or word in ACRONYM_NOISE
+            or low in _NEVER_ALONE
+        ):
             return None
         if word.isupper():
-            return True if len(word) <= 6 or "." in word or any(c.isdigit() for c in word) else False
+            return (
+                True if len(word) <= 6 or "." in word or any(c.isdigit() for c in word) else False
+            )
         if low in self.starters or low in STARTERS:
             return None
         if any(ch.isupper() or ch.isdigit() for ch in word[1:]):
             return True
         if opening and word not in self.seen:
-            if low in self.lower or (self.language == "en" and (common(low) or low.endswith(_ABSTRACT))):
+            if low in self.lower or (
+                self.language == "en" and (common(low) or low.endswith(_ABSTRACT))
+            ):
                 return None
             return self.language == "en"
         if self.language == "en":
             inflected = low.endswith("ing") and low not in COMMON
-            dull = low in DEMONYMS or low in HEAD_TYPE or low in self.lower or (common(low) and not inflected)
+            dull = (
+                low in DEMONYMS
+                or low in HEAD_TYPE
+                or low in self.lower
+                or (common(low) and not inflected)
+            )
             return low in PLACES or not dull
         return self.language != "de" and low not in self.lower
 
 
-# Words of grammar in other scripts: no English word is one, and a short question has too few to show its language.
-_OTHER_SCRIPTS = frozenset(word for words in LANGUAGES.values() for word in words if word[0] > "\u036f")
+# Words of grammar in other scripts: no English word is one, and a short question has too few to
+# show its language.
+_OTHER_SCRIPTS = frozenset(
+    word for words in LANGUAGES.values() for word in words if word[0] > "\u036f"
+)
 _STARTERS_IN = {"en": STARTERS | _OTHER_SCRIPTS} | {
-    name: words | _OTHER_SCRIPTS | OPENING.get(name, frozenset()) for name, words in LANGUAGES.items() if name != "en"
+    name: words | _OTHER_SCRIPTS | OPENING.get(name, frozenset())
+    for name, words in LANGUAGES.items()
+    if name != "en"
 }
 _STARTERS_AND_MONTHS = STARTERS | MONTHS
 _CUTTING = _STARTERS_AND_MONTHS | TITLES | {"the", "a", "an", "i", "and", "of"}
 _NEVER_LONE = frozenset(("the", "a", "an", "i", "and", "of"))
 _NEVER_ALONE = TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split())
-_ABSTRACT = ("ing", "ed", "ly", "ity", "ness", "tion", "ment", "ance", "ence", "ism", "ists", "ings")
+_ABSTRACT = (
+    "ing",
+    "ed",
+    "ly",
+    "ity",
+    "ness",
+    "tion",
+    "ment",
+    "ance",
+    "ence",
+    "ism",
+    "ists",
+    "ings",
+)

@@ -33,7 +33,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from graphrag_mcp.text.folding import LANGUAGES, STOP_WORDS, folded, without_cases
+from graphrag_mcp.text.folding import STOP_WORDS, folded, without_cases
 
 # fmt: off
 # Never the first word of a name when they open a sentence, and never a name of their own.

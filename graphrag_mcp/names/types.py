@@ -1,7 +1,8 @@
-"""What kind of thing a name is, without a model: by its own words, by those around it, by what a line defines.
+"""What kind of thing a name is, without a model: by its own words, by those around it, by what a
+line defines.
 
-Takes a text and the span of a name in it, gives one of the default types or "other". Deterministic, linear. Knows
-nothing of how names are found, except those that a line defines ("X is a ...").
+Takes a text and the span of a name in it, gives one of the default types or "other". Deterministic,
+linear. Knows nothing of how names are found, except those that a line defines ("X is a ...").
 """
 
 from __future__ import annotations
@@ -45,14 +46,18 @@ from graphrag_mcp.text.terms import stop_word
 
 Candidate = tuple[int, int, str, bool]
 
-_AFTER = re.compile(r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) ([^.;:,\n]{3,90})")
+_AFTER = re.compile(
+    r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) ([^.;:,\n]{3,90})"
+)
 _BORN = re.compile(r" (?:\((?:[^()\n]{0,60}; )?(?:born|b\.) |was born |, born )")
 _SUBJECT = re.compile(
     rf"^[ \t#*=]{{0,20}}(?:The |A |An )?(?=[\d{UPPER}])([^\n;()]{{1,90}}?)"
     r"(?: \([^()\n]{0,200}\))?,? (is|was|are|were) (?:an?|the|one of) ",
     re.MULTILINE,
 )
-_SMALL = frozenset("of the and in for to a an on at with from by or de der von van la le du ki ap und et y".split())
+_SMALL = frozenset(
+    "of the and in for to a an on at with from by or de der von van la le du ki ap und et y".split()
+)
 _TELLING = frozenset((" (", " i", " w", " a", " ,", ", "))  # how _BORN and _AFTER begin
 _INNER = re.compile(r" \([^()\n]{0,40}?\b([a-z]+)\)")
 _NEXT = re.compile(r"[A-Z][a-zé]+(?: [A-Z][a-z]+){0,2}|[a-z]+(?=[.,;)]|$)")
@@ -77,7 +82,9 @@ def kind_of(text: str, start: int, end: int, words: list[str]) -> str:
         article, noun, of = found.groups()
         led = HEAD_TYPE.get(noun, "")
         told = led == "location" if of else led not in ("location", "event")
-        if led and told and (article or noun not in AMBIGUOUS_HEADS):  # "the song X", not "they play X"
+        if (
+            led and told and (article or noun not in AMBIGUOUS_HEADS)
+        ):  # "the song X", not "they play X"
             return led
     if kind:
         return kind
@@ -106,16 +113,24 @@ def _by_name(form: str, words: tuple[str, ...]) -> tuple[str, bool]:
 
 
 def _own_words(form: str, words: tuple[str, ...], first: str, last: str) -> str:
-    """The type that words of the name speak for, by longer lists than those that decide what is a name."""
+    """The type that words of the name speak for, by longer lists than those that decide what is a
+    name.
+    """
     if len(words) == 1:
         if kind := KNOWN.get(last, ""):
             return kind
         if last in GIVEN_NAMES and last not in EITHER and words[0].istitle():
             return "person"
-        return next((kind for ending, kind in ENDINGS if last.endswith(ending)), "") if len(last) > 6 else ""
+        return (
+            next((kind for ending, kind in ENDINGS if last.endswith(ending)), "")
+            if len(last) > 6
+            else ""
+        )
     if kind := KNOWN.get("_".join(words).lower().rstrip("."), ""):
         return kind
-    if " of " in form and (kind := LAST.get(form.partition(" of ")[0].rpartition(" ")[2].lower(), "")):
+    if " of " in form and (
+        kind := LAST.get(form.partition(" of ")[0].rpartition(" ")[2].lower(), "")
+    ):
         return kind  # the National Academy of Arts and Letters
     if first in GIVEN_NAMES and len(words) < 5 and (last not in LAST or last in FAMILY):
         return "person"
@@ -123,7 +138,11 @@ def _own_words(form: str, words: tuple[str, ...], first: str, last: str) -> str:
         return LAST[last]
     if first in FIRST and last not in NEVER:
         team = len(words) > 2 and first in ("san", "los", "las", "santa") and last[-1] == "s"
-        return "organization" if team and words[-2].lower() not in ("de", "del", "la") else FIRST[first]
+        return (
+            "organization"
+            if team and words[-2].lower() not in ("de", "del", "la")
+            else FIRST[first]
+        )
     return "person" if last in ("jr", "sr") else ""
 
 
@@ -149,12 +168,25 @@ def _beside(text: str, end: int, words: list[str], before: list[str], following:
 def _led(one: str, two: str, after: str, words: list[str], shouted: bool) -> str:
     """By the word before the name, and the one before that."""
     if one == "in":
-        plain = after[:1] in _ENDS and len(words) < 3 and not shouted and words[0].lower() not in HEAD_TYPE
+        plain = (
+            after[:1] in _ENDS
+            and len(words) < 3
+            and not shouted
+            and words[0].lower() not in HEAD_TYPE
+        )
         return "location" if (two in IN_PLACE and not shouted) or plain else ""
     if one == "of":
-        return "location" if two in OF_PLACE and not shouted else "person" if two in OF_PERSON else ""
+        return (
+            "location" if two in OF_PLACE and not shouted else "person" if two in OF_PERSON else ""
+        )
     if one == "by":
-        return "person" if two in BY_PERSON and not shouted else "organization" if two in BY_BODY else ""
+        return (
+            "person"
+            if two in BY_PERSON and not shouted
+            else "organization"
+            if two in BY_BODY
+            else ""
+        )
     if one == "near" or (one == "to" and two in TO_PLACE):
         return "" if shouted else "location"
     if one == "the":
@@ -174,14 +206,20 @@ def _listed(text: str, at: int, words: list[str]) -> str:
     if found[0][0].isupper():
         place = found[0].lower().replace(" ", "_")
         known = PLACES if len(words) > 1 else KNOWN
-        return "location" if place in known and KNOWN[place] == "location" and len(words) < 4 else ""
+        return (
+            "location" if place in known and KNOWN[place] == "location" and len(words) < 4 else ""
+        )
     return "person" if len(words) > 1 and HEAD_TYPE.get(found[0]) == "person" else ""
 
 
 def _says(after: list[str], words: list[str]) -> str:
     """By the verb after the name."""
     if after[0] in SAYS_PERSON:
-        return "person" if words[-1][1:].islower() or "-" in words[-1] or words[-1][:2] in ("Mc", "Ma") else ""
+        return (
+            "person"
+            if words[-1][1:].islower() or "-" in words[-1] or words[-1][:2] in ("Mc", "Ma")
+            else ""
+        )
     if after[0] == "lies":
         return "location"
     if len(after) > 1 and after[0] in ("is", "was"):
@@ -196,14 +234,25 @@ def _said(predicate: str) -> str:
     found = ""
     for word in predicate.split()[:9]:
         kind = HEAD_TYPE.get(word, "")
-        if (found and not kind) or word in ("in", "of", "by", "for", "who", "that", "which", "from"):
+        if (found and not kind) or word in (
+            "in",
+            "of",
+            "by",
+            "for",
+            "who",
+            "that",
+            "which",
+            "from",
+        ):
             break
         found = kind or found
     return found
 
 
 def _may_tell(words: list[str]) -> bool:
-    """Can `_BEFORE` find a noun with a type among the words before a name? A third of the time of trying."""
+    """Can `_BEFORE` find a noun with a type among the words before a name? A third of the time of
+    trying.
+    """
     if len(words) < 2 or words[-1]:
         return False
     word = words[-3] if words[-2] == "of" and len(words) > 2 else words[-2]
@@ -211,7 +260,9 @@ def _may_tell(words: list[str]) -> bool:
 
 
 def subjects(text: str) -> Iterator[Candidate]:
-    """What a line defines when it begins with "X is a ...": X whole, small words and a lower-case tail included."""
+    """What a line defines when it begins with "X is a ...": X whole, small words and a lower-case
+    tail included.
+    """
     for match in _SUBJECT.finditer(text):
         start, end = match.span(1)
         words = match[1].split(" ")
@@ -225,13 +276,20 @@ def subjects(text: str) -> Iterator[Candidate]:
 
 
 def _one_name(words: list[str]) -> bool:
-    """Capitalised words and small ones between them; then at most three lower-case words: Gila monster."""
+    """Capitalised words and small ones between them; then at most three lower-case words: Gila
+    monster.
+    """
     tail = 0
     for index, word in enumerate(words):
         if not word:
             return False
         bare = word.rstrip(",:")
-        if word[-1] in ".!?" and len(word) > 3 and index + 1 < len(words) and word.lower().rstrip(".") not in TITLES:
+        if (
+            word[-1] in ".!?"
+            and len(word) > 3
+            and index + 1 < len(words)
+            and word.lower().rstrip(".") not in TITLES
+        ):
             return False
         if word[-1] == "," and words[index + 1 : index + 2] and words[index + 1][0].islower():
             return False

@@ -1,13 +1,15 @@
 """Rows into a token budget: whole items in order of worth, citations, cursors, short aliases.
 
-Takes plain data (items, dicts, result models) and gives text and results that never pass their budget.
-A result's tokens are the larger of its text and its JSON, so what an item costs is its text as it stands in
-JSON plus its citation. Knows no table and no search: whoever calls has ranked the items already.
+Takes plain data (items, dicts, result models) and gives text and results that never pass their
+budget. A result's tokens are the larger of its text and its JSON, so what an item costs is its text
+as it stands in JSON plus its citation. Knows no table and no search: whoever calls has ranked the
+items already.
 
-Short forms of what is packed: lines, joined passages, cursors, aliases, references with aliases for content ids.
+Short forms of what is packed: lines, joined passages, cursors, aliases, references with aliases for
+content ids.
 
-Takes offsets, rows and texts; gives strings for an agent to read and to hand back. Part of packing, by which these are
-used; knows no budget and no table.
+Takes offsets, rows and texts; gives strings for an agent to read and to hand back. Part of packing,
+by which these are used; knows no budget and no table.
 """
 
 from __future__ import annotations
@@ -19,20 +21,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from graphrag_mcp.packing.wire import dressed, footer, outgoing, sent, size, weight, wire
+from graphrag_mcp.packing.wire import outgoing, sent, size, weight
 from graphrag_mcp.text.terms import sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import Citation, Result, content_id
 
-CHARACTERS = 48_000  # some hosts cut at 25,000 tokens: this many characters stay below in any script
+CHARACTERS = (
+    48_000  # some hosts cut at 25,000 tokens: this many characters stay below in any script
+)
 PER_GROUP = 5  # references of one kind in one bracket, then "+more"
 
 _REFERENCES = re.compile(r"\[Data: ([^\[\]\n]{1,4000})\]")
 _GROUP = re.compile(r"(Reports|Entities|Relationships|Sources) \(([^()\n]{0,4000})\)")
 _HEX = re.compile(r"\b[0-9a-f]{32}\b")
 _HEAD = re.compile(r"(\[[^\[\]]+\]) (.*:)(\d+)-(\d+)\)\Z")
-NEAR = 3  # characters between two passages that are read as one: the white space where a text was cut
+NEAR = (
+    3  # characters between two passages that are read as one: the white space where a text was cut
+)
 
 
 # ---- lines ------------------------------------------------------------------------------------
@@ -51,7 +57,8 @@ def columns(*values: object) -> str:
 
 
 def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:
-    """The longest run of whole sentences from the start within the budget; at least a few words of the first.
+    """The longest run of whole sentences from the start within the budget; at least a few words of
+    the first.
 
     Tokens are counted on the JSON form, because that is where the text will have to fit.
     """
@@ -80,13 +87,18 @@ def _json_tokens(text: str) -> int:
 
 
 def joined(items: Sequence[Item]) -> list[str]:
-    """Passages as blocks: those that follow each other in one document are one, in its order, where the best stood.
+    """Passages as blocks: those that follow each other in one document are one, in its order, where
+    the best stood.
 
     Text units overlap, and what they share is shown once. Every id stands at the head of its block.
     """
     blocks: list[list[Item]] = []
     for item in items:
-        met = [block for block in blocks if any(adjoin(item, other) for other in block)] if item.span[1] else []
+        met = (
+            [block for block in blocks if any(adjoin(item, other) for other in block)]
+            if item.span[1]
+            else []
+        )
         if not met:
             blocks.append([item])
             continue
@@ -128,7 +140,9 @@ def _block(items: Sequence[Item]) -> str:
 
 
 def write_cursor(generation: int, query: str, offsets: Iterable[int]) -> str:
-    """Where the next page starts, tied to one generation and one question; short, because it is sent three times."""
+    """Where the next page starts, tied to one generation and one question; short, because it is
+    sent three times.
+    """
     listed = list(offsets)
     while len(listed) > 1 and not listed[-1]:
         listed.pop()
@@ -136,7 +150,9 @@ def write_cursor(generation: int, query: str, offsets: Iterable[int]) -> str:
 
 
 def read_cursor(cursor: str, generation: int, query: str, count: int) -> tuple[int, ...] | None:
-    """The offsets of a cursor; zeros for none; None when it belongs to another generation or question."""
+    """The offsets of a cursor; zeros for none; None when it belongs to another generation or
+    question.
+    """
     if not cursor.strip():
         return (0,) * count
     match = re.fullmatch(r"(\d{1,12})\.(\d{6})\.(\d{1,6}(?:-\d{1,6})*)", cursor.strip())
@@ -160,7 +176,9 @@ def passage_alias(row: Mapping[str, Any]) -> str:
 
 
 def referenced_ids(text: str) -> dict[str, list[str]]:
-    """Content ids inside `[Data: Entities (hex, hex); Sources (hex)]`, by group name, each once, in order."""
+    """Content ids inside `[Data: Entities (hex, hex); Sources (hex)]`, by group name, each once, in
+    order.
+    """
     found: dict[str, dict[str, None]] = {}
     for bracket in _REFERENCES.finditer(text):
         for group in _GROUP.finditer(bracket[1]):
@@ -169,16 +187,20 @@ def referenced_ids(text: str) -> dict[str, list[str]]:
 
 
 def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> str:
-    """References with aliases instead of content ids: at most 5 per group, then `+more`; unknown ids are removed.
+    """References with aliases instead of content ids: at most 5 per group, then `+more`; unknown
+    ids are removed.
 
-    `aliases` maps group name -> content id -> alias. A bracket that loses all its ids goes altogether.
+    `aliases` maps group name -> content id -> alias. A bracket that loses all its ids goes
+    altogether.
     """
 
     def bracket(match: re.Match[str]) -> str:
         groups = []
         for group in _GROUP.finditer(match[1]):
             known = aliases.get(group[1], {})
-            names = list(dict.fromkeys(known[one] for one in _HEX.findall(group[2]) if one in known))
+            names = list(
+                dict.fromkeys(known[one] for one in _HEX.findall(group[2]) if one in known)
+            )
             if names:
                 more = ["+more"] if len(names) > PER_GROUP or "+more" in group[2] else []
                 groups.append(f"{group[1]} ({', '.join(names[:PER_GROUP] + more)})")
@@ -188,12 +210,20 @@ def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> st
 
 
 LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
-TITLES = (0, 40, 12, 5, 1, None)  # characters of a cut item's title in its head, where all (0) leave no room for text
+TITLES = (
+    0,
+    40,
+    12,
+    5,
+    1,
+    None,
+)  # characters of a cut item's title in its head, where all (0) leave no room for text
 LEAST_TEXT = 8  # tokens of text below which a citation is not worth its place
 ROOM_FOR_CALL = 190  # tokens for items from which a cut one comes with the call that gives it whole
 COMMA = 16  # sixteenths of a token between two of a list
-# Sixteenths of a token between two items: one end of line or two, as JSON writes them. Measured on English and Chinese
-# results, where the dearest cost 37 and 27: what is priced too high makes a second filling, which costs a third more.
+# Sixteenths of a token between two items: one end of line or two, as JSON writes them. Measured on
+# English and Chinese results, where the dearest cost 37 and 27: what is priced too high makes a
+# second filling, which costs a third more.
 BETWEEN, BETWEEN_LINES = 40, 24
 FENCE = 20  # tokens of the marks around what documents say
 SPARE = 40  # tokens left over from which another filling is tried
@@ -202,9 +232,11 @@ SMALL = 400  # tokens of a result below which accounts (coverage) go before word
 
 ResultType = TypeVar("ResultType", bound=Result)
 
+
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One row of context. `text` is what the reader sees; `tokens` is its count where it is known already.
+    """One row of context. `text` is what the reader sees; `tokens` is its count where it is known
+    already.
 
     `also` are further places that the text speaks of; `data` goes into a list field of the result.
     """
@@ -216,7 +248,10 @@ class Item:
     score: float = 0.0
     tokens: int = 0
     also: tuple[Citation, ...] = ()
-    span: tuple[int, int] = (0, 0)  # of the text below its first line, in the document; for passages that are whole
+    span: tuple[int, int] = (
+        0,
+        0,
+    )  # of the text below its first line, in the document; for passages that are whole
     part: bool = False  # some sentences of a passage for which there was no room
     data: Mapping[str, Any] | None = None
 
@@ -228,9 +263,10 @@ class Item:
 class Section:
     """Items in order of worth from `offset` on, and the share of the budget they are sure of.
 
-    `places` are the items' places in the whole ranking where rows are missing from it; `more` says that the ranking
-    goes on behind the last item. `header` is the line of column names under the heading. `cut` makes a part of an item
-    that fits into so many tokens, for what would be left over.
+    `places` are the items' places in the whole ranking where rows are missing from it; `more` says
+    that the ranking goes on behind the last item. `header` is the line of column names under the
+    heading. `cut` makes a part of an item that fits into so many tokens, for what would be left
+    over.
     """
 
     name: str
@@ -251,7 +287,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What fits: per section the items of this page; `cut` when a single item had to be shortened; `left` in tokens."""
+    """What fits: per section the items of this page; `cut` when a single item had to be shortened;
+    `left` in tokens.
+    """
 
     taken: Mapping[str, list[Item]]
     offsets: tuple[int, ...]
@@ -265,12 +303,21 @@ def clamp_budget(max_tokens: int, default: int) -> tuple[int, str]:
     if max_tokens <= 0:
         return default, f"max_tokens {max_tokens} cannot be used, so {default} was."
     used = min(max(max_tokens, LOWEST), HIGHEST)
-    return used, "" if used == max_tokens else f"max_tokens {max_tokens} was changed to {used} ({LOWEST} to {HIGHEST})."
+    return (
+        used,
+        ""
+        if used == max_tokens
+        else f"max_tokens {max_tokens} was changed to {used} ({LOWEST} to {HIGHEST}).",
+    )
 
 
 def cost(item: Item) -> int:
-    """Tokens the item adds to a result: its text as a JSON string, its citation, a little for what is between."""
-    sixteenths = weight(json.dumps(item.text, ensure_ascii=False)[1:-1]) + sum(map(_account, item.citations()))
+    """Tokens the item adds to a result: its text as a JSON string, its citation, a little for what
+    is between.
+    """
+    sixteenths = weight(json.dumps(item.text, ensure_ascii=False)[1:-1]) + sum(
+        map(_account, item.citations())
+    )
     if item.data is not None:
         sixteenths += weight(json.dumps(dict(item.data), ensure_ascii=False)) + COMMA
     return -(-(sixteenths + (BETWEEN if "\n" in item.text else BETWEEN_LINES)) // 16)
@@ -278,28 +325,34 @@ def cost(item: Item) -> int:
 
 def _account(citation: Citation) -> int:
     """Sixteenths of tokens of a citation in its list."""
-    return weight(json.dumps(citation.model_dump(exclude_defaults=True), ensure_ascii=False)) + COMMA
+    return (
+        weight(json.dumps(citation.model_dump(exclude_defaults=True), ensure_ascii=False)) + COMMA
+    )
 
 
 def saved(item: Item, taken: Sequence[Item]) -> int:
-    """Tokens that the item costs less beside others: what is cited already; and, where it is joined to one that stands
-    there, its head and what both hold."""
+    """Tokens that the item costs less beside others: what is cited already; and, where it is joined
+    to one that stands there, its head and what both hold."""
     places = item.citations()
     cited = {place.id for other in taken for place in other.citations()} if item.also else set()
     less = sum(_account(place) for place in places if place.id in cited) // 16
     beside = [other for other in taken if adjoin(item, other)] if item.span[1] else []
     if not beside:
         return less
-    shared = max(min(item.span[1], other.span[1]) - max(item.span[0], other.span[0]) for other in beside)
+    shared = max(
+        min(item.span[1], other.span[1]) - max(item.span[0], other.span[0]) for other in beside
+    )
     share = max(shared, 0) / max(item.span[1] - item.span[0], 1)
     return less + count_tokens(item.text.partition("\n")[0]) - 6 + int(0.9 * share * item.tokens)
 
 
 def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Page:
-    """Whole items in order; each section up to its share, then what is left over, the section `first` before others.
+    """Whole items in order; each section up to its share, then what is left over, the section
+    `first` before others.
 
-    Nothing is skipped for being long, so the next page starts where this one ended and every item is on exactly
-    one page. Only when nothing fits is one item cut at a sentence end, of the section `first` if it has any.
+    Nothing is skipped for being long, so the next page starts where this one ended and every item
+    is on exactly one page. Only when nothing fits is one item cut at a sentence end, of the section
+    `first` if it has any.
     """
     taken: dict[str, list[Item]] = {section.name: [] for section in sections}
     order = sorted(sections, key=lambda section: section.name != first)  # stable
@@ -307,11 +360,20 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
     for shares in (True, False):
         for section in order:
             room = min(left, int(section.share * budget)) if shares else left * section.greedy
-            letters = min(characters, int(section.share * (CHARACTERS - 6_000))) if shares else characters
+            letters = (
+                min(characters, int(section.share * (CHARACTERS - 6_000))) if shares else characters
+            )
             for item in section.items[len(taken[section.name]) :]:
-                price, size = cost(item) - saved(item, taken[section.name]), int(len(item.text) * 1.05) + 400
+                price, size = (
+                    cost(item) - saved(item, taken[section.name]),
+                    int(len(item.text) * 1.05) + 400,
+                )
                 if price > room or size > letters:
-                    part = section.cut(item, int(room)) if section.cut and not shares and taken[section.name] else None
+                    part = (
+                        section.cut(item, int(room))
+                        if section.cut and not shares and taken[section.name]
+                        else None
+                    )
                     if part is not None and size <= letters and (price := cost(part)) <= room:
                         taken[section.name].append(part)
                         left -= price
@@ -322,40 +384,74 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
             if not shares and section.items and not any(taken.values()):
                 taken[section.name].append(shorten_item(section.items[0], left, characters))
                 left, cut = 0, True
-    more = any(section.more or len(taken[section.name]) < len(section.items) for section in sections)
-    return Page(taken, tuple(section.offset_after(len(taken[section.name])) for section in sections), more, cut, left)
+    more = any(
+        section.more or len(taken[section.name]) < len(section.items) for section in sections
+    )
+    return Page(
+        taken,
+        tuple(section.offset_after(len(taken[section.name])) for section in sections),
+        more,
+        cut,
+        left,
+    )
 
 
 def compose(
-    result: ResultType, sections: Sequence[Section], budget: int, cursor: Callable[[tuple[int, ...]], str], *,
-    intro: str = "", first: str = "Sources", into: Mapping[str, str] | None = None,
-) -> ResultType:  # fmt: skip
-    """Fill a result with what fits of the sections (in reading order), and say where the next page starts.
+    result: ResultType,
+    sections: Sequence[Section],
+    budget: int,
+    cursor: Callable[[tuple[int, ...]], str],
+    *,
+    intro: str = "",
+    first: str = "Sources",
+    into: Mapping[str, str] | None = None,
+) -> ResultType:
+    """Fill a result with what fits of the sections (in reading order), and say where the next page
+    starts.
 
-    `intro` stands before the sections. Citations are those of the items shown, in order, each once. `into` maps a
-    section's name to the list field of the result that takes the `data` of its items.
+    `intro` stands before the sections. Citations are those of the items shown, in order, each once.
+    `into` maps a section's name to the list field of the result that takes the `data` of its items.
     """
     result.text, result.tokens, call = intro, budget, result.next_call
     if budget < SMALL:
         lighten(result)
-    result.next_cursor = cursor(tuple(section.offset for section in sections))  # as long as the real one will be
+    result.next_cursor = cursor(
+        tuple(section.offset for section in sections)
+    )  # as long as the real one will be
     room = budget - outgoing(result) - 4  # for one heading; the loop sees to the rest
-    room -= FENCE if budget >= SMALL and not intro.strip() else 0  # around an empty text there is none
+    room -= (
+        FENCE if budget >= SMALL and not intro.strip() else 0
+    )  # around an empty text there is none
 
     def show(page: Page) -> int:
-        """Put the page into the result; how many tokens it is over the budget then, less than 0 for what is left."""
+        """Put the page into the result; how many tokens it is over the budget then, less than 0 for
+        what is left.
+        """
         shown = [item for section in sections for item in page.taken[section.name]]
-        bare = page.cut and budget < SMALL and len(shown) == 1 and shown[0].text.startswith(f"[{shown[0].id}]")
+        bare = (
+            page.cut
+            and budget < SMALL
+            and len(shown) == 1
+            and shown[0].text.startswith(f"[{shown[0].id}]")
+        )
         block = _with_one_head(shown[0].text, shown) if bare else markdown(sections, page)
         result.text = "\n\n".join(part for part in (intro, block) if part)
         if "citations" in type(result).model_fields:
-            result.citations = list({cited.id: cited for item in shown for cited in item.citations()}.values())
+            result.citations = list(
+                {cited.id: cited for item in shown for cited in item.citations()}.values()
+            )
         for name, target in (into or {}).items():
-            setattr(result, target, [dict(item.data) for item in page.taken.get(name, []) if item.data is not None])
+            setattr(
+                result,
+                target,
+                [dict(item.data) for item in page.taken.get(name, []) if item.data is not None],
+            )
         result.next_cursor = cursor(page.offsets) if page.more else ""
         result.truncated, result.next_call, result.tokens = page.more or page.cut, call, budget
         if page.cut and shown[0].id.rpartition("/")[2].startswith("t") and (room > ROOM_FOR_CALL):
-            result.next_call = f'get_source(ids=["{shown[0].id}"])'  # the next page begins after what was cut
+            result.next_call = (
+                f'get_source(ids=["{shown[0].id}"])'  # the next page begins after what was cut
+            )
         tokens, characters = sent(result)
         return max(tokens - budget, 1) if characters > CHARACTERS else tokens - budget
 
@@ -368,26 +464,33 @@ def compose(
             return _counted(result, page, budget)  # it stands there
         before, over = result.text, show(page)
         if over <= 0:
-            fitting, dear = page, -over - page.left  # prices are estimates on the safe side: one more may fit
+            fitting, dear = (
+                page,
+                -over - page.left,
+            )  # prices are estimates on the safe side: one more may fit
             if page.cut or not page.more or dear < max(SPARE, budget // 100):
                 return _counted(result, page, budget)
             room += _saving(dear, room - page.left)
         elif fitting is not None or (result.text == before and room <= 0):
             break  # less of it cannot be shown
         else:
-            faster = attempt > 4 or result.text == before  # what cannot be seen costs more than its price
+            faster = (
+                attempt > 4 or result.text == before
+            )  # what cannot be seen costs more than its price
             room -= max(over, 3) + 2 * attempt + (room // 6 if faster else 0)
     if fitting is not None:
         page = fitting
         show(page)
         return _counted(result, page, budget)
-    below = outgoing(result, budget >= SMALL) - size(result)[0]  # with less, the footer gives way in the tool
+    below = (
+        outgoing(result, budget >= SMALL) - size(result)[0]
+    )  # with less, the footer gives way in the tool
     return finish(result, budget - below)
 
 
 def _counted(result: ResultType, page: Page, budget: int) -> ResultType:
-    """With its size; and, where a passage is shown in part and there is room, with the call that gives it whole, for
-    the next page begins after it."""
+    """With its size; and, where a passage is shown in part and there is room, with the call that
+    gives it whole, for the next page begins after it."""
     parts = [item.id for items in page.taken.values() for item in items if item.part]
     if parts and not result.next_call:
         result.next_call = f'get_source(ids=["{parts[0]}"])'
@@ -398,14 +501,17 @@ def _counted(result: ResultType, page: Page, budget: int) -> ResultType:
 
 
 def _saving(dear: int, priced: int) -> int:
-    """How many more tokens of prices there is room for, when these were so much too dear: those to come are as well."""
+    """How many more tokens of prices there is room for, when these were so much too dear: those to
+    come are as well.
+    """
     return int(0.95 * dear * priced / max(priced - dear, 1))
 
 
 def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
     """The item cut at a sentence end to fit; a citation keeps the span of what is left of the text.
 
-    Where the citation alone would fill the budget it goes: the first line of the item names the source as well.
+    Where the citation alone would fill the budget it goes: the first line of the item names the
+    source as well.
     """
     head, _, body = item.text.partition("\n")
     if not body:
@@ -436,7 +542,9 @@ def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
     data = dict(item.data) if item.data is not None else None
     if data and "char_end" in data:
         data["char_end"] = data["char_start"] + len(kept)
-    return replace(item, text=f"{head}\n{kept} …" if head else f"{kept} …", citation=citation, data=data)
+    return replace(
+        item, text=f"{head}\n{kept} …" if head else f"{kept} …", citation=citation, data=data
+    )
 
 
 def markdown(sections: Sequence[Section], page: Page) -> str:
@@ -446,7 +554,9 @@ def markdown(sections: Sequence[Section], page: Page) -> str:
         items = page.taken.get(section.name, [])
         if not items:
             continue
-        texts = joined(items) if any(item.span[1] for item in items) else [item.text for item in items]
+        texts = (
+            joined(items) if any(item.span[1] for item in items) else [item.text for item in items]
+        )
         texts = [_with_one_head(text, items) for text in texts]
         gap = "\n\n" if any("\n" in text for text in texts) else "\n"
         lines = f"## {section.name}\n" + (f"{section.header}\n" if section.header else "")
@@ -457,7 +567,10 @@ def markdown(sections: Sequence[Section], page: Page) -> str:
 def _with_one_head(text: str, items: Sequence[Item]) -> str:
     """The block with a backslash before each line that looks like a head and is not its own."""
     head, newline, body = text.partition("\n")
-    own = any(head.startswith((f"[{item.id}]", f"- [{item.id}]", f"  - [{item.id}]", f"{item.id}|")) for item in items)
+    own = any(
+        head.startswith((f"[{item.id}]", f"- [{item.id}]", f"  - [{item.id}]", f"{item.id}|"))
+        for item in items
+    )
     return (head if own else quoted(head)) + newline + quoted(body)
 
 
@@ -472,10 +585,11 @@ def lighten(result: Result) -> None:
 
 
 def finish(result: ResultType, max_tokens: int) -> ResultType:
-    """Set `tokens`; a result over its budget is shortened until it fits: long side fields, then lists, then the text.
+    """Set `tokens`; a result over its budget is shortened until it fits: long side fields, then
+    lists, then the text.
 
-    What the text no longer shows is cited no longer. The caller has packed with `fill` before, so this is the wall
-    behind it and normally changes nothing.
+    What the text no longer shows is cited no longer. The caller has packed with `fill` before, so
+    this is the wall behind it and normally changes nothing.
     """
     result.tokens = max_tokens
     tokens, characters = size(result)
@@ -490,13 +604,19 @@ def finish(result: ResultType, max_tokens: int) -> ResultType:
 
 
 def _shrink(result: Result, keep: float, attempt: int) -> None:
-    """Keep about this share: at first of side fields, from the second attempt of lists, from the third of the text."""
+    """Keep about this share: at first of side fields, from the second attempt of lists, from the
+    third of the text.
+    """
     result.truncated = True
     longest = max(240 - 60 * attempt, 0)
     for name, value in result:
         if name == "next_call":  # half a call helps nobody: whole until the last, then gone
             result.next_call = value if attempt < 12 else ""
-        elif isinstance(value, str) and name in ("hint", "description", "title") and len(value) > longest:
+        elif (
+            isinstance(value, str)
+            and name in ("hint", "description", "title")
+            and len(value) > longest
+        ):
             setattr(result, name, value[:longest].rstrip() + " …" if longest else "")
         elif isinstance(value, list) and name != "citations" and attempt >= 1:
             setattr(result, name, value[: math.floor(len(value) * keep)])
@@ -516,8 +636,12 @@ def _shrink(result: Result, keep: float, attempt: int) -> None:
 # ---- aliases and citations -----------------------------------------------------------------------
 
 
-def citation(row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = True) -> Citation:
-    """The citation of a row of the table `passages`; `document`: the alias of its document, which is shorter."""
+def citation(
+    row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = True
+) -> Citation:
+    """The citation of a row of the table `passages`; `document`: the alias of its document, which
+    is shorter.
+    """
     return Citation(
         id=passage_alias(row),
         title=row["title"],
@@ -531,15 +655,24 @@ def citation(row: Mapping[str, Any], score: float = 0.0, document: str = "", lin
     )
 
 
-def source_item(row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = False) -> Item:
-    """A passage as the reader sees it: `[t33.2] Title (uri:12-40)` and its exact text; no title that only repeats the
-    file's name. The lines stand in the text, so the citation has them only with `lines`."""
+def source_item(
+    row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = False
+) -> Item:
+    """A passage as the reader sees it: `[t33.2] Title (uri:12-40)` and its exact text; no title
+    that only repeats the file's name. The lines stand in the text, so the citation has them only
+    with `lines`."""
     cited = citation(row, score, document, lines)
     uri = one_line(cited.uri, 1_000)  # a file's name may hold a line break
     title = one_line(cited.title, 120)
-    named = "" if title.casefold() == uri.rpartition("/")[2].rpartition(".")[0].casefold() else f"{title} "
+    named = (
+        ""
+        if title.casefold() == uri.rpartition("/")[2].rpartition(".")[0].casefold()
+        else f"{title} "
+    )
     head = f"[{cited.id}] {named}({uri}:{row['line_start']}-{row['line_end']})"
     tokens = row["n_tokens"] + count_tokens(head) + 2
     body, text = row["text"].strip(), row["text"]
     start = row["char_start"] + len(text) - len(text.lstrip())
-    return Item(cited.id, f"{head}\n{body}", cited, "Sources", score, tokens, (), (start, start + len(body)))
+    return Item(
+        cited.id, f"{head}\n{body}", cited, "Sources", score, tokens, (), (start, start + len(body))
+    )

@@ -1,15 +1,17 @@
 """Ids inside prompts, and the references of an answer checked against them.
 
-A stored id such as t33 depends on the history of an index; a prompt may not, or its answer could never be found again.
-So the rows of a prompt are numbered 1..n in the order in which they stand (t1, t2, e1, ...), and the references of the
-reply are mapped back, brought into one form and checked: what the prompt did not hold is removed and reported.
-Takes items and texts; gives texts. Knows no table and no model.
+A stored id such as t33 depends on the history of an index; a prompt may not, or its answer could
+never be found again. So the rows of a prompt are numbered 1..n in the order in which they stand
+(t1, t2, e1, ...), and the references of the reply are mapped back, brought into one form and
+checked: what the prompt did not hold is removed and reported. Takes items and texts; gives texts.
+Knows no table and no model.
 
-References as models write them: `[Data: Entities (1, 4); Relationships (3)]` and what they make of it.
+References as models write them: `[Data: Entities (1, 4); Relationships (3)]` and what they make of
+it.
 
-Takes a text; gives every reference in it as numbers by group, whatever brackets, punctuation, spelling or language of
-the group names were used, and puts another text in its place. Linear in the length of the text. Knows no table: what
-a number stands for is the caller's.
+Takes a text; gives every reference in it as numbers by group, whatever brackets, punctuation,
+spelling or language of the group names were used, and puts another text in its place. Linear in the
+length of the text. Knows no table: what a number stands for is the caller's.
 """
 
 from __future__ import annotations
@@ -47,8 +49,12 @@ def _fold(word: str) -> str:
 
 
 _GROUP_OF = {_fold(word): group for group, words in _GROUPS.items() for word in words.split()}
-_DENSE = sorted((word for word in _GROUP_OF if word[0] > "\u2e80"), key=len, reverse=True)  # no spaces around them
-_NAMES = "|".join(sorted((word for words in _GROUPS.values() for word in words.split()), key=len, reverse=True))
+_DENSE = sorted(
+    (word for word in _GROUP_OF if word[0] > "\u2e80"), key=len, reverse=True
+)  # no spaces around them
+_NAMES = "|".join(
+    sorted((word for words in _GROUPS.values() for word in words.split()), key=len, reverse=True)
+)
 _BEGIN = re.compile(
     rf"[\[【［〔{{（(]{{1,2}}\s*(?:{_DATA})\s*[:：]|"
     rf"[\[【［〔]{{1,2}}\s*(?:{_NAMES})"
@@ -59,7 +65,9 @@ _LOOSE = re.compile(r"[\[【［〔{（(]+[^.。!！?？\n\[\]]{0,200}")
 _OPEN, _CLOSE = "[【［〔{（(", "]】］〕}）)"
 _ROUND = "（(）)"
 _BRACKETS = re.compile(r"[\[【［〔{（(\]】］〕}）)\n]")
-_TOKEN = re.compile(r"[0-9a-f]{16,}|(\d{1,9})(?:\s*[-–—−~～〜至到]\s*#?(\d{1,9}))?|([^\W\d_]+)|(\+)")
+_TOKEN = re.compile(
+    r"[0-9a-f]{16,}|(\d{1,9})(?:\s*[-–—−~～〜至到]\s*#?(\d{1,9}))?|([^\W\d_]+)|(\+)"
+)
 
 
 @dataclass(slots=True)
@@ -84,9 +92,11 @@ def cited(text: str) -> list[Cited]:
 
 
 def replace_references(text: str, write: Callable[[Cited], str]) -> str:
-    """The text with each reference replaced by what `write` makes of it; what reads as one but holds no number goes.
+    """The text with each reference replaced by what `write` makes of it; what reads as one but
+    holds no number goes.
 
-    The new one stands after the full stop of its sentence, one blank before it, where the model put it before.
+    The new one stands after the full stop of its sentence, one blank before it, where the model put
+    it before.
     """
     parts: list[str] = []
     at = 0
@@ -115,7 +125,9 @@ _STOPPED = re.compile(r"[.。．!！?？][\"'”’»)）」』]*$")
 
 
 def _end(text: str, begin: int) -> int:
-    """Where the reference that begins here ends: at its own bracket, which also closes round ones left open."""
+    """Where the reference that begins here ends: at its own bracket, which also closes round ones
+    left open.
+    """
     depth: list[str] = []
     last = begin + 1
     for match in _BRACKETS.finditer(text, begin, begin + LONGEST):
@@ -141,7 +153,9 @@ def _end(text: str, begin: int) -> int:
 
 
 def _first_line(text: str, begin: int) -> int:
-    """The end of a reference without any closing bracket: as far as numbers, names of groups and commas go."""
+    """The end of a reference without any closing bracket: as far as numbers, names of groups and
+    commas go.
+    """
     match = _LOOSE.match(text, begin)
     return match.end() if match else begin + 1
 
@@ -173,11 +187,15 @@ def _read(reference: str) -> Cited:
     return found
 
 
-_ASIDE = frozenset("more mehr plus mas weitere autres id ids no nos nr and und et y e u ja och et data daten".split())
+_ASIDE = frozenset(
+    "more mehr plus mas weitere autres id ids no nos nr and und et y e u ja och et data daten".split()
+)
 
 
 def _group(word: str, current: str) -> str:
-    """The group that a word names; a word between numbers that names none leaves the group as it is."""
+    """The group that a word names; a word between numbers that names none leaves the group as it
+    is.
+    """
     named, aside = _named(word)
     return named or (current if aside else "")
 
@@ -199,7 +217,8 @@ _ALIAS = re.compile(r"(?<![A-Za-z0-9.])[terc]\d{1,9}(?:\.\d{1,4})?(?![A-Za-z0-9]
 _INNER = re.compile(r"[\[(（【][^\[\]()（）【】\n]{1,400}[\])）】]")
 _CLOSING = re.compile(r"</(?=\s*(?:context|reports?|text|answers?|question)\b)", re.IGNORECASE)
 
-# What a bracket of an answer looks like, in ASCII and full width; a reference may hold round ones of its own.
+# What a bracket of an answer looks like, in ASCII and full width; a reference may hold round ones
+# of its own.
 _BRACKET = re.compile(
     r"[\[［【]([^\[\]［］【】\n]{1,2000})[\]］】]"
     r"|[(（]\s*(?:Data|数据|數據|資料|データ|데이터)\s*[:：]((?:[^()（）\n]|[(（][^()（）\n]{0,400}[)）]){1,2000})[)）]"
@@ -212,7 +231,10 @@ _GROUP_NAMES = {
     "c": r"reports?|communit(?:y|ies)|community reports?|报告|報告|レポート|보고서|berichte?|informes?|rapports?",
 }
 _NUMBERED_GROUP = re.compile(
-    "|".join(f"(?P<{letter}>{names})" for letter, names in _GROUP_NAMES.items()).join(("(?:", r")\s*[(:]?\s*")), re.IGNORECASE
+    "|".join(f"(?P<{letter}>{names})" for letter, names in _GROUP_NAMES.items()).join(
+        ("(?:", r")\s*[(:]?\s*")
+    ),
+    re.IGNORECASE,
 )
 _ID = re.compile(r"([A-Za-z]{0,12})\s?#?(\d{1,9}(?:\.\d{1,4})?)(?![A-Za-z0-9])")
 _PLAIN = re.compile(r"([A-Za-z])(\d{1,9}(?:\.\d{1,4})?)\Z")
@@ -223,7 +245,9 @@ _WIDE = str.maketrans("，、；：（）＋．", ",,;:()+.")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A text whose references are in one form; `cited` are the ids in it, `unknown` those that were removed."""
+    """A text whose references are in one form; `cited` are the ids in it, `unknown` those that were
+    removed.
+    """
 
     text: str
     cited: tuple[str, ...]
@@ -241,7 +265,9 @@ def local_id(alias: str, names: dict[str, str]) -> str:
 
 
 def numbered_items(items: Iterable[Item], names: dict[str, str]) -> list[str]:
-    """The items' texts with local ids; `names` (stored id -> local id) grows. What a source says stays as it is."""
+    """The items' texts with local ids; `names` (stored id -> local id) grows. What a source says
+    stays as it is.
+    """
     rows = []
     for item in items:
         head = _NUMBERED_HEAD.match(item.text)
@@ -250,7 +276,9 @@ def numbered_items(items: Iterable[Item], names: dict[str, str]) -> list[str]:
         if head is not None and head[1] == item.id:
             start, at = item.text[: head.start(1)] + local_id(item.id, names), head.end(1)
         body = item.text[at:]
-        rows.append(start + (body if item.section == "Sources" else numbered_references(body, names)))
+        rows.append(
+            start + (body if item.section == "Sources" else numbered_references(body, names))
+        )
     return rows
 
 
@@ -277,10 +305,12 @@ def data(text: str) -> str:
 
 
 def restored(text: str, names: Mapping[str, str]) -> Checked:
-    """References brought into the form `[Data: Sources (t33, t4); Entities (e12)]` with the ids that `names` gives.
+    """References brought into the form `[Data: Sources (t33, t4); Entities (e12)]` with the ids
+    that `names` gives.
 
-    `names`: local id -> id to show. Full-width brackets, plain `[t1]`, bare numbers under a group's name and foreign
-    group names are understood; at most 5 ids of one kind stay, then `+more`. A bracket that is no reference stays.
+    `names`: local id -> id to show. Full-width brackets, plain `[t1]`, bare numbers under a group's
+    name and foreign group names are understood; at most 5 ids of one kind stay, then `+more`. A
+    bracket that is no reference stays.
     """
     cited: dict[str, None] = {}
     unknown: dict[str, None] = {}
@@ -300,12 +330,19 @@ def restored(text: str, names: Mapping[str, str]) -> Checked:
     text = _BRACKET.sub(bracket, text)
     text = re.sub(r"(\[Data: [^\[\]\n]+\])(?:\s*\1)+", r"\1", text)
     text = re.sub(r"(?<![ \t])[ \t]++([.,;。，；])", r"\1", text)
-    return Checked(re.sub(r"(?<![ \t])[ \t]++$", "", text, flags=re.MULTILINE), tuple(cited), tuple(unknown))
+    return Checked(
+        re.sub(r"(?<![ \t])[ \t]++$", "", text, flags=re.MULTILINE), tuple(cited), tuple(unknown)
+    )
 
 
 def _ids(inside: str, data_said: bool, names: Mapping[str, str]) -> list[str] | None:
     """The local ids that a bracket names; None when it is no reference at all."""
-    body = re.sub(r"^(?:data|数据|數據|資料|데이터|daten|datos|données|данные)\s*:\s*", "", inside, flags=re.IGNORECASE)
+    body = re.sub(
+        r"^(?:data|数据|數據|資料|데이터|daten|datos|données|данные)\s*:\s*",
+        "",
+        inside,
+        flags=re.IGNORECASE,
+    )
     marked = data_said or body != inside
     groups = list(_NUMBERED_GROUP.finditer(body))
     if groups and (marked or groups[0].start() == 0):
@@ -314,7 +351,11 @@ def _ids(inside: str, data_said: bool, names: Mapping[str, str]) -> list[str] | 
             part = body[group.end() : following.start() if following else len(body)]
             letter = str(group.lastgroup)
             for prefix, number in _ID.findall(part):
-                own = prefix.lower() if prefix.lower() in GROUPS and prefix.lower() != letter else letter
+                own = (
+                    prefix.lower()
+                    if prefix.lower() in GROUPS and prefix.lower() != letter
+                    else letter
+                )
                 found.append(own + number)
         if marked or (found and not _REST.sub("", _ID.sub("", _NUMBERED_GROUP.sub("", body)))):
             return list(dict.fromkeys(found))
@@ -322,7 +363,9 @@ def _ids(inside: str, data_said: bool, names: Mapping[str, str]) -> list[str] | 
     plain = [_PLAIN.match(part) for part in parts]
     if parts and all(one is not None and one[1].lower() in GROUPS for one in plain):
         ids = list(dict.fromkeys(one[1].lower() + one[2] for one in plain if one is not None))
-        if marked or body == body.lower() or all(id in names for id in ids):  # "[C4]" is hardly ours
+        if (
+            marked or body == body.lower() or all(id in names for id in ids)
+        ):  # "[C4]" is hardly ours
             return ids
     return [] if marked else None
 
@@ -339,7 +382,9 @@ def _reference(ids: Sequence[str], more: bool) -> str:
 
 
 def streamed(names: Mapping[str, str], on_text: Callable[[str], None]) -> Callable[[str], None]:
-    """A receiver of a reply's pieces that passes them on with stored ids, holding back a bracket until it closes."""
+    """A receiver of a reply's pieces that passes them on with stored ids, holding back a bracket
+    until it closes.
+    """
     held = ""
 
     def take(piece: str) -> None:

@@ -1,8 +1,9 @@
-"""A result as it goes out: what stands inside of the fence and what around it, what is flagged, and how large that is.
+"""A result as it goes out: what stands inside of the fence and what around it, what is flagged, and
+how large that is.
 
-Takes a result as the engine made it; gives its text with words of documents fenced (fences.py) and our own words
-(how to go on) outside, the JSON of its fields, and the tokens of both. Part of packing, which counts what goes out and
-not what it has; knows no table.
+Takes a result as the engine made it; gives its text with words of documents fenced (fences.py) and
+our own words (how to go on) outside, the JSON of its fields, and the tokens of both. Part of
+packing, which counts what goes out and not what it has; knows no table.
 """
 
 from __future__ import annotations
@@ -19,28 +20,60 @@ from graphrag_mcp.text.tokens import COSTS, PIECE, SLACK, count_tokens
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.credentials import credentials
 from graphrag_mcp.trust.injection import suspicions
-from graphrag_mcp.types import DriftResult, IndexResult, Result, SearchResult, StatusResult, WorkResult
+from graphrag_mcp.types import (
+    DriftResult,
+    IndexResult,
+    Result,
+    SearchResult,
+    StatusResult,
+    WorkResult,
+)
 
-# Fields of a search that are left out while they are empty: half of what an empty result would cost.
+# Fields of a search that are left out while they are empty: half of what an empty result would
+# cost.
 QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "candidates"}
-# Values that are handed back or looked up as they are; all others are shown as text is, without what cannot be seen.
-EXACT = {"text", "id", "uri", "url", "document_id", "entity_id", "parent", "source", "target", "corpus", "corpora",
-         "next_cursor", "job_id", "session_id", "work_id", "open_node"}  # fmt: skip
+# Values that are handed back or looked up as they are; all others are shown as text is, without
+# what cannot be seen.
+EXACT = {
+    "text",
+    "id",
+    "uri",
+    "url",
+    "document_id",
+    "entity_id",
+    "parent",
+    "source",
+    "target",
+    "corpus",
+    "corpora",
+    "next_cursor",
+    "job_id",
+    "session_id",
+    "work_id",
+    "open_node",
+}
 FLAGS = 8  # ids that are named as suspicious
 WORDS, LONGEST = 20_000, 64  # words whose tokens are remembered (2 to 4 MB), and characters of one
 SENTENCES, LONGEST_SENTENCE = 4_000, 1_000  # the same of sentences between 。
 _counted: dict[str, int] = {}
 
 _HEAD = re.compile(
-    r"^ {0,8}(?:- )?\[((?:[^\s\[\]/|]{1,60}/)?[tderck]\d{1,12}(?:\.\d{1,6})?)\]|^([tderck]\d{1,12})\|", re.MULTILINE
+    r"^ {0,8}(?:- )?\[((?:[^\s\[\]/|]{1,60}/)?[tderck]\d{1,12}(?:\.\d{1,6})?)\]|^([tderck]\d{1,12})\|",
+    re.MULTILINE,
 )
 _TAIL = re.compile(r"\[(t\d{1,12}(?:\.\d{1,6})?)\]\Z")  # where a sentence of evidence stands
-_OUR_CALL = re.compile(r'[a-z_]+\([^"]*(?:"[\w./~-]{0,80}"[^"]*)*\)', re.ASCII)  # nothing but ids in its quotes
-_NAMES = re.compile(r"\([tderck]\d+\)|/[tderck]\d+ ")  # a name with its id stands before or behind it
+_OUR_CALL = re.compile(
+    r'[a-z_]+\([^"]*(?:"[\w./~-]{0,80}"[^"]*)*\)', re.ASCII
+)  # nothing but ids in its quotes
+_NAMES = re.compile(
+    r"\([tderck]\d+\)|/[tderck]\d+ "
+)  # a name with its id stands before or behind it
 
 
 def wire(result: Result) -> dict[str, Any]:
-    """The result as it goes out: without the fields of a search, and the lines of a citation, that say nothing."""
+    """The result as it goes out: without the fields of a search, and the lines of a citation, that
+    say nothing.
+    """
     data = result.model_dump()
     for name in QUIET & data.keys() if isinstance(result, SearchResult) else ():
         if not data[name]:
@@ -59,18 +92,25 @@ def _shown(value: Any) -> Any:
     if isinstance(value, list):
         return [_shown(one) for one in value]
     if isinstance(value, dict):
-        return {name: one if name in EXACT and name != "text" else _shown(one) for name, one in value.items()}
+        return {
+            name: one if name in EXACT and name != "text" else _shown(one)
+            for name, one in value.items()
+        }
     return value
 
 
 def size(result: Result) -> tuple[int, int]:
-    """(tokens, characters) of a result. Its JSON holds its text, so the larger of the two is the JSON."""
+    """(tokens, characters) of a result. Its JSON holds its text, so the larger of the two is the
+    JSON.
+    """
     data = json.dumps(wire(result), ensure_ascii=False)
     return tokens_of(data), len(data)
 
 
 def tokens_of(text: str) -> int:
-    """`count_tokens(text)`, to the token, with every word priced once: packing counts the same text often."""
+    """`count_tokens(text)`, to the token, with every word priced once: packing counts the same text
+    often.
+    """
     if len(text) > 1 << 20:
         return count_tokens(text)
     total = weight(text)
@@ -78,16 +118,20 @@ def tokens_of(text: str) -> int:
 
 
 def weight(text: str) -> int:
-    """Sixteenths of tokens, word by word: no piece of the counter goes across a blank behind another character, so
-    words with the blanks before them add up."""
+    """Sixteenths of tokens, word by word: no piece of the counter goes across a blank behind
+    another character, so words with the blanks before them add up."""
     first, *words = text.split(" ")
     if "\t" in text:
         return _plainly(text)
-    return _by_sentences(first) + sum(map(_words.__getitem__, _led(words) if "" in words else words))
+    return _by_sentences(first) + sum(
+        map(_words.__getitem__, _led(words) if "" in words else words)
+    )
 
 
 def _led(words: Sequence[str]) -> Iterator[str]:
-    """The words between blanks, each with those before it but the last one; of several blanks, all are one piece."""
+    """The words between blanks, each with those before it but the last one; of several blanks, all
+    are one piece.
+    """
     blanks = ""
     for word in words:
         if word:
@@ -98,7 +142,9 @@ def _led(words: Sequence[str]) -> Iterator[str]:
 
 
 class _Words(dict[str, int]):
-    """What a word costs behind a blank, worked out once: to look here takes a fifth of cutting it into pieces."""
+    """What a word costs behind a blank, worked out once: to look here takes a fifth of cutting it
+    into pieces.
+    """
 
     def __missing__(self, word: str) -> int:
         if len(word) > LONGEST:
@@ -112,7 +158,9 @@ _words = _Words()
 
 
 def _by_sentences(text: str) -> int:
-    """Scripts without blanks: no piece goes across a 。 either, and packing counts the same sentences often."""
+    """Scripts without blanks: no piece goes across a 。 either, and packing counts the same
+    sentences often.
+    """
     *whole, last = text.split("。")
     return sum(_counted.get(f"{one}。") or _count(f"{one}。") for one in whole) + _plainly(last)
 
@@ -131,7 +179,9 @@ def _plainly(text: str) -> int:
 
 
 def footer(result: Result) -> list[str]:
-    """Lines that repeat the fields which a host that shows only text would not show, the most needed first."""
+    """Lines that repeat the fields which a host that shows only text would not show, the most
+    needed first.
+    """
     lines = []
     if result.next_cursor and result.next_cursor not in result.text:
         lines.append(f'More: cursor="{result.next_cursor}"')
@@ -143,7 +193,9 @@ def footer(result: Result) -> list[str]:
 
 
 def sent(result: Result, below: bool = True) -> tuple[int, int]:
-    """(tokens, characters) with fence, flags and footer, as a tool sends it; without the footer if not `below`."""
+    """(tokens, characters) with fence, flags and footer, as a tool sends it; without the footer if
+    not `below`.
+    """
     text, flags = result.text, result.suspicious
     result.text, result.suspicious = dressed(result, text, footer(result) if below else ())
     found = size(result)
@@ -166,19 +218,27 @@ def dressed(result: Result, text: str, lines: Sequence[str] = ()) -> tuple[str, 
         return "\n\n".join((body, *lines)), dict(found)
     own, body = _own(result, body)
     within = [line for line in lines if _holds_names(line)]
-    said = [f"Flagged: {', '.join(f'{id} ({what})' for id, what in found.items())}."] if found else []
+    said = (
+        [f"Flagged: {', '.join(f'{id} ({what})' for id, what in found.items())}."] if found else []
+    )
     whole = fencing.fenced("\n\n".join((body, *within)))
-    return "\n\n".join((*own, *said, whole, *(line for line in lines if line not in within))), dict(found)
+    return "\n\n".join((*own, *said, whole, *(line for line in lines if line not in within))), dict(
+        found
+    )
 
 
 @lru_cache(maxsize=64)
 def _cleaned(text: str, _: bool) -> tuple[str, dict[str, str]]:
-    """The text as it may stand in a fence, and its flags; packing looks at the same text several times."""
+    """The text as it may stand in a fence, and its flags; packing looks at the same text several
+    times.
+    """
     return fencing.clean(text), flagged(text)
 
 
 def _quotes(result: Result, text: str) -> bool:
-    """May it hold words of documents? Work items have fences of their own; JSON and charts quote by themselves."""
+    """May it hold words of documents? Work items have fences of their own; JSON and charts quote by
+    themselves.
+    """
     if isinstance(result, WorkResult):
         return False
     if isinstance(result, IndexResult):
@@ -193,18 +253,32 @@ def _quotes(result: Result, text: str) -> bool:
 def _holds_names(line: str) -> bool:
     """Does a line of the footer hold more than ids and our own words?"""
     kind, _, said = line.partition(": ")
-    return not _OUR_CALL.fullmatch(said) if kind == "Next" else kind == "Hint" and _NAMES.search(said) is not None
+    return (
+        not _OUR_CALL.fullmatch(said)
+        if kind == "Next"
+        else kind == "Hint" and _NAMES.search(said) is not None
+    )
 
 
 def _own(result: Result, text: str) -> tuple[list[str], str]:
-    """What we ask of the agent, as our prompts say it, and the rest: that must not stand among what is only data."""
+    """What we ask of the agent, as our prompts say it, and the rest: that must not stand among what
+    is only data.
+    """
     if not isinstance(result, DriftResult) or not result.open_node:
         return [], text
     for name in ("drift_primer", "drift_step"):
-        ours = [line for line in prompts.load(name).template.splitlines() if line.strip() and "$" not in line]
+        ours = [
+            line
+            for line in prompts.load(name).template.splitlines()
+            if line.strip() and "$" not in line
+        ]
         if ours and all(line in text for line in ours):
             for line in ours:
-                text = text.replace(f"{line}\n", "", 1) if f"{line}\n" in text else text.replace(line, "", 1)
+                text = (
+                    text.replace(f"{line}\n", "", 1)
+                    if f"{line}\n" in text
+                    else text.replace(line, "", 1)
+                )
             return ours, text.strip("\n")
     return [], text
 
@@ -213,7 +287,9 @@ def _own(result: Result, text: str) -> tuple[list[str], str]:
 
 
 def flagged(text: str) -> dict[str, str]:
-    """What is suspicious in a text, by the id of the item that it stands in: nothing is removed for it."""
+    """What is suspicious in a text, by the id of the item that it stands in: nothing is removed for
+    it.
+    """
     plain, places = fencing.uncovered(text)
     found = [(places[at] if places else at, kind) for at, kind in suspicions(plain)]
     found += [(at, "hidden characters") for at in fencing.hiding(text)]

@@ -1,13 +1,17 @@
-"""Answers from packed context: a question, the rows that were found for it, and a model, where there is one.
+"""Answers from packed context: a question, the rows that were found for it, and a model, where
+there is one.
 
-Takes the sections that a search has ranked; gives its `SearchResult` with the answer first (checked references, then
-their titles) and as much of the context as the budget has left. Without a model, or when it fails, the context alone,
-and a hint that says so: a model that does not answer never looks like a corpus that does not know. Ranks nothing.
+Takes the sections that a search has ranked; gives its `SearchResult` with the answer first (checked
+references, then their titles) and as much of the context as the budget has left. Without a model,
+or when it fails, the context alone, and a hint that says so: a model that does not answer never
+looks like a corpus that does not know. Ranks nothing.
 
-What models reply to the questions of the searches, read: texts, points, ratings, keywords, DRIFT answers.
+What models reply to the questions of the searches, read: texts, points, ratings, keywords, DRIFT
+answers.
 
-Takes the raw reply; gives plain values, or raises `BadReply` with the reason in a few words. Forgiving about keys,
-scores and wrapping, strict about there being something to use. Knows no prompt, no table and no id.
+Takes the raw reply; gives plain values, or raises `BadReply` with the reason in a few words.
+Forgiving about keys, scores and wrapping, strict about there being something to use. Knows no
+prompt, no table and no id.
 """
 
 from __future__ import annotations
@@ -27,7 +31,16 @@ from graphrag_mcp.llm.asker import NO_MODEL as NOBODY
 from graphrag_mcp.llm.asker import Answer as Given
 from graphrag_mcp.llm.asker import Ask, Asker, BadReply
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.packing.budget import Item, Section, citation, compose, fill, finish, one_line, shorten
+from graphrag_mcp.packing.budget import (
+    Item,
+    Section,
+    citation,
+    compose,
+    fill,
+    finish,
+    one_line,
+    shorten,
+)
 from graphrag_mcp.packing.citations import Checked, data, numbered_items, restored, streamed
 from graphrag_mcp.packing.wire import size
 from graphrag_mcp.query import context
@@ -41,9 +54,12 @@ POINTS, FOLLOW_UPS = 60, 12  # read of one reply at most
 
 def _object_schema(title: str, **properties: Any) -> dict[str, Any]:
     return {
-        "title": title, "type": "object", "properties": properties, "required": list(properties),
+        "title": title,
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
         "additionalProperties": False,
-    }  # fmt: skip
+    }
 
 
 _TEXT, _SCORE = {"type": "string"}, {"type": "integer"}
@@ -52,10 +68,13 @@ _ONE_POINT = _object_schema("point", description=_TEXT, score=_SCORE)
 POINTS_SCHEMA = _object_schema("points", points={"type": "array", "items": _ONE_POINT})
 RATING_SCHEMA = _object_schema("rating", reason=_TEXT, rating=_SCORE)
 KEYWORDS_SCHEMA = _object_schema("keywords", high_level=_TEXTS, low_level=_TEXTS)
-PRIMER_SCHEMA = _object_schema("primer", intermediate_answer=_TEXT, score=_SCORE, follow_up_queries=_TEXTS)
+PRIMER_SCHEMA = _object_schema(
+    "primer", intermediate_answer=_TEXT, score=_SCORE, follow_up_queries=_TEXTS
+)
 STEP_SCHEMA = _object_schema("step", answer=_TEXT, score=_SCORE, follow_up_queries=_TEXTS)
 
-# How a reply begins that says nothing but that nothing is known, in the languages that models write.
+# How a reply begins that says nothing but that nothing is known, in the languages that models
+# write.
 _UNKNOWN = re.compile(
     r"i (?:do not|don't|cannot|can't) (?:know|answer|determine|tell|say)|i (?:have|found) no (?:relevant )?information"
     r"|(?:sorry|unfortunately|unable to (?:answer|determine)|not (?:enough|sufficient) information|unknown\W*$)"
@@ -78,8 +97,9 @@ _OWN_REFERENCES = re.compile(
     r"\n[ \t]{0,9}(?:#{1,6}[ \t]{0,9}|\*\*)?"
     r"(?:References?|Sources|Bibliography|Citations|Quellen|Referenzen|Références|Referencias"
     r"|Fuentes|Referências|Riferimenti|Fonti|Источники|Литература|参考文献|参考资料|參考資料|来源|引用|参照|참고문헌)"
-    r"[ \t]{0,9}(?:\*\*)?[ \t]{0,9}[:：]?[ \t]{0,9}(?:\*\*)?[ \t]{0,9}(?=\n|\Z)", re.IGNORECASE,
-)  # fmt: skip
+    r"[ \t]{0,9}(?:\*\*)?[ \t]{0,9}[:：]?[ \t]{0,9}(?:\*\*)?[ \t]{0,9}(?=\n|\Z)",
+    re.IGNORECASE,
+)
 _SCORE_LINE = re.compile(
     r"(?im)^\W{0,20}(?:score|rating|confidence|评分|分数|得分)\W{1,6}\d{1,3}(?:\s{0,3}/\s{0,3}\d{1,3})?[^\w\n]{0,20}$\n?"
     r"|(?<=[.!?。)\]])\s{0,9}[(\[]?score\W{1,4}\d{1,3}(?:/100)?\W{0,9}\Z"
@@ -113,7 +133,9 @@ def refuses(text: str) -> bool:
 
 
 def read_answer(text: str) -> str:
-    """Free text: thoughts, a fence around the whole and a list of references of the model's own are taken off."""
+    """Free text: thoughts, a fence around the whole and a list of references of the model's own are
+    taken off.
+    """
     text = replies.without_thoughts(text).strip()
     fenced = re.fullmatch(r"```(?:markdown|md|text|json)?[ \t]*\n(.*?)\n?```", text, re.DOTALL)
     text = fenced[1].strip() if fenced else text
@@ -137,7 +159,9 @@ def read_points(text: str) -> tuple[Point, ...]:
         said = _text(one, "description", "point", "answer", "text") if isinstance(one, dict) else ""
         score = _score(one) if said else 0.0
         if said and not refuses(said) and score != 0:
-            points.append(Point(said, 1.0 if score is None else score))  # without a score: kept, ranked last
+            points.append(
+                Point(said, 1.0 if score is None else score)
+            )  # without a score: kept, ranked last
     return tuple(points)
 
 
@@ -149,7 +173,11 @@ def read_rating(text: str) -> int:
     except ValueError:
         held = said
     held = held[0] if isinstance(held, list) and held else held
-    value = next((held[key] for key in ("rating", "score") if key in held), None) if isinstance(held, dict) else held
+    value = (
+        next((held[key] for key in ("rating", "score") if key in held), None)
+        if isinstance(held, dict)
+        else held
+    )
     form = r"\W*+(?:(?:rating|score)\W*+)?(\d{1,3})(?:\.\d+)?(?:\s*+(?:/|of|out of)\s*5)?\W*+\Z"
     match = re.match(form, str(value), re.I)
     if match is None or isinstance(value, bool):
@@ -168,11 +196,15 @@ def read_keywords(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def read_node(text: str) -> Node:
-    """An answer with its score and follow-ups, of the primer or of a step; neither stands inside the answer."""
+    """An answer with its score and follow-ups, of the primer or of a step; neither stands inside
+    the answer.
+    """
     held = _object(text)
     said = _text(held, "intermediate_answer", "answer", "response", "text")
     said = _SCORE_LINE.sub("", _FOLLOW_UP_TAIL.sub("", said).rstrip())
-    said = _plain_answer(_SCORE_LINE.sub("", said.rstrip()))  # once more: one at the end may have hidden another
+    said = _plain_answer(
+        _SCORE_LINE.sub("", said.rstrip())
+    )  # once more: one at the end may have hidden another
     queries: Sequence[str] = ()
     for key in ("follow_up_queries", "follow_ups", "follow_up", "followup_queries", "questions"):
         if key in held:
@@ -187,7 +219,9 @@ def distinct(queries: Iterable[str]) -> tuple[str, ...]:
     for query in queries:
         query = clean_query(query)
         bag = words(query)
-        if query and not any(query.casefold() == other.casefold() or near(bag, said) for other, said in kept):
+        if query and not any(
+            query.casefold() == other.casefold() or near(bag, said) for other, said in kept
+        ):
             kept.append((query, bag))
     return tuple(query for query, _ in kept)
 
@@ -198,7 +232,9 @@ def distinct(queries: Iterable[str]) -> tuple[str, ...]:
 def _plain_answer(text: str) -> str:
     for own in list(_OWN_REFERENCES.finditer("\n" + text))[-3:]:
         rest = text[own.end() - 1 :].strip()
-        if all(re.match(r"[-*•\[\d(（【]", line.strip()) for line in rest.splitlines() if line.strip()):
+        if all(
+            re.match(r"[-*•\[\d(（【]", line.strip()) for line in rest.splitlines() if line.strip()
+        ):
             text = text[: max(own.start() - 1, 0)]
             break
     text = text.strip()[:ANSWER_CHARACTERS]
@@ -233,7 +269,10 @@ def _text(held: Mapping[str, Any], *keys: str) -> str:
 
 
 def _score(held: Mapping[str, Any]) -> float | None:
-    value = next((held[key] for key in ("score", "importance", "importance_score", "rating") if key in held), None)
+    value = next(
+        (held[key] for key in ("score", "importance", "importance_score", "rating") if key in held),
+        None,
+    )
     return read_score(value)[0]
 
 
@@ -271,7 +310,9 @@ MAY_ADD = (
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the caller wants of an answer. `seconds`: how long to wait for it, 0 for as long as it takes."""
+    """What the caller wants of an answer. `seconds`: how long to wait for it, 0 for as long as it
+    takes.
+    """
 
     response_type: str = ""
     instructions: str = ""
@@ -298,7 +339,9 @@ PLAIN = Wish()
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer with stored ids in its references; `by` is "" when there is none, then `reason` says why."""
+    """An answer with stored ids in its references; `by` is "" when there is none, then `reason`
+    says why.
+    """
 
     checked: Checked
     by: str = ""
@@ -317,7 +360,9 @@ class Meter:
         self.asker, self.before = asker, asker.spent().record()
 
     def usage(self) -> dict[str, Any]:
-        """{calls, prompt_tokens, output_tokens, by_stage} since the beginning; zeros when the book knew it all."""
+        """{calls, prompt_tokens, output_tokens, by_stage} since the beginning; zeros when the book
+        knew it all.
+        """
         now, then = self.asker.spent().record(), self.before
         stages: dict[str, dict[str, int]] = {}
         for kind, counts in now["by_stage"].items():
@@ -325,18 +370,31 @@ class Meter:
             grown = {name: value - earlier.get(name, 0) for name, value in counts.items()}
             if any(grown.values()):
                 stages[kind] = grown
-        totals = {name: round(now[name] - then.get(name, 0), 6) for name in now if name != "by_stage"}
+        totals = {
+            name: round(now[name] - then.get(name, 0), 6) for name in now if name != "by_stage"
+        }
         return totals | {"by_stage": stages}
 
 
 async def answer(
-    asker: Asker, query: str, rows: str, names: Mapping[str, str], wish: Wish, *, words: int, prompt: str = "answer",
-    kind: str = "answer", folder: Path | None = None,
-) -> Answered:  # fmt: skip
+    asker: Asker,
+    query: str,
+    rows: str,
+    names: Mapping[str, str],
+    wish: Wish,
+    *,
+    words: int,
+    prompt: str = "answer",
+    kind: str = "answer",
+    folder: Path | None = None,
+) -> Answered:
     """Ask for free text over numbered rows. `names`: the rows' local ids -> the ids to show."""
     text = prompts.load(prompt, folder).substitute(
-        context=data("\n\n".join(filter(None, [wish.history, rows]))), question=data(query), form=wish.form(),
-        knowledge=wish.knowledge(), words=words,
+        context=data("\n\n".join(filter(None, [wish.history, rows]))),
+        question=data(query),
+        form=wish.form(),
+        knowledge=wish.knowledge(),
+        words=words,
     )
     ask = Ask(kind, (Message("user", text),), read_answer, lambda: "", if_cut="shown")
     reply = await asked(asker, ask, streamed(names, wish.on_text) if wish.on_text else None)
@@ -345,7 +403,9 @@ async def answer(
     return Answered(_without_doubt(restored(reply.value, names)), reply.by, cut=reply.cut)
 
 
-async def asked(asker: Asker, ask: Ask[R], on_text: Callable[[str], None] | None = None) -> Given[R]:
+async def asked(
+    asker: Asker, ask: Ask[R], on_text: Callable[[str], None] | None = None
+) -> Given[R]:
     """As `asker.ask`; a book of answers that cannot be used is no reason to lose a search."""
     try:
         return await asker.ask(ask, on_text=on_text)
@@ -354,11 +414,15 @@ async def asked(asker: Asker, ask: Ask[R], on_text: Callable[[str], None] | None
 
 
 def keywords_of(asker: Asker, query: str, folder: Path, seconds: float = 0.0) -> tuple[str, ...]:
-    """What a model would look for: names first, then themes; nothing where none answers (in a quarter of the time)."""
+    """What a model would look for: names first, then themes; nothing where none answers (in a
+    quarter of the time).
+    """
     if not asker.may_answer("keywords"):
         return ()
     text = prompts.load("keywords", folder).substitute(question=data(query[:4_000]))
-    ask = Ask("keywords", (Message("user", text),), read_keywords, lambda: ((), ()), KEYWORDS_SCHEMA)
+    ask = Ask(
+        "keywords", (Message("user", text),), read_keywords, lambda: ((), ()), KEYWORDS_SCHEMA
+    )
     given = waited(asker, asked(asker, ask), seconds / 4)
     high, low = given.value if given is not None else ((), ())
     return tuple(dict.fromkeys([*low[:8], *high[:8]]))
@@ -371,7 +435,9 @@ def _without_doubt(checked: Checked) -> Checked:
     mark, bracket = re.escape(VERIFY), r"\[Data: [^\[\]\n]+\]"
     text = re.sub(rf"\s*(?:{bracket}\s*)+([.。]?\s*{mark})", r" \1", checked.text)
     text = re.sub(rf"({mark})(?:\s*{bracket})+", r"\1", text)
-    cited = tuple(id for id in checked.cited if re.search(rf"(?<![\w.]){re.escape(id)}(?![\w.]*\w)", text))
+    cited = tuple(
+        id for id in checked.cited if re.search(rf"(?<![\w.]){re.escape(id)}(?![\w.]*\w)", text)
+    )
     return Checked(text.replace(f"  {VERIFY}", f" {VERIFY}"), cited, checked.unknown)
 
 
@@ -379,10 +445,20 @@ def _without_doubt(checked: Checked) -> Checked:
 
 
 def with_answer(
-    result: SearchResult, sections: Sequence[Section], budget: int, cursor: Callable[[tuple[int, ...]], str], *,
-    snapshot: Snapshot, query: str, asker: Asker | None, wish: Wish, meter: Meter | None = None,
-) -> SearchResult:  # fmt: skip
-    """As `pack.compose`, with an answer from what would have been shown. The answer comes first in the budget too."""
+    result: SearchResult,
+    sections: Sequence[Section],
+    budget: int,
+    cursor: Callable[[tuple[int, ...]], str],
+    *,
+    snapshot: Snapshot,
+    query: str,
+    asker: Asker | None,
+    wish: Wish,
+    meter: Meter | None = None,
+) -> SearchResult:
+    """As `pack.compose`, with an answer from what would have been shown. The answer comes first in
+    the budget too.
+    """
     if asker is None or not asker.may_answer("answer"):
         note(result, NO_MODEL)
         return compose(result, sections, budget, cursor, intro=wish.history)
@@ -406,16 +482,27 @@ def with_answer(
 
 
 def answered(
-    result: Answerable, given: Answered, sections: Sequence[Section], budget: int,
-    cursor: Callable[[tuple[int, ...]], str], *, snapshot: Snapshot, shown: Sequence[Item], first: str = "Sources",
-) -> Answerable:  # fmt: skip
+    result: Answerable,
+    given: Answered,
+    sections: Sequence[Section],
+    budget: int,
+    cursor: Callable[[tuple[int, ...]], str],
+    *,
+    snapshot: Snapshot,
+    shown: Sequence[Item],
+    first: str = "Sources",
+) -> Answerable:
     """The result with a given answer: it, its references, then what fits of the sections."""
     places = cited_places(snapshot, given.checked.cited, shown)
     titles = _titles(snapshot, given.checked.cited, places)
     result.state, result.method = "partial" if given.cut else "answered", given.by
     if given.cut:
         note(result, CUT)
-    block = "### References\n" + "\n".join(f"* [{n}] {title}" for n, title in enumerate(titles, 1)) if titles else ""
+    block = (
+        "### References\n" + "\n".join(f"* [{n}] {title}" for n, title in enumerate(titles, 1))
+        if titles
+        else ""
+    )
     result.answer = "\n\n".join(filter(None, [given.text, block]))
     if given.checked.unknown:
         listed = ", ".join(given.checked.unknown[:8])
@@ -427,14 +514,20 @@ def answered(
     whole = "\n\n".join([result.answer, "## Context"])
     result.text = result.answer
     if not sections or size(result.model_copy(update={"text": whole}))[0] > budget - 150:
-        return _alone(result, budget, cursor(tuple(section.offset for section in sections)) if sections else "")
+        return _alone(
+            result,
+            budget,
+            cursor(tuple(section.offset for section in sections)) if sections else "",
+        )
     result = compose(result, sections, budget, cursor, intro=result.answer, first=first)
     held = {one.id for one in result.citations}
     missing = [place for place in places if place.id not in held][:ADDED_CITATIONS]
     if missing:
         added = sum(len(place.model_dump_json()) for place in missing) // 3 + 10
         result.citations = []
-        result = compose(result, sections, max(budget - added, 1), cursor, intro=result.answer, first=first)
+        result = compose(
+            result, sections, max(budget - added, 1), cursor, intro=result.answer, first=first
+        )
         held = {one.id for one in result.citations}
         result.citations += [place for place in missing if place.id not in held]
         while size(result)[0] > budget and result.citations and result.citations[-1].id not in held:
@@ -443,7 +536,9 @@ def answered(
 
 
 def _alone(result: Answerable, budget: int, cursor: str) -> Answerable:
-    """No room for context. The text keeps the whole answer; its copy in `answer` is shortened before the text is."""
+    """No room for context. The text keeps the whole answer; its copy in `answer` is shortened
+    before the text is.
+    """
     result.text, result.next_cursor, result.truncated = result.answer, cursor, bool(cursor)
     result.tokens = budget
     lighten(result, budget)
@@ -451,7 +546,9 @@ def _alone(result: Answerable, budget: int, cursor: str) -> Answerable:
     if over > 0:
         from graphrag_mcp.text.tokens import count_tokens
 
-        result.answer = shorten(result.answer, max(count_tokens(result.answer) - over - 20, 20)) + " …"
+        result.answer = (
+            shorten(result.answer, max(count_tokens(result.answer) - over - 20, 20)) + " …"
+        )
     return finish(result, budget)
 
 
@@ -464,19 +561,25 @@ def lighten(result: SearchResult | DriftResult, budget: int) -> None:
         result.coverage = {}
 
 
-def page_text(sections: Sequence[Section], taken: Mapping[str, list[Item]], names: dict[str, str]) -> str:
+def page_text(
+    sections: Sequence[Section], taken: Mapping[str, list[Item]], names: dict[str, str]
+) -> str:
     """The page as the model reads it: the same blocks, ids numbered within it."""
     blocks = []
     for section in sections:
         rows = numbered_items(taken.get(section.name, []), names)
         if rows:
             header = f"{section.header}\n" if section.header else ""
-            blocks.append(f"## {section.name}\n{header}" + ("\n\n" if "\n" in rows[0] else "\n").join(rows))
+            blocks.append(
+                f"## {section.name}\n{header}" + ("\n\n" if "\n" in rows[0] else "\n").join(rows)
+            )
     return "\n\n".join(blocks)
 
 
 def word_limit(budget: int) -> int:
-    """Words of an answer that leave room for context: the answer stands in a result twice, as a field and as text."""
+    """Words of an answer that leave room for context: the answer stands in a result twice, as a
+    field and as text.
+    """
     return min(MOST_WORDS, max(LEAST_WORDS, budget // 5 // 10 * 10))
 
 
@@ -484,7 +587,9 @@ def word_limit(budget: int) -> int:
 
 
 def waited(asker: Asker, work: Coroutine[Any, Any, R], seconds: float) -> R | None:
-    """The result of the work; None when it takes longer. It goes on, and what is answered is kept in the book."""
+    """The result of the work; None when it takes longer. It goes on, and what is answered is kept
+    in the book.
+    """
     future = asker.start(work)
     try:
         return future.result(seconds or None)
@@ -507,7 +612,10 @@ def failed(reason: str) -> str:
 def unfinished(result: SearchResult) -> None:
     """A model that is still at it: the context now, the answer at the next call."""
     result.state = "partial"
-    note(result, "The model has not finished; its answer is kept, so the same call again will have it soon.")
+    note(
+        result,
+        "The model has not finished; its answer is kept, so the same call again will have it soon.",
+    )
 
 
 def note(result: SearchResult | DriftResult, sentence: str) -> None:
@@ -540,7 +648,9 @@ def cited_places(snapshot: Snapshot, cited: Iterable[str], shown: Sequence[Item]
 
 
 def _titles(snapshot: Snapshot, cited: Sequence[str], places: Sequence[Citation]) -> list[str]:
-    """Titles of the cited documents, each once; where no source is cited, of the reports, then the entities."""
+    """Titles of the cited documents, each once; where no source is cited, of the reports, then the
+    entities.
+    """
     documents = {place.document_id: one_line(place.title, 150) for place in places}
     if documents:
         return list(documents.values())[:REFERENCES]

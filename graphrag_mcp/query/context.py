@@ -1,11 +1,14 @@
 """Rows as the searches show them: read, verified, turned into items with short aliases.
 
-Takes a snapshot and content ids; gives items for `pack`, rendered references, nearest names. Every row that is
-shown has passed its check value. Knows no ranking: ids come in the order in which they are wanted.
+Takes a snapshot and content ids; gives items for `pack`, rendered references, nearest names. Every
+row that is shown has passed its check value. Knows no ranking: ids come in the order in which they
+are wanted.
 
-Which entity a caller means: by alias, full id, name, other name, name without courtesies, then by words.
+Which entity a caller means: by alias, full id, name, other name, name without courtesies, then by
+words.
 
-Takes a snapshot and what was asked for; gives the entity's row, or the candidates. Knows neither results nor budgets.
+Takes a snapshot and what was asked for; gives the entity's row, or the candidates. Knows neither
+results nor budgets.
 """
 
 from __future__ import annotations
@@ -23,7 +26,15 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.names import extract, lexicon
 from graphrag_mcp.names.cjk import is_han
-from graphrag_mcp.packing.budget import Item, columns, cost, one_line, referenced_ids, render_references, source_item
+from graphrag_mcp.packing.budget import (
+    Item,
+    columns,
+    cost,
+    one_line,
+    referenced_ids,
+    render_references,
+    source_item,
+)
 from graphrag_mcp.query.ranking import LIGHT, MARKS
 from graphrag_mcp.store.cache import COLUMNS, Kept
 from graphrag_mcp.store.edit_log import in_force
@@ -38,7 +49,9 @@ Row = dict[str, Any]
 # Beside a name that somebody is called by, and no part of it: el señor X, X जी को.
 _BESIDE = frozenset("the el la los las il lo le der die das o a os as को ने से का की के पर में".split())
 _GENITIVE = frozenset("का की के".split())
-_UNTITLED = frozenset(("location", "organization", "natural object", "event"))  # 北京市长 is not 北京
+_UNTITLED = frozenset(
+    ("location", "organization", "natural object", "event")
+)  # 北京市长 is not 北京
 _MARKS = MARKS.replace("'", "")
 _SURNAMES = frozenset(
     name.translate(SIMPLIFY)  # as keys are
@@ -60,7 +73,9 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     bare = normalise_name(re.sub(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$", "", asked[:300]))
     given = in_force(snapshot).alias  # names that somebody gave resolve as surely as their own
     keys = [one for name in (key, bare) if name for one in (name, given.get(name, name))]
-    if found := rows(snapshot, "entities", [content_id("entity", one) for one in dict.fromkeys(keys)]):
+    if found := rows(
+        snapshot, "entities", [content_id("entity", one) for one in dict.fromkeys(keys)]
+    ):
         return found[0], _namesakes(snapshot, found[0]["key"])
     words = terms(asked[:300])[:16]
     near = snapshot.verified("entities", snapshot.full_text("entities", words, 60)).to_pylist()
@@ -81,15 +96,21 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
 
 
 def _holds(row: Row, key: str) -> bool:
-    """Is this a whole word of the entity's name, or the family name that a name without blanks begins with?"""
+    """Is this a whole word of the entity's name, or the family name that a name without blanks
+    begins with?
+    """
     if key in _SURNAMES:
-        return row["type"] == "person" and row["key"].startswith(key) and len(key) < len(row["key"]) < len(key) + 4
+        return (
+            row["type"] == "person"
+            and row["key"].startswith(key)
+            and len(key) < len(row["key"]) < len(key) + 4
+        )
     return f" {key} " in f" {row['key']} "
 
 
 def _called(asked: str) -> tuple[str, bool]:
-    """The one name in what was asked for, all else courtesy: 田中さん, 김민수 씨는, السيد كريم, 王女士; "" for none.
-    And is there a word that only people are called by?"""
+    """The one name in what was asked for, all else courtesy: 田中さん, 김민수 씨는, السيد كريم, 王女士; "" for
+    none. And is there a word that only people are called by?"""
     bare = asked.strip()
     title = next((one for one in lexicon.ZH_TITLES if bare.endswith(one)), "")
     if title and 0 < len(bare) - len(title) < 5 and all(map(is_han, bare)):
@@ -108,7 +129,13 @@ def _called(asked: str) -> tuple[str, bool]:
 
 def _courtesy(word: str) -> bool:
     bare, form = lexicon.bare(word), folded(word)
-    if not word or word in _BESIDE or word in lexicon.TITLES or bare in lexicon.ROLES or word[0] == "'":
+    if (
+        not word
+        or word in _BESIDE
+        or word in lexicon.TITLES
+        or bare in lexicon.ROLES
+        or word[0] == "'"
+    ):
         return True
     if form in _VIETNAMESE:
         return True
@@ -129,29 +156,60 @@ def _namesakes(snapshot: Snapshot, key: str) -> list[Row]:
 
 
 CLAIMS = "id|entity|object|status|start_date|end_date|description"
-ACCOUNT, ENOUGH = 80, 1.3  # tokens of a citation; of passages read, in budgets: overlapping ones cost less than alone
+ACCOUNT, ENOUGH = (
+    80,
+    1.3,
+)  # tokens of a citation; of passages read, in budgets: overlapping ones cost less than alone
 LEAST = 60  # tokens of a part of a passage that are worth its citation
 _LINES = re.compile(r":(\d+)-(\d+)\)\Z")
 LIKE = 0.6  # from which two names count as near; words in common without it count 0.5
-# Of all entities the ids and the keys; the words of their names; where the places of each word begin; and these places.
+# Of all entities the ids and the keys; the words of their names; where the places of each word
+# begin; and these places.
 Names = tuple[pa.ChunkedArray, list[str], list[str], Any, Any]
 _spelled: WeakKeyDictionary[Snapshot, Names] = WeakKeyDictionary()
 _central: WeakKeyDictionary[Snapshot, list[str]] = WeakKeyDictionary()
 DOCUMENT = ("id", "n", "title", "uri")  # what is kept of tables, whoever asks
-# Kept in memory of passages that are too many to be kept: all but their texts, of which `terms` only where that is not
-# too much. Each column that is read for a passage costs 16 us: without it 12 of 43 ms for 33,000, and 47 MB more.
+# Kept in memory of passages that are too many to be kept: all but their texts, of which `terms`
+# only where that is not too much. Each column that is read for a passage costs 16 us: without it 12
+# of 43 ms for 33,000, and 47 MB more.
 SHORT = (
-    *LIGHT[:-1], "n", "part", "parts", "text_unit_id", "uri", "title", "char_start", "char_end", "line_start",
-    "line_end", "n_tokens", "check",
-)  # fmt: skip
+    *LIGHT[:-1],
+    "n",
+    "part",
+    "parts",
+    "text_unit_id",
+    "uri",
+    "title",
+    "char_start",
+    "char_end",
+    "line_start",
+    "line_end",
+    "n_tokens",
+    "check",
+)
 # What is shown of a passage, and remembered between searches: without its terms it takes half.
 PASSAGE = (
-    "id", "n", "part", "parts", "document_id", "uri", "title", "char_start", "char_end", "line_start", "line_end",
-    "n_tokens", "text",
-)  # fmt: skip
+    "id",
+    "n",
+    "part",
+    "parts",
+    "document_id",
+    "uri",
+    "title",
+    "char_start",
+    "char_end",
+    "line_start",
+    "line_end",
+    "n_tokens",
+    "text",
+)
 NUMBERS = ("id", "n", "level", "rank", "n_text_units", "title")  # of reports
 FAMILY = ("id", "parent", "children", "size")  # of communities
-REFERENCES = {"Reports": ("reports", "c"), "Entities": ("entities", "e"), "Relationships": ("relationships", "r")}
+REFERENCES = {
+    "Reports": ("reports", "c"),
+    "Entities": ("entities", "e"),
+    "Relationships": ("relationships", "r"),
+}
 
 
 def rows(snapshot: Snapshot, table: str, ids: Sequence[str]) -> list[Row]:
@@ -167,8 +225,9 @@ def numbered(snapshot: Snapshot, table: str, numbers: Sequence[int]) -> list[Row
 
 
 def light(snapshot: Snapshot, table: str, ids: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """Some columns of rows, in the order of the ids; a generation's columns are read once and kept, where they are few
-    enough. Always ask for the same names of a table. Not for what is shown: nothing is verified here."""
+    """Some columns of rows, in the order of the ids; a generation's columns are read once and kept,
+    where they are few enough. Always ask for the same names of a table. Not for what is shown:
+    nothing is verified here."""
     held = columns_of(snapshot, table, names)
     if held is None:
         return snapshot.by_key(table, ids, "id", names, hold=True)
@@ -182,11 +241,13 @@ def columns_of(snapshot: Snapshot, table: str, names: Sequence[str]) -> Kept | N
 
 
 def short(snapshot: Snapshot, begin: bool = False) -> Kept | None:
-    """All but the texts of all passages, kept from the second question that says it begins; None where there are too
-    many, filters narrow them, or all of them are kept anyway."""
+    """All but the texts of all passages, kept from the second question that says it begins; None
+    where there are too many, filters narrow them, or all of them are kept anyway."""
     if type(snapshot) is not Snapshot or snapshot.held("passages"):
         return None
-    return snapshot.columns("passages", SHORT, COLUMNS if begin else 0, later=True, also=(("terms",),))
+    return snapshot.columns(
+        "passages", SHORT, COLUMNS if begin else 0, later=True, also=(("terms",),)
+    )
 
 
 def every(snapshot: Snapshot, table: str, names: Sequence[str]) -> pa.Table:
@@ -199,7 +260,9 @@ def central(snapshot: Snapshot, count: int) -> list[str]:
     """The entities of most relationships: one pass over all of them, once a generation."""
     if len(_central.get(snapshot, ())) < count:
         rows = snapshot.rows("entities", "", ["id", "degree"])
-        best = pc.select_k_unstable(rows, max(count, 20), [("degree", "descending"), ("id", "ascending")])
+        best = pc.select_k_unstable(
+            rows, max(count, 20), [("degree", "descending"), ("id", "ascending")]
+        )
         _central[snapshot] = rows["id"].take(best).to_pylist()
     return _central[snapshot][:count]
 
@@ -215,16 +278,21 @@ def passage_items(
     place = {id: number for number, (id, _) in enumerate(scored)}
     found = snapshot.served("passages", list(score), PASSAGE)
     alias = document_aliases(snapshot, [row["document_id"] for row in found])
-    items = [source_item(row, score[row["id"]], alias.get(row["document_id"], ""), lines) for row in found]
+    items = [
+        source_item(row, score[row["id"]], alias.get(row["document_id"], ""), lines)
+        for row in found
+    ]
     return items, [place[row["id"]] for row in found]
 
 
 def enough_items(
     snapshot: Snapshot, scored: Sequence[tuple[str, float]], budget: int
 ) -> tuple[list[Item], list[int], int]:
-    """Passages as items, their places, and how many of the ranking were looked at: as many as could fit the budget.
+    """Passages as items, their places, and how many of the ranking were looked at: as many as could
+    fit the budget.
 
-    Most passages are long, so few are read at a time: four times as many would be read as are shown.
+    Most passages are long, so few are read at a time: four times as many would be read as are
+    shown.
     """
     items: list[Item] = []
     places: list[int] = []
@@ -236,14 +304,23 @@ def enough_items(
 
 
 def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
-    """`d12` for content ids of documents: a tenth of the tokens, and taken wherever an id of a document is."""
+    """`d12` for content ids of documents: a tenth of the tokens, and taken wherever an id of a
+    document is.
+    """
     rows = light(snapshot, "documents", list(ids), DOCUMENT)
-    return {id: f"d{n}" for id, n in zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True)}
+    return {
+        id: f"d{n}" for id, n in zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True)
+    }
 
 
 def entity_items(found: Sequence[Row], detailed: bool, described: bool = True) -> list[Item]:
-    """One line per entity: a bullet, described or not, or `id|entity|description|number of relationships`."""
-    items, shown = [], {""}  # four names of one sentence have it for description: it is written once
+    """One line per entity: a bullet, described or not, or `id|entity|description|number of
+    relationships`.
+    """
+    items, shown = (
+        [],
+        {""},
+    )  # four names of one sentence have it for description: it is written once
     for row in found:
         alias = f"e{row['n']}"
         if detailed:
@@ -256,7 +333,9 @@ def entity_items(found: Sequence[Row], detailed: bool, described: bool = True) -
     return items
 
 
-def report_items(snapshot: Snapshot, found: Sequence[Row], occurrence: Mapping[str, float]) -> list[Item]:
+def report_items(
+    snapshot: Snapshot, found: Sequence[Row], occurrence: Mapping[str, float]
+) -> list[Item]:
     """`id|title|occurrence weight|content|rank`."""
     items = []
     summaries = rendered(snapshot, [row["summary"] for row in found])
@@ -267,26 +346,32 @@ def report_items(snapshot: Snapshot, found: Sequence[Row], occurrence: Mapping[s
     return items
 
 
-def relationship_items(found: Sequence[Row], titles: Mapping[str, str], links: Mapping[str, int]) -> list[Item]:
+def relationship_items(
+    found: Sequence[Row], titles: Mapping[str, str], links: Mapping[str, int]
+) -> list[Item]:
     """`id|source|target|description|weight|links`."""
     items = []
     for row in found:
         names = titles.get(row["source_id"], "?"), titles.get(row["target_id"], "?")
         description = one_line(row["description"], 300)
-        text = columns(f"r{row['n']}", *names, description, f"{row['weight']:g}", links.get(row["id"], 0))
+        text = columns(
+            f"r{row['n']}", *names, description, f"{row['weight']:g}", links.get(row["id"], 0)
+        )
         items.append(Item(f"r{row['n']}", text, None, "Relationships"))
     return items
 
 
 def claims_about(snapshot: Snapshot, entities: Sequence[Row]) -> list[Item]:
-    """What is claimed about the entities, in their order and by any of their `names`; then what names them as its
-    object."""
+    """What is claimed about the entities, in their order and by any of their `names`; then what
+    names them as its object."""
     if "claims" not in snapshot.manifest.tables:
         return []
     named = [content_id("entity", name) for row in entities for name in row["names"]]
     listed: dict[str, None] = {}
     for column in ("subject_id", "object_id"):
-        listed |= dict.fromkeys(snapshot.by_key("claims", named, column, ["id", column])["id"].to_pylist())
+        listed |= dict.fromkeys(
+            snapshot.by_key("claims", named, column, ["id", column])["id"].to_pylist()
+        )
     return claim_items(rows(snapshot, "claims", list(listed)))
 
 
@@ -342,11 +427,14 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
     wanted = list(dict.fromkeys(unit["document_id"] for unit in units))
     rows = light(snapshot, "documents", wanted, DOCUMENT).to_pylist()
     documents = {
-        row["id"]: {"title": row["title"], "uri": row["uri"], "document_id": f"d{row['n']}"} for row in rows
+        row["id"]: {"title": row["title"], "uri": row["uri"], "document_id": f"d{row['n']}"}
+        for row in rows
     }
     return {
         unit["id"]: Citation(
-            id=f"t{unit['n']}", **documents[unit["document_id"]], **{name: unit[name] for name in names[3:]}
+            id=f"t{unit['n']}",
+            **documents[unit["document_id"]],
+            **{name: unit[name] for name in names[3:]},
         )
         for unit in units
         if unit["document_id"] in documents
@@ -368,8 +456,9 @@ def findings(row: Row) -> list[dict[str, str]]:
 def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
     """Entities whose names look most like this one: {id, n, key, title, type, degree}, best first.
 
-    Likeness is optimal string alignment (insert, delete, change, swap neighbours), of the whole names or, a little
-    less worth, of the name and one word of another ("Tobais" is near Tobias Fenn). 17 ms for 105,000 names.
+    Likeness is optimal string alignment (insert, delete, change, swap neighbours), of the whole
+    names or, a little less worth, of the name and one word of another ("Tobais" is near Tobias
+    Fenn). 17 ms for 105,000 names.
     """
     key = normalise_name(name[:200])
     if not key:
@@ -380,7 +469,9 @@ def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
     names = ["id", "n", "key", "title", "type", "degree"]
     ids, keys, words, starts, places = _names(snapshot)
     alike: dict[str, float] = {}
-    for _, share, at in closest(key, keys, scorer=OSA.normalized_similarity, limit=30, score_cutoff=LIKE):
+    for _, share, at in closest(
+        key, keys, scorer=OSA.normalized_similarity, limit=30, score_cutoff=LIKE
+    ):
         alike[ids[at].as_py()] = share
     if " " not in key:
         near = closest(key, words, scorer=OSA.normalized_similarity, limit=10, score_cutoff=LIKE)
@@ -390,14 +481,19 @@ def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
                 alike[id] = max(alike.get(id, 0.0), share - 0.1)
     best = sorted(alike, key=lambda id: (-round(alike[id], 6), id))[:60]
     rows = {row["id"]: row for row in snapshot.by_key("entities", best, "id", names).to_pylist()}
-    rows |= {row["id"]: row for row in snapshot.full_text("entities", terms(key)[:16], 20, names).to_pylist()}
+    rows |= {
+        row["id"]: row
+        for row in snapshot.full_text("entities", terms(key)[:16], 20, names).to_pylist()
+    }
     likeness = {id: round(alike.get(id, LIKE - 0.1), 6) for id in rows}
-    return sorted(rows.values(), key=lambda row: (-likeness[row["id"]], -row["degree"], row["id"]))[:count]
+    return sorted(rows.values(), key=lambda row: (-likeness[row["id"]], -row["degree"], row["id"]))[
+        :count
+    ]
 
 
 def _names(snapshot: Snapshot) -> Names:
-    """Made once for a generation, 125 ms for 105,000, since a question of which nothing is known looks for six names;
-    words are those of names with several."""
+    """Made once for a generation, 125 ms for 105,000, since a question of which nothing is known
+    looks for six names; words are those of names with several."""
     if (known := _spelled.get(snapshot)) is not None:
         return known
     import numpy as np
@@ -427,38 +523,52 @@ def empty_corpus(snapshot: Snapshot, mode: str) -> SearchResult | None:
     if snapshot.manifest.counters.get("passages", 0) > 0:
         return None
     return SearchResult(
-        state="not_found", mode=mode, corpus=snapshot.manifest.corpus, text="This corpus holds no text yet.",
-        hint="Add documents with index_documents.", next_call='index_documents(paths=["..."])',
-    )  # fmt: skip
+        state="not_found",
+        mode=mode,
+        corpus=snapshot.manifest.corpus,
+        text="This corpus holds no text yet.",
+        hint="Add documents with index_documents.",
+        next_call='index_documents(paths=["..."])',
+    )
 
 
 def stale(snapshot: Snapshot, mode: str) -> SearchResult:
     """The result for a cursor of another generation or another question."""
     return SearchResult(
-        state="stale", mode=mode, corpus=snapshot.manifest.corpus,
+        state="stale",
+        mode=mode,
+        corpus=snapshot.manifest.corpus,
         text="This cursor belongs to another question or to an earlier state of the index.",
         hint="Search again without a cursor.",
-    )  # fmt: skip
+    )
 
 
 def query_length_note(query: str, limit: int) -> str:
-    return f"Only the first {limit} characters of the query were used." if len(query) > limit else ""
+    return (
+        f"Only the first {limit} characters of the query were used." if len(query) > limit else ""
+    )
 
 
 def excerpt(item: Item, room: int, worth: Mapping[str, float]) -> Item | None:
-    """The part of a passage that fits where the whole does not, in at most `room` tokens: the sentences in a row that
-    hold most of the terms' worth. None where that would be too little to be of use.
+    """The part of a passage that fits where the whole does not, in at most `room` tokens: the
+    sentences in a row that hold most of the terms' worth. None where that would be too little to be
+    of use.
 
-    With 2,000 tokens four passages fit, and 100 to 400 tokens would be left over. Filled so, they hold the evidence of
-    one question more in a hundred (Chroma set: 92.1 -> 92.5 at 100 tokens of account a passage, 93.6 -> 94.7 at 30).
+    With 2,000 tokens four passages fit, and 100 to 400 tokens would be left over. Filled so, they
+    hold the evidence of one question more in a hundred (Chroma set: 92.1 -> 92.5 at 100 tokens of
+    account a passage, 93.6 -> 94.7 at 30).
     """
     head, _, body = item.text.partition("\n")
     left = room - cost(replace(item, text=head, tokens=0)) - 8  # what marks the cuts
     if item.citation is None or not item.span[1] or left < LEAST:
         return None
     spans = sentences(body)
-    prices = [count_tokens(json.dumps(body[start:end], ensure_ascii=False)) + 1 for start, end in spans]
-    worths = [sum(worth.get(term, 0.0) for term in set(terms(body[start:end]))) for start, end in spans]
+    prices = [
+        count_tokens(json.dumps(body[start:end], ensure_ascii=False)) + 1 for start, end in spans
+    ]
+    worths = [
+        sum(worth.get(term, 0.0) for term in set(terms(body[start:end]))) for start, end in spans
+    ]
     best, chosen, first, price, value = -1.0, (0, 0), 0, 0, 0.0
     for last in range(len(spans)):
         price, value = price + prices[last], value + worths[last]

@@ -1,27 +1,31 @@
 """DRIFT: a question walked as a graph of questions, one node at a time, by the agent itself.
 
-Takes a snapshot and the path of a journal; gives the context of one node per call, records the agent's answer,
-score and follow-ups, and in the end the ranked, cited answers. The state is the journal (store/sessions.py),
-folded into a graph (query/walk.py) at every call, so any process may take the next step. Calls no model; a model
-walks the same session through query/drift_auto.py.
+Takes a snapshot and the path of a journal; gives the context of one node per call, records the
+agent's answer, score and follow-ups, and in the end the ranked, cited answers. The state is the
+journal (store/sessions.py), folded into a graph (query/walk.py) at every call, so any process may
+take the next step. Calls no model; a model walks the same session through query/drift_auto.py.
 
-The method is that of DRIFT search in GraphRAG (a primer over community reports, then local searches over
-follow-up questions, then a reduction); the order is ours: a stated score picks the next node, nothing is random.
+The method is that of DRIFT search in GraphRAG (a primer over community reports, then local searches
+over follow-up questions, then a reduction); the order is ours: a stated score picks the next node,
+nothing is random.
 
-The answers of a DRIFT walk: ranked, merged, their references checked against the index as it is now.
+The answers of a DRIFT walk: ranked, merged, their references checked against the index as it is
+now.
 
-Takes a snapshot and a `Walk`; gives items for the final text with the references of every answer resolved, and the
-ids among them that are gone. Opens no node and writes no event.
+Takes a snapshot and a `Walk`; gives items for the final text with the references of every answer
+resolved, and the ids among them that are gone. Opens no node and writes no event.
 
 Questions that the graph itself proposes for a DRIFT walk, when nobody else does.
 
-Takes a snapshot, a `Walk` and an answer; gives questions about neighbours of what the answer cites which the walk has
-not come to yet. Each asks one thing in the language of the first question: what a person did, what happened at a
-place, with what a model or the texts say of the relationship. Opens no node and writes no event.
+Takes a snapshot, a `Walk` and an answer; gives questions about neighbours of what the answer cites
+which the walk has not come to yet. Each asks one thing in the language of the first question: what
+a person did, what happened at a place, with what a model or the texts say of the relationship.
+Opens no node and writes no event.
 
-Rank: the weight of the relationship / (1 + ln of the neighbour's degree), times how new the neighbour is: 1 where the
-walk has not met it, 0.7 where it stands in what was cited but no answer names it, 0.3 where an answer does; one that
-a question names is left out. At most two questions begin at the same entity, so that the walk spreads.
+Rank: the weight of the relationship / (1 + ln of the neighbour's degree), times how new the
+neighbour is: 1 where the walk has not met it, 0.7 where it stands in what was cited but no answer
+names it, 0.3 where an answer does; one that a question names is left out. At most two questions
+begin at the same entity, so that the walk spreads.
 """
 
 from __future__ import annotations
@@ -38,9 +42,24 @@ from typing import Any
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.names.latin import language
-from graphrag_mcp.packing.budget import Item, Section, citation, clamp_budget, compose, finish, one_line
+from graphrag_mcp.packing.budget import (
+    Item,
+    Section,
+    citation,
+    clamp_budget,
+    compose,
+    finish,
+    one_line,
+)
 from graphrag_mcp.query import context, global_
-from graphrag_mcp.query.drift_state import Walk, clean_query, near, read_follow_ups, read_score, words
+from graphrag_mcp.query.drift_state import (
+    Walk,
+    clean_query,
+    near,
+    read_follow_ups,
+    read_score,
+    words,
+)
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
@@ -56,7 +75,11 @@ _BRACKETS = re.compile(r"[\[(（【][^\[\]()（）【】\n]{1,400}[\])）】]")
 
 def cited_aliases(answer: str) -> list[str]:
     """The short ids inside brackets of an answer, each once, in order."""
-    return list(dict.fromkeys(match.group() for part in _BRACKETS.findall(answer) for match in _ALIAS.finditer(part)))
+    return list(
+        dict.fromkeys(
+            match.group() for part in _BRACKETS.findall(answer) for match in _ALIAS.finditer(part)
+        )
+    )
 
 
 # ---- answers -------------------------------------------------------------------------------------
@@ -72,7 +95,9 @@ def ranked_items(snapshot: Snapshot, walk: Walk) -> tuple[list[Item], set[str]]:
 def ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
     """Answered nodes best first, each with the questions whose answers say nearly the same."""
     nodes = [walk.graph.nodes[id] | {"id": id} for id in walk.with_status("answered")]
-    nodes.sort(key=lambda one: (one["score"] is None, -(one["score"] or 0.0), one["depth"], one["id"]))
+    nodes.sort(
+        key=lambda one: (one["score"] is None, -(one["score"] or 0.0), one["depth"], one["id"])
+    )
     kept: list[tuple[Mapping[str, Any], list[str]]] = []
     said: list[frozenset[str]] = []
     for node in nodes:
@@ -88,7 +113,9 @@ def ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
 
 
 def references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Citation], set[str]]:
-    """Citations of the sources that the answers name, and the ids among all they name that do not exist."""
+    """Citations of the sources that the answers name, and the ids among all they name that do not
+    exist.
+    """
     named = list(dict.fromkeys(alias for answer in answers for alias in cited_aliases(answer)))
     known: dict[str, Citation] = {}
     gone: set[str] = set()
@@ -113,12 +140,16 @@ def marked(answer: str, gone: set[str]) -> str:
     """The answer with what it cites and the index no longer has marked as gone."""
 
     def mark(part: re.Match[str]) -> str:
-        return _ALIAS.sub(lambda one: one.group() + (" (gone)" if one.group() in gone else ""), part.group())
+        return _ALIAS.sub(
+            lambda one: one.group() + (" (gone)" if one.group() in gone else ""), part.group()
+        )
 
     return _BRACKETS.sub(mark, answer)
 
 
-def _item(node: Mapping[str, Any], others: Sequence[str], known: Mapping[str, Citation], gone: set[str]) -> Item:
+def _item(
+    node: Mapping[str, Any], others: Sequence[str], known: Mapping[str, Citation], gone: set[str]
+) -> Item:
     """One answer under its question, with ids that are gone marked as such."""
     score = "no score" if node["score"] is None else f"score {node['score']:g}"
     lines = [f"### {one_line(node['query'], 300)} ({score})", marked(node["answer"], gone)]
@@ -137,8 +168,10 @@ FROM_ONE = 2  # questions that begin at the same entity
 HUB = 500  # an entity of more relationships proposes nothing: everything is its neighbour
 STARTS, LOOKED_AT = 12, 60  # entities that proposals begin at, neighbours that are read
 SHOWN, MENTIONED = 0.7, 0.3  # how new a neighbour is that stands in cited text, or in an answer
-FOREIGN = 0.5  # what a name in another script than the question's is worth: often the translation of a known one
-# {there}: the neighbour, {here}: what the answer was about, {topic}: what their relationship is about.
+# what a name in another script than the question's is worth: often the translation of a known one
+FOREIGN = 0.5
+# {there}: the neighbour, {here}: what the answer was about, {topic}: what their relationship is
+# about.
 FORMS: dict[str, dict[str, str]] = {
     "en": {
         "person": "What did {there} have to do with {here}{topic}?",
@@ -160,31 +193,58 @@ FORMS: dict[str, dict[str, str]] = {
         "topic": "（关于{}）",
         "and": "、",
     },
-    "": {"": "{there} – {here}{topic}?", "topic": " ({})", "and": ", "},  # any other language: the names ask
+    "": {
+        "": "{there} – {here}{topic}?",
+        "topic": " ({})",
+        "and": ", ",
+    },  # any other language: the names ask
 }
 KINDS = {
-    "organisation": "organization", "company": "organization", "institution": "organization", "place": "location",
-    "geo": "location", "city": "location", "country": "location", "people": "person", "time": "date", "year": "date",
-    "accident": "event", "meeting": "event", "war": "event",
-}  # fmt: skip
-GRAMMAR = LANGUAGES["en"] | frozenset("since while until during within between about after before".split())
+    "organisation": "organization",
+    "company": "organization",
+    "institution": "organization",
+    "place": "location",
+    "geo": "location",
+    "city": "location",
+    "country": "location",
+    "people": "person",
+    "time": "date",
+    "year": "date",
+    "accident": "event",
+    "meeting": "event",
+    "war": "event",
+}
+GRAMMAR = LANGUAGES["en"] | frozenset(
+    "since while until during within between about after before".split()
+)
 _WORD = re.compile(r"[^\W\d_]{5,40}")
 
 
 def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
-    """At most 5 questions, best first; none at the last depth, and none for an answer that is recorded already."""
+    """At most 5 questions, best first; none at the last depth, and none for an answer that is
+    recorded already.
+    """
     node = walk.graph.nodes[id]
-    if node["depth"] >= walk.header["depth"] or (node["status"] == "answered" and node["answer"] == answer):
+    if node["depth"] >= walk.header["depth"] or (
+        node["status"] == "answered" and node["answer"] == answer
+    ):
         return []
     held = _held(snapshot, answer, node["context"])
-    rows = snapshot.by_key("entities", sorted(held), "id", ["id", "title", "key", "degree"]).to_pylist()
+    rows = snapshot.by_key(
+        "entities", sorted(held), "id", ["id", "title", "key", "degree"]
+    ).to_pylist()
     rows.sort(key=lambda row: (-held[row["id"]] / (1 + math.log(1 + row["degree"])), row["id"]))
     start = {row["id"]: row for row in rows[:STARTS] if 0 < row["degree"] <= HUB}
     best = {id: one for id, one in _neighbours(snapshot, start).items() if one["here"] in start}
     names = ["id", "title", "key", "type", "degree"]
-    there = {row["id"]: row for row in snapshot.by_key("entities", list(best), "id", names).to_pylist()}
+    there = {
+        row["id"]: row for row in snapshot.by_key("entities", list(best), "id", names).to_pylist()
+    }
     asked = " | ".join(normalise_name(node["query"]) for _, node in walk.graph.nodes(data=True))
-    said = " | ".join(normalise_name(text) for text in (answer, *(n["answer"] for _, n in walk.graph.nodes(data=True))))
+    said = " | ".join(
+        normalise_name(text)
+        for text in (answer, *(n["answer"] for _, n in walk.graph.nodes(data=True)))
+    )
     worth: dict[str, float] = {}
     for one, row in there.items():
         here = start[best[one]["here"]]
@@ -203,11 +263,16 @@ def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
     links = snapshot.served("relationships", [best[one]["id"] for one in chosen])
     link = {row["id"]: row for row in links}
     forms = FORMS[language_of(walk.header["query"])]
-    return [_question(forms, there[one], start[best[one]["here"]], link.get(best[one]["id"])) for one in chosen]
+    return [
+        _question(forms, there[one], start[best[one]["here"]], link.get(best[one]["id"]))
+        for one in chosen
+    ]
 
 
 def language_of(query: str) -> str:
-    """ "zh", "en", or "" for any other: Han without kana or hangul is Chinese; English shows by its small words."""
+    """ "zh", "en", or "" for any other: Han without kana or hangul is Chinese; English shows by its
+    small words.
+    """
     if any("\u3040" <= ch <= "\u30ff" or "\uac00" <= ch <= "\ud7af" for ch in query):
         return ""
     if any(is_cjk(ch) for ch in query):
@@ -231,16 +296,22 @@ def _held(snapshot: Snapshot, answer: str, context: Sequence[str]) -> dict[str, 
 
 
 def _neighbours(snapshot: Snapshot, start: Mapping[str, Row]) -> dict[str, Row]:
-    """The strongest neighbours: id -> its best relationship {id, weight, here}, from the more cited of a pair."""
+    """The strongest neighbours: id -> its best relationship {id, weight, here}, from the more cited
+    of a pair.
+    """
     if not start:
         return {}
     listed = ", ".join(f"'{id}'" for id in start)
     names = ["id", "source_id", "target_id", "weight"]
-    links = snapshot.rows("relationships", f"source_id IN ({listed}) OR target_id IN ({listed})", names).to_pylist()
+    links = snapshot.rows(
+        "relationships", f"source_id IN ({listed}) OR target_id IN ({listed})", names
+    ).to_pylist()
     place = {id: at for at, id in enumerate(start)}
     best: dict[str, Row] = {}
     for link in sorted(links, key=lambda one: (-one["weight"], one["source_id"], one["target_id"])):
-        ends = sorted((link["source_id"], link["target_id"]), key=lambda id: (place.get(id, len(place)), id))
+        ends = sorted(
+            (link["source_id"], link["target_id"]), key=lambda id: (place.get(id, len(place)), id)
+        )
         best.setdefault(ends[1], {"id": link["id"], "weight": link["weight"], "here": ends[0]})
     order = sorted(best, key=lambda id: (-best[id]["weight"], id))[:LOOKED_AT]
     return {id: best[id] for id in order}
@@ -265,21 +336,28 @@ def _question(forms: Mapping[str, str], there: Row, here: Row, link: Row | None)
     form = forms.get(KINDS.get(kind, kind), forms[""])
     words = _topic(link, there["title"], here["title"]) if link else []
     topic = forms["topic"].format(forms["and"].join(words)) if words else ""
-    return form.format(there=one_line(there["title"], 80), here=one_line(here["title"], 80), topic=topic)
+    return form.format(
+        there=one_line(there["title"], 80), here=one_line(here["title"], 80), topic=topic
+    )
 
 
 def _topic(link: Row, *titles: str) -> list[str]:
-    """Two words on what a relationship is about: a model's keywords, else words that its sentences repeat."""
+    """Two words on what a relationship is about: a model's keywords, else words that its sentences
+    repeat.
+    """
     names = " ".join(titles).casefold()
-    said = [one_line(word, 40) for word in re.split(r"[,;，、；]+", link["keywords"]) if word.strip()]
+    said = [
+        one_line(word, 40) for word in re.split(r"[,;，、；]+", link["keywords"]) if word.strip()
+    ]
     kept = [word for word in said if word.casefold() not in names]
     if not kept:
         text = " ".join(dict.fromkeys(one["text"] for one in link["evidence"]))
         found = Counter(word for word in _WORD.findall(text) if word.islower() and word.isascii())
         kept = [
-            word for word, count in found.most_common(8)
+            word
+            for word, count in found.most_common(8)
             if count > 1 and word not in names and word not in GRAMMAR
-        ]  # fmt: skip
+        ]
     return kept[:2]
 
 
@@ -295,7 +373,9 @@ STEP_SHARES = {"Sources": 0.9, "Reports": 0.1}
 
 
 class Drift:
-    """One session. `Drift(snapshot, path).start(query)`, then `.step(...)` per node, then `.finish()`."""
+    """One session. `Drift(snapshot, path).start(query)`, then `.step(...)` per node, then
+    `.finish()`.
+    """
 
     def __init__(self, snapshot: Snapshot, path: Path) -> None:
         self.snapshot = snapshot
@@ -305,45 +385,78 @@ class Drift:
     # ---- the three moves -------------------------------------------------------------------------
 
     def start(
-        self, query: str, *, depth: int = DEPTH[0], breadth: int = BREADTH[0], max_nodes: int = NODES[0],
+        self,
+        query: str,
+        *,
+        depth: int = DEPTH[0],
+        breadth: int = BREADTH[0],
+        max_nodes: int = NODES[0],
         max_tokens: int = DEFAULT_TOKENS,
-    ) -> DriftResult:  # fmt: skip
-        """Open the session with the first node: the primer over the best-rated reports. A known session goes on."""
+    ) -> DriftResult:
+        """Open the session with the first node: the primer over the best-rated reports. A known
+        session goes on.
+        """
         budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
         if walk.graph.nodes[walk.root]["status"] != "frontier":
-            return self._next(walk, "", budget, ["This session had been started before; it goes on."])
+            return self._next(
+                walk, "", budget, ["This session had been started before; it goes on."]
+            )
         return self._show(walk, walk.root, "", budget, [note])
 
     def begin(
-        self, query: str, *, depth: int = DEPTH[0], breadth: int = BREADTH[0], max_nodes: int = NODES[0]
+        self,
+        query: str,
+        *,
+        depth: int = DEPTH[0],
+        breadth: int = BREADTH[0],
+        max_nodes: int = NODES[0],
     ) -> Walk:
         """Write the session's first event, unless it has one."""
         query = clean_query(query)
         if not query:
-            raise BadInput("the query is empty", 'Ask something, e.g. drift_search(query="How did A come to B?")')
+            raise BadInput(
+                "the query is empty",
+                'Ask something, e.g. drift_search(query="How did A come to B?")',
+            )
         walk = Walk(sessions.read(self.path))
         if walk.header:
             return self._own(walk)
         limits = {
-            "depth": _within(depth, DEPTH), "breadth": _within(breadth, BREADTH),
+            "depth": _within(depth, DEPTH),
+            "breadth": _within(breadth, BREADTH),
             "max_nodes": _within(max_nodes, NODES),
-        }  # fmt: skip
+        }
         manifest = self.snapshot.manifest
-        sessions.append(self.path, {
-            "op": "start", "query": query, "corpus": manifest.corpus, "generation": manifest.generation, **limits,
-        })  # fmt: skip
+        sessions.append(
+            self.path,
+            {
+                "op": "start",
+                "query": query,
+                "corpus": manifest.corpus,
+                "generation": manifest.generation,
+                **limits,
+            },
+        )
         return self.walk()
 
     def step(
-        self, node_id: str, answer: str = "", score: object = None, follow_ups: object = (), prune: object = (),
-        open_next: object = "", *, max_tokens: int = DEFAULT_TOKENS, by: str = "",
-    ) -> DriftResult:  # fmt: skip
+        self,
+        node_id: str,
+        answer: str = "",
+        score: object = None,
+        follow_ups: object = (),
+        prune: object = (),
+        open_next: object = "",
+        *,
+        max_tokens: int = DEFAULT_TOKENS,
+        by: str = "",
+    ) -> DriftResult:
         """Record an answer to a node and open the next one.
 
-        `open_next` is "" for the best frontier node, the id of any node, or "none". Without answer, score,
-        follow-ups and prunings the node `node_id` itself is opened. The same call twice changes nothing more.
-        `by`: who answered, when it was not the agent.
+        `open_next` is "" for the best frontier node, the id of any node, or "none". Without answer,
+        score, follow-ups and prunings the node `node_id` itself is opened. The same call twice
+        changes nothing more. `by`: who answered, when it was not the agent.
         """
         budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
@@ -356,11 +469,15 @@ class Drift:
         queries, said = read_follow_ups(follow_ups, most)
         notes.append(said)
         pruned = [self.known(walk, one) for one in _listed(prune)]
-        wish = self._wished(walk, open_next)  # before anything is written: a call that fails has done nothing
+        wish = self._wished(
+            walk, open_next
+        )  # before anything is written: a call that fails has done nothing
         if not answer and value is None and not queries and not pruned and not wish:
             return self._show(walk, node_id, "", budget, notes)
         if value is not None and not answer:
-            notes.append("The score was not recorded: a score belongs to an answer, and none was given.")
+            notes.append(
+                "The score was not recorded: a score belongs to an answer, and none was given."
+            )
         notes.append(self._unknown(answer))
         if answer and not queries and node_id == walk.root:  # deeper, none means that it is settled
             queries = propose(self.snapshot, walk, node_id, answer)
@@ -373,29 +490,45 @@ class Drift:
             walk = self.record(node_id, answer, value, queries, pruned, by)
             merged = len(queries) - len(set(walk.graph.nodes) - before)
             if merged > 0 and walk.graph.nodes[node_id]["depth"] < walk.header["depth"]:
-                notes.append(f"{counted(merged, 'follow-ups')} repeated what is there: linked, not asked again.")
+                notes.append(
+                    f"{counted(merged, 'follow-ups')} repeated what is there: linked, not asked again."
+                )
         return self._go_on(walk, node_id, wish, budget, notes)
 
-    def go_on(self, after: str, open_next: object = "", *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
+    def go_on(
+        self, after: str, open_next: object = "", *, max_tokens: int = DEFAULT_TOKENS
+    ) -> DriftResult:
         """Open what comes after a node that was answered."""
         budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         return self._go_on(walk, after, self._wished(walk, open_next), budget, [note])
 
     def record(
-        self, id: str, answer: str, score: float | None, queries: Sequence[str], pruned: Sequence[str] = (),
+        self,
+        id: str,
+        answer: str,
+        score: float | None,
+        queries: Sequence[str],
+        pruned: Sequence[str] = (),
         by: str = "",
-    ) -> Walk:  # fmt: skip
+    ) -> Walk:
         """Write one answer with its follow-ups and prunings; gives the state after it."""
         event = {
-            "op": "step", "node": id, "answered": bool(answer), "answer": answer, "score": score,
-            "follow_ups": list(queries), "prune": list(pruned),
-        }  # fmt: skip
+            "op": "step",
+            "node": id,
+            "answered": bool(answer),
+            "answer": answer,
+            "score": score,
+            "follow_ups": list(queries),
+            "prune": list(pruned),
+        }
         sessions.append(self.path, event | ({"by": by} if by else {}))
         return self.walk()
 
     def finish(self, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
-        """The answers so far, best first, repeats merged, references checked. The session stays open."""
+        """The answers so far, best first, repeats merged, references checked. The session stays
+        open.
+        """
         budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         result = self.state(walk, DriftResult(session_id=self.id), shown=3)
@@ -405,26 +538,42 @@ class Drift:
         items, gone = ranked_items(self.snapshot, walk)
         if not items:
             result.state, result.done = "not_found", False
-            result.text = f"No node of this session has an answer yet. Question: {one_line(query, 300)}"
-            result.next_call = self._call((walk.with_status("open") or walk.frontier() or [walk.root])[0])
+            result.text = (
+                f"No node of this session has an answer yet. Question: {one_line(query, 300)}"
+            )
+            result.next_call = self._call(
+                (walk.with_status("open") or walk.frontier() or [walk.root])[0]
+            )
             result.hint = " ".join(filter(None, notes))
             return finish(result, budget)
         if gone:
             notes.append(f"Not in the index: {', '.join(sorted(gone)[:10])}.")
         if not result.done:
-            waiting = [*(walk.frontier() if self._budget_left(walk) else []), *walk.with_status("open")]
+            waiting = [
+                *(walk.frontier() if self._budget_left(walk) else []),
+                *walk.with_status("open"),
+            ]
             notes.append(f"{counted(len(waiting), 'questions')} still waiting for an answer.")
             result.next_call = f'drift_step(session_id="{self.id}", node_id="{waiting[0]}")'
         result.hint = " ".join(filter(None, notes))
         said = f"{counted(len(items), 'answers')} from {counted(result.answered, 'answered questions')}, best first."
         intro = f"# {one_line(query, 300)}\n{said}"
-        return compose(result, [Section("Answers", items, 1.0)], budget, lambda _: "", intro=intro, first="Answers")
+        return compose(
+            result,
+            [Section("Answers", items, 1.0)],
+            budget,
+            lambda _: "",
+            intro=intro,
+            first="Answers",
+        )
 
     def walk(self) -> Walk:
         """The state as it is on disk now. NotFound when no session was started there."""
         walk = Walk(sessions.read(self.path))
         if not walk.header:
-            raise NotFound(f"there is no session {self.id[:60]!r}", 'Start one with drift_search(query="...")')
+            raise NotFound(
+                f"there is no session {self.id[:60]!r}", 'Start one with drift_search(query="...")'
+            )
         return self._own(walk)
 
     def _own(self, walk: Walk) -> Walk:
@@ -432,7 +581,10 @@ class Drift:
         began, here = walk.header["corpus"], self.snapshot.manifest.corpus
         if began != here:
             what = f"session {self.id[:60]} belongs to corpus {began!r}, not to {here!r}"
-            raise BadInput(what, f"Open it with corpus {began!r}, or start another with drift_search(query=...)")
+            raise BadInput(
+                what,
+                f"Open it with corpus {began!r}, or start another with drift_search(query=...)",
+            )
         return walk
 
     # ---- opening a node --------------------------------------------------------------------------
@@ -444,7 +596,9 @@ class Drift:
             return "none"
         return "" if wish.casefold() in ("", "best", "true", "yes") else self.known(walk, wish)
 
-    def _go_on(self, walk: Walk, after: str, wish: str, budget: int, notes: list[str]) -> DriftResult:
+    def _go_on(
+        self, walk: Walk, after: str, wish: str, budget: int, notes: list[str]
+    ) -> DriftResult:
         if wish == "none":
             return self._reply(walk, budget, notes)
         if wish:
@@ -452,8 +606,14 @@ class Drift:
         return self._next(walk, after, budget, notes)
 
     def _next(self, walk: Walk, after: str, budget: int, notes: list[str]) -> DriftResult:
-        """Open the best frontier node; the one that this answer opened before, when the call is repeated."""
-        again = [id for id in walk.with_status("open") if after and walk.graph.nodes[id]["after"] == after]
+        """Open the best frontier node; the one that this answer opened before, when the call is
+        repeated.
+        """
+        again = [
+            id
+            for id in walk.with_status("open")
+            if after and walk.graph.nodes[id]["after"] == after
+        ]
         waiting = [id for id in walk.with_status("open") if id != after]
         frontier = walk.frontier() if self._budget_left(walk) else []
         chosen = (again or frontier or waiting)[:1]
@@ -476,7 +636,9 @@ class Drift:
         spent = count_tokens(intro) + 60 * shown + 220
         found = self._context(node["query"], max(budget - spent, 200), primer)
         if node["status"] == "frontier":
-            walk = self.opened(id, [citation.id for citation in found.citations], found.tokens, after)
+            walk = self.opened(
+                id, [citation.id for citation in found.citations], found.tokens, after
+            )
         result = self.state(walk, result, shown)
         result.text = f"{intro}\n\n{found.text}"
         result.citations = found.citations
@@ -484,7 +646,9 @@ class Drift:
         result.next_call = self._call(id)
         result.hint = " ".join(filter(None, [*notes, self.moved(walk)]))
         if found.state == "not_found":
-            nothing = "Nothing was found for this question; prune it or answer that it is not known."
+            nothing = (
+                "Nothing was found for this question; prune it or answer that it is not known."
+            )
             result.hint = f"{result.hint} {nothing}".strip()
         return finish(result, budget)
 
@@ -495,19 +659,26 @@ class Drift:
         return self.walk()
 
     def _context(self, query: str, budget: int, primer: bool) -> DriftResult:
-        """Primer: best-rated reports, then text. Else a local search with nearly all of the budget for text."""
+        """Primer: best-rated reports, then text. Else a local search with nearly all of the budget
+        for text.
+        """
         result = DriftResult()
         if primer:
             kept, _ = global_.select(self.snapshot, query)
             rows = context.rows(self.snapshot, "reports", [one.id for one in kept[:20]])
             summaries = context.rendered(self.snapshot, [row["summary"] for row in rows])
             items = [
-                Item(f"c{row['n']}", f"- [c{row['n']}] **{one_line(row['title'], 120)}** {one_line(summary, 700)}")
+                Item(
+                    f"c{row['n']}",
+                    f"- [c{row['n']}] **{one_line(row['title'], 120)}** {one_line(summary, 700)}",
+                )
                 for row, summary in zip(rows, summaries, strict=True)
             ]
             share = int(budget * PRIMER_SHARES["Reports"]) if items else 0
             if share:
-                result = compose(result, [Section("Reports", items, 1.0)], share, lambda _: "", first="Reports")
+                result = compose(
+                    result, [Section("Reports", items, 1.0)], share, lambda _: "", first="Reports"
+                )
             budget = max(budget - result.tokens, 200)
         shares = {"Sources": 1.0} if primer else STEP_SHARES
         found = local_search(self.snapshot, query, max_tokens=budget, shares=shares)
@@ -549,7 +720,11 @@ class Drift:
     def state(self, walk: Walk, result: DriftResult, shown: int) -> DriftResult:
         names = ("parent", "query", "kind", "status")
         result.frontier = [
-            DriftNode(id=id, score=round(walk.worth(id), 3), **{name: walk.graph.nodes[id][name] for name in names})
+            DriftNode(
+                id=id,
+                score=round(walk.worth(id), 3),
+                **{name: walk.graph.nodes[id][name] for name in names},
+            )
             for id in walk.frontier()[:shown]
         ]
         result.answered = len(walk.with_status("answered"))
@@ -565,7 +740,11 @@ class Drift:
 
     def moved(self, walk: Walk) -> str:
         then, now = walk.header["generation"], self.snapshot.manifest.generation
-        return "" if then == now else f"The index has changed since this session began (generation {then} to {now})."
+        return (
+            ""
+            if then == now
+            else f"The index has changed since this session began (generation {then} to {now})."
+        )
 
     def known(self, walk: Walk, id: object) -> str:
         """The id of a node, also from a prefix or in brackets."""
@@ -580,19 +759,31 @@ class Drift:
 
     def _open_list(self, walk: Walk) -> str:
         ids = [*walk.with_status("open"), *walk.frontier()][:8]
-        return "; ".join(ids) if ids else f'none is open, so call drift_finish(session_id="{self.id}")'
+        return (
+            "; ".join(ids) if ids else f'none is open, so call drift_finish(session_id="{self.id}")'
+        )
 
     def _recorded(
-        self, walk: Walk, id: str, answer: str, score: float | None, queries: list[str], pruned: list[str]
+        self,
+        walk: Walk,
+        id: str,
+        answer: str,
+        score: float | None,
+        queries: list[str],
+        pruned: list[str],
     ) -> bool:
         """Is everything that this call says in the journal already?"""
         node = walk.graph.nodes[id]
-        if answer and (node["status"] != "answered" or node["answer"] != answer or node["score"] != score):
+        if answer and (
+            node["status"] != "answered" or node["answer"] != answer or node["score"] != score
+        ):
             return False
         deep = node["depth"] >= walk.header["depth"]
         linked = set(walk.graph.successors(id)) | {id}
         asked = all(deep or walk.same_as(query) in linked for query in queries)
-        return asked and all(walk.graph.nodes[one]["status"] in ("pruned", "answered") for one in pruned)
+        return asked and all(
+            walk.graph.nodes[one]["status"] in ("pruned", "answered") for one in pruned
+        )
 
 
 def forget_old(folder: Path) -> int:

@@ -1,9 +1,12 @@
-"""A DRIFT session as data: node-link JSON, a Mermaid chart, a ranked tree in Markdown, a networkx graph.
+"""A DRIFT session as data: node-link JSON, a Mermaid chart, a ranked tree in Markdown, a networkx
+graph.
 
-Takes a session (query/drift.py); gives text in one of these forms, whole or shortened to a budget without breaking it:
-JSON stays JSON. Ids that answers cite and the index no longer has are marked. Writes nothing, opens no node.
+Takes a session (query/drift.py); gives text in one of these forms, whole or shortened to a budget
+without breaking it: JSON stays JSON. Ids that answers cite and the index no longer has are marked.
+Writes nothing, opens no node.
 
-    graph = networkx.node_link_graph(json.loads(export(session, "json")), edges="edges")   # a MultiDiGraph again
+    graph = networkx.node_link_graph(json.loads(export(session, "json")), edges="edges")   # a
+    MultiDiGraph again
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from graphrag_mcp.types import DriftResult
 
 FORMS = ("tree", "json", "mermaid")
 ANSWER = 300  # characters of an answer in a tree
-# What is tried until it fits: characters of an answer (-1: as recorded, with history and context), nodes.
+# What is tried until it fits: characters of an answer (-1: as recorded, with history and context),
+# nodes.
 SHORTER = ((-1, 0), (1_000, 0), (300, 120), (120, 60), (0, 30), (0, 12), (0, 4))
 
 
@@ -34,13 +38,17 @@ def export(session: Drift, form: str = "tree") -> str:
 
 
 def to_graph(session: Drift) -> Any:
-    """The session as a networkx `MultiDiGraph`: nodes {parent, query, kind, status, score, answer, gone, ...}."""
+    """The session as a networkx `MultiDiGraph`: nodes {parent, query, kind, status, score, answer,
+    gone, ...}.
+    """
     walk = session.walk()
     return _shortened(walk, _gone(session, walk), -1, 0).graph
 
 
 def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
-    """The session in one form within a budget: answers are shortened first, then the least promising nodes left out."""
+    """The session in one form within a budget: answers are shortened first, then the least
+    promising nodes left out.
+    """
     form = checked(form)
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
@@ -68,22 +76,35 @@ def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> Drif
 
 def checked(form: str) -> str:
     named = form.strip().casefold()
-    named = {"markdown": "tree", "md": "tree", "node-link": "json", "graph": "json"}.get(named, named)
+    named = {"markdown": "tree", "md": "tree", "node-link": "json", "graph": "json"}.get(
+        named, named
+    )
     if named not in FORMS:
         raise BadInput(f"a session has no form {form[:40]!r}", f"Use one of {', '.join(FORMS)}")
     return named
 
 
 def _text(
-    session: Drift, walk: Walk, gone: Mapping[str, list[str]], form: str, longest: int = -1, most: int = 0,
+    session: Drift,
+    walk: Walk,
+    gone: Mapping[str, list[str]],
+    form: str,
+    longest: int = -1,
+    most: int = 0,
     hint: str = "",
-) -> str:  # fmt: skip
-    """One form of what is shown. The hint stands inside of JSON and charts: behind them it would break them."""
+) -> str:
+    """One form of what is shown. The hint stands inside of JSON and charts: behind them it would
+    break them.
+    """
     shown = _shortened(walk, gone, longest, most)
     if form == "mermaid":
         return shown.to_mermaid() + (f"\n  %% {hint}" if hint else "")
     if form == "json":
-        shown.header = {**walk.header, "id": session.id, "generation_now": session.snapshot.manifest.generation}
+        shown.header = {
+            **walk.header,
+            "id": session.id,
+            "generation_now": session.snapshot.manifest.generation,
+        }
         shown.header |= {"hint": hint} if hint else {}
         return shown.to_json()
     for id, node in shown.graph.nodes(data=True):
@@ -93,16 +114,25 @@ def _text(
 
 
 def _gone(session: Drift, walk: Walk) -> dict[str, list[str]]:
-    """By node: the ids that its answer cites, or that it was shown, and that the index no longer has."""
-    named = {id: [*drift.cited_aliases(node["answer"]), *node["context"]] for id, node in walk.graph.nodes(data=True)}
+    """By node: the ids that its answer cites, or that it was shown, and that the index no longer
+    has.
+    """
+    named = {
+        id: [*drift.cited_aliases(node["answer"]), *node["context"]]
+        for id, node in walk.graph.nodes(data=True)
+    }
     every = sorted({alias for ids in named.values() for alias in ids})
     _, gone = drift.references(session.snapshot, [f"[{alias}]" for alias in every])
-    lost = {id: [alias for alias in dict.fromkeys(ids) if alias in gone] for id, ids in named.items()}
+    lost = {
+        id: [alias for alias in dict.fromkeys(ids) if alias in gone] for id, ids in named.items()
+    }
     return {id: ids for id, ids in lost.items() if ids}
 
 
 def _shortened(walk: Walk, gone: Mapping[str, list[str]], longest: int, most: int) -> Walk:
-    """The walk with `gone` at its nodes; answers cut and bookkeeping left out, only the `most` first nodes (0: all)."""
+    """The walk with `gone` at its nodes; answers cut and bookkeeping left out, only the `most`
+    first nodes (0: all).
+    """
     shown = copy.copy(walk)
     shown.graph = walk.graph.copy()
     if most:
@@ -118,7 +148,9 @@ def _shortened(walk: Walk, gone: Mapping[str, list[str]], longest: int, most: in
 
 
 def _first(walk: Walk, most: int) -> set[str]:
-    """The root, then whatever follows from what is kept: the best answered first, then what is most promising."""
+    """The root, then whatever follows from what is kept: the best answered first, then what is most
+    promising.
+    """
     kept: dict[str, None] = {walk.root: None}
     while len(kept) < most:
         rim = {target for id in kept for target in walk.graph.successors(id) if target not in kept}
@@ -132,4 +164,3 @@ def _place(walk: Walk, id: str) -> tuple[int, float]:
     node = walk.graph.nodes[id]
     state = ("answered", "open", "frontier", "pruned").index(node["status"])
     return state, -(node["score"] or 0.0) if state == 0 else -round(walk.worth(id), 9)
-

@@ -1,12 +1,14 @@
-"""DRIFT walked by a model: primer, rounds of local questions, one answer; in the same journal that an agent walks.
+"""DRIFT walked by a model: primer, rounds of local questions, one answer; in the same journal that
+an agent walks.
 
-Takes a session (query/drift.py), an asker and limits; gives its `DriftResult`. Every reply is journalled when it is
-there and kept in the answer book, so a walk that was killed or ran out of time goes on where it was when it is started
-again, and an agent may take over with drift_step at any node.
+Takes a session (query/drift.py), an asker and limits; gives its `DriftResult`. Every reply is
+journalled when it is there and kept in the answer book, so a walk that was killed or ran out of
+time goes on where it was when it is started again, and an agent may take over with drift_step at
+any node.
 
-Fewer calls than one per fold and follow-up: reports go into as few folds as a model reads well, questions that ask
-nearly the same are one node, each round takes a share of what is left of 8 calls per level of depth, and the walk ends
-when its scores are saturated.
+Fewer calls than one per fold and follow-up: reports go into as few folds as a model reads well,
+questions that ask nearly the same are one node, each round takes a share of what is left of 8 calls
+per level of depth, and the walk ends when its scores are saturated.
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ REPORT_CHARACTERS = 4_000  # of one report in a fold
 STEP_TOKENS = 5_000  # of context for one node
 REDUCE_TOKENS = 12_000  # of answers for the last prompt
 LOW = 10  # a round without a score from here on has found nothing
-FROM_THIS_LEVEL = 0.75  # of a round at least for questions of its own depth, so that the walk gets deep
+FROM_THIS_LEVEL = (
+    0.75  # of a round at least for questions of its own depth, so that the walk gets deep
+)
 NO_MODEL = "mode auto needs a model (set GRAPHRAG_MCP_CHAT_MODEL), so this is mode step: you answer each node."
 
 
@@ -76,15 +80,32 @@ class Asked:
 def session_name(snapshot: Snapshot, query: str, depth: int, breadth: int, max_nodes: int) -> str:
     """The same question over the same index is the same session, so asking again goes on with it."""
     manifest = snapshot.manifest
-    parts = (manifest.corpus, str(manifest.generation), query.strip(), str(depth), str(breadth), str(max_nodes))
+    parts = (
+        manifest.corpus,
+        str(manifest.generation),
+        query.strip(),
+        str(depth),
+        str(breadth),
+        str(max_nodes),
+    )
     return f"drift-{content_id('auto', *parts)[:12]}"
 
 
 def run(
-    session: Drift, query: str, asker: Asker, *, depth: int = 3, breadth: int = 20, max_nodes: int = 40,
-    max_tokens: int = DEFAULT_TOKENS, wish: Wish = PLAIN, hyde: bool = False,
-) -> DriftResult:  # fmt: skip
-    """The whole walk, or as much of it as `wish.seconds` allow: then state `partial`, and the same call goes on."""
+    session: Drift,
+    query: str,
+    asker: Asker,
+    *,
+    depth: int = 3,
+    breadth: int = 20,
+    max_nodes: int = 40,
+    max_tokens: int = DEFAULT_TOKENS,
+    wish: Wish = PLAIN,
+    hyde: bool = False,
+) -> DriftResult:
+    """The whole walk, or as much of it as `wish.seconds` allow: then state `partial`, and the same
+    call goes on.
+    """
     walk = session.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
     left = deadline(wish.seconds)
     if walk.graph.nodes[walk.root]["status"] != "answered":
@@ -100,7 +121,11 @@ def run(
                 break
             sessions.append(session.path, {"op": "round", "nodes": chosen})
             walk = session.walk()
-        waiting = [id for id in walk.rounds[number] if walk.graph.nodes[id]["status"] in ("frontier", "open")]
+        waiting = [
+            id
+            for id in walk.rounds[number]
+            if walk.graph.nodes[id]["status"] in ("frontier", "open")
+        ]
         meter = Meter(asker)
         reason = _round(session, walk, asker, waiting, left) if waiting else None
         walk = _account(session, meter)
@@ -110,13 +135,16 @@ def run(
     result.done = result.state == "answered"  # an agent may go on all the same
     unanswered = session.walk().with_status("open")
     if unanswered and result.done:
-        note(result, f"{len(unanswered)} questions got no answer from the model: {', '.join(unanswered[:5])}.")
+        note(
+            result,
+            f"{len(unanswered)} questions got no answer from the model: {', '.join(unanswered[:5])}.",
+        )
     return finish(result, clamp_budget(max_tokens, DEFAULT_TOKENS)[0])
 
 
 def saturated(walk: Walk) -> bool:
-    """Do further rounds promise nothing: none of the last one's answers scores 10, or two rounds brought no better
-    score than there was before them."""
+    """Do further rounds promise nothing: none of the last one's answers scores 10, or two rounds
+    brought no better score than there was before them."""
     best = [walk.graph.nodes[walk.root]["score"] or 0.0]
     for nodes in walk.rounds:
         best.append(max((walk.graph.nodes[id]["score"] or 0.0 for id in nodes), default=0.0))
@@ -126,7 +154,9 @@ def saturated(walk: Walk) -> bool:
 
 
 def _choose(session: Drift, walk: Walk, number: int) -> list[str]:
-    """The nodes of a round by their worth, most of them at the depth of the round, within the calls that are left."""
+    """The nodes of a round by their worth, most of them at the depth of the round, within the calls
+    that are left.
+    """
     depth = walk.header["depth"]
     spent = max(walk.usage.get("calls", 0), len(walk.with_status("answered")))
     left = CALLS_PER_LEVEL * depth - 1 - spent
@@ -142,8 +172,12 @@ def _choose(session: Drift, walk: Walk, number: int) -> list[str]:
 # ---- the primer ----------------------------------------------------------------------------------
 
 
-def _primer(session: Drift, walk: Walk, asker: Asker, left: Callable[[], float], hyde: bool) -> str | None:
-    """Answer the root from the best-rated reports; None when it is done, else why not ("" for want of time)."""
+def _primer(
+    session: Drift, walk: Walk, asker: Asker, left: Callable[[], float], hyde: bool
+) -> str | None:
+    """Answer the root from the best-rated reports; None when it is done, else why not ("" for want
+    of time).
+    """
     snapshot, query = session.snapshot, walk.header["query"]
     rows = _reports(snapshot, query, asker, left) if hyde else _best_reports(snapshot, query)
     if not rows:
@@ -152,10 +186,19 @@ def _primer(session: Drift, walk: Walk, asker: Asker, left: Callable[[], float],
     pending: list[Asked] = []
     for fold in _folds(rows):
         titles = [one_line(row["title"], 200).replace("|", "/") for row in fold]
-        lines = [f"{n}|{title}|{_content(row)}" for n, (title, row) in enumerate(zip(titles, fold, strict=True), 1)]
+        lines = [
+            f"{n}|{title}|{_content(row)}"
+            for n, (title, row) in enumerate(zip(titles, fold, strict=True), 1)
+        ]
         text = prompt.substitute(reports=data("\n".join(lines)), question=data(query))
         names = {f"c{n}": f"c{row['n']}" for n, row in enumerate(fold, 1)}
-        pending.append(Asked(walk.root, names, asker.start(asked(asker, _asking("drift_primer", text, PRIMER_SCHEMA)))))
+        pending.append(
+            Asked(
+                walk.root,
+                names,
+                asker.start(asked(asker, _asking("drift_primer", text, PRIMER_SCHEMA))),
+            )
+        )
     given, late, reason = _collected(pending, left)
     if late or not given:
         return "" if late else reason
@@ -163,7 +206,9 @@ def _primer(session: Drift, walk: Walk, asker: Asker, left: Callable[[], float],
     texts = [restored(node.answer, names).text for node, names, _ in given]
     scores = [node.score for node in nodes if node.score is not None]
     most = max(len(node.follow_ups) for node in nodes)
-    mixed = [node.follow_ups[at] for at in range(most) for node in nodes if at < len(node.follow_ups)]
+    mixed = [
+        node.follow_ups[at] for at in range(most) for node in nodes if at < len(node.follow_ups)
+    ]
     queries = distinct(mixed)[:PRIMER_FOLLOW_UPS]
     said = "\n\n".join(texts)
     shown = [f"c{row['n']}" for row in rows]
@@ -191,7 +236,11 @@ def _reports(snapshot: Snapshot, query: str, asker: Asker, left: Callable[[], fl
     text = prompt.substitute(report=data(_content(rows[0])), question=data(query))
     ask = Ask("hyde", (Message("user", text),), read_answer, lambda: "")
     given = waited(asker, asked(asker, ask), left())
-    return _best_reports(snapshot, f"{query} {given.value}") if given is not None and given.by else rows
+    return (
+        _best_reports(snapshot, f"{query} {given.value}")
+        if given is not None and given.by
+        else rows
+    )
 
 
 def _folds(rows: Sequence[Row]) -> list[list[Row]]:
@@ -202,16 +251,24 @@ def _folds(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _content(row: Row) -> str:
-    """Summary and findings of a report on one line, without references: answers refer to the report."""
+    """Summary and findings of a report on one line, without references: answers refer to the
+    report.
+    """
     parts = [row["summary"]]
-    parts += [f"{one.get('summary', '')}: {one.get('explanation', '')}" for one in context.findings(row)]
-    return one_line(re.sub(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]", "", " ".join(parts)), REPORT_CHARACTERS).replace("|", "/")
+    parts += [
+        f"{one.get('summary', '')}: {one.get('explanation', '')}" for one in context.findings(row)
+    ]
+    return one_line(
+        re.sub(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]", "", " ".join(parts)), REPORT_CHARACTERS
+    ).replace("|", "/")
 
 
 # ---- rounds --------------------------------------------------------------------------------------
 
 
-def _round(session: Drift, walk: Walk, asker: Asker, ids: Sequence[str], left: Callable[[], float]) -> str | None:
+def _round(
+    session: Drift, walk: Walk, asker: Asker, ids: Sequence[str], left: Callable[[], float]
+) -> str | None:
     """Answer the nodes at once; None when the walk can go on, else why not ("" for want of time)."""
     pending = [one for id in ids if (one := _start(session, walk, asker, id)) is not None]
     reason, late, done = "", False, 0
@@ -220,7 +277,9 @@ def _round(session: Drift, walk: Walk, asker: Asker, ids: Sequence[str], left: C
         late, reason = late or slow, reason or why
         if given:
             node, names, by = given[0]
-            session.record(one.id, restored(node.answer, names).text, node.score, node.follow_ups[:5], by=by)
+            session.record(
+                one.id, restored(node.answer, names).text, node.score, node.follow_ups[:5], by=by
+            )
             done += 1
     if late:
         return ""
@@ -228,11 +287,15 @@ def _round(session: Drift, walk: Walk, asker: Asker, ids: Sequence[str], left: C
 
 
 def _start(session: Drift, walk: Walk, asker: Asker, id: str) -> Asked | None:
-    """Find the context of a node and begin to ask; a question for which nothing is found is pruned, which costs
-    nothing."""
+    """Find the context of a node and begin to ask; a question for which nothing is found is pruned,
+    which costs nothing."""
     query = walk.graph.nodes[id]["query"]
     found = retrieval.retrieve(session.snapshot, query)
-    sections = sections_of(session.snapshot, found, STEP_TOKENS, shares=STEP_SHARES) if found.passages else []
+    sections = (
+        sections_of(session.snapshot, found, STEP_TOKENS, shares=STEP_SHARES)
+        if found.passages
+        else []
+    )
     page = fill(sections, STEP_TOKENS)
     if not any(page.taken.values()):
         session.record(id, "", None, (), [id])
@@ -243,7 +306,9 @@ def _start(session: Drift, walk: Walk, asker: Asker, id: str) -> Asked | None:
         context=data(rows), question=data(walk.header["query"]), node_query=data(query)
     )
     if walk.graph.nodes[id]["status"] == "frontier":
-        ids = [item.citation.id for item in page.taken.get("Sources", ()) if item.citation is not None]
+        ids = [
+            item.citation.id for item in page.taken.get("Sources", ()) if item.citation is not None
+        ]
         session.opened(id, ids, count_tokens(rows))
     back = {local: alias for alias, local in names.items()}
     return Asked(id, back, asker.start(asked(asker, _asking("drift_step", text, STEP_SCHEMA))))
@@ -276,24 +341,35 @@ def _collected(
 
 
 def answer_node(
-    session: Drift, node_id: str, asker: Asker | None, *, open_next: object = "", max_tokens: int = DEFAULT_TOKENS,
+    session: Drift,
+    node_id: str,
+    asker: Asker | None,
+    *,
+    open_next: object = "",
+    max_tokens: int = DEFAULT_TOKENS,
     seconds: float = 0.0,
-) -> DriftResult:  # fmt: skip
-    """Let the model answer one node of an agent's walk, and open the next. Without a model the node is shown."""
+) -> DriftResult:
+    """Let the model answer one node of an agent's walk, and open the next. Without a model the node
+    is shown.
+    """
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
     id = session.known(walk, node_id)
     if asker is None or not asker.may_answer("drift_step"):
         result = session.step(id, max_tokens=budget)
-        note(result, "No model is configured, so answer it yourself, or set GRAPHRAG_MCP_CHAT_MODEL.")
+        note(
+            result, "No model is configured, so answer it yourself, or set GRAPHRAG_MCP_CHAT_MODEL."
+        )
         return finish(result, budget)
     if walk.graph.nodes[id]["status"] == "pruned":
         return session.step(id)  # an error that says what else is open
     meter, left = Meter(asker), deadline(seconds)
     reason: str | None = None
     if not walk.graph.nodes[id]["by"]:  # the same call again only shows what comes next
-        reason = _primer(session, walk, asker, left, False) if id == walk.root else _round(
-            session, walk, asker, [id], left
+        reason = (
+            _primer(session, walk, asker, left, False)
+            if id == walk.root
+            else _round(session, walk, asker, [id], left)
         )
     walk = _account(session, meter)
     node = walk.graph.nodes[id]
@@ -316,16 +392,26 @@ def answer_node(
 
 
 def reduce(
-    session: Drift, asker: Asker | None, *, max_tokens: int = DEFAULT_TOKENS, wish: Wish = PLAIN, seconds: float = 0.0
+    session: Drift,
+    asker: Asker | None,
+    *,
+    max_tokens: int = DEFAULT_TOKENS,
+    wish: Wish = PLAIN,
+    seconds: float = 0.0,
 ) -> DriftResult:
-    """The answers of the walk joined to one by the model; they follow it. Without one, the answers alone."""
+    """The answers of the walk joined to one by the model; they follow it. Without one, the answers
+    alone.
+    """
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
     best = drift.ranked(walk)
     if asker is None or not asker.may_answer("reduce") or not best:
         result = session.finish(max_tokens=budget)
         if best:
-            note(result, "No model is configured to join them: do it yourself, or set GRAPHRAG_MCP_CHAT_MODEL.")
+            note(
+                result,
+                "No model is configured to join them: do it yourself, or set GRAPHRAG_MCP_CHAT_MODEL.",
+            )
         return finish(result, budget)
     names: dict[str, str] = {}
     lines: list[str] = []
@@ -338,9 +424,16 @@ def reduce(
         lines.append(block)
     meter = Meter(asker)
     work = answer(
-        asker, walk.header["query"], "\n\n".join(lines), {local: alias for alias, local in names.items()}, wish,
-        words=word_limit(budget), prompt="drift_reduce", kind="reduce", folder=session.snapshot.folder,
-    )  # fmt: skip
+        asker,
+        walk.header["query"],
+        "\n\n".join(lines),
+        {local: alias for alias, local in names.items()},
+        wish,
+        words=word_limit(budget),
+        prompt="drift_reduce",
+        kind="reduce",
+        folder=session.snapshot.folder,
+    )
     given = waited(asker, work, seconds)
     walk = _account(session, meter)
     if given is None or not given.by:
@@ -352,7 +445,14 @@ def reduce(
         note(result, f"Not in the index: {', '.join(sorted(gone)[:10])}.")
     section = Section("Answers", items, 1.0)
     return answered(
-        result, given, [section], budget, lambda _: "", snapshot=session.snapshot, shown=items, first="Answers"
+        result,
+        given,
+        [section],
+        budget,
+        lambda _: "",
+        snapshot=session.snapshot,
+        shown=items,
+        first="Answers",
     )
 
 
@@ -366,7 +466,9 @@ def _account(session: Drift, meter: Meter) -> Walk:
 
 def _calls(walk: Walk) -> str:
     stages = walk.usage.get("by_stage", {})
-    listed = ", ".join(f"{kind} {counts.get('calls', 0)}" for kind, counts in sorted(stages.items()))
+    listed = ", ".join(
+        f"{kind} {counts.get('calls', 0)}" for kind, counts in sorted(stages.items())
+    )
     return f"{walk.usage.get('calls', 0)} model calls ({listed})." if listed else ""
 
 
@@ -374,13 +476,20 @@ def _stopped(session: Drift, max_tokens: int, reason: str) -> DriftResult:
     """The walk as far as it is: out of time (reason ""), or the model does not answer."""
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
-    if reason and not walk.with_status("answered"):  # nothing to show yet but where an agent may begin
+    if reason and not walk.with_status(
+        "answered"
+    ):  # nothing to show yet but where an agent may begin
         result = session.step(walk.root, max_tokens=budget)
     else:
         result = session.finish(max_tokens=budget)
     result.done, result.usage = False, walk.usage
     if reason:
-        note(result, failed(reason).replace("answer from it, or try again", "go on with drift_step, or try again"))
+        note(
+            result,
+            failed(reason).replace(
+                "answer from it, or try again", "go on with drift_step, or try again"
+            ),
+        )
     else:
         result.state = "partial"
         header = walk.header
@@ -388,6 +497,9 @@ def _stopped(session: Drift, max_tokens: int, reason: str) -> DriftResult:
         limits += "".join(f", {name}={header[name]}" for name in ("depth", "breadth", "max_nodes"))
         query = header["query"].replace("\\", "\\\\").replace('"', '\\"')
         result.next_call = f'drift_search(query="{query}", mode="auto"{limits})'
-        note(result, "Time is up; the walk goes on with the same call, and nothing answered is asked again.")
+        note(
+            result,
+            "Time is up; the walk goes on with the same call, and nothing answered is asked again.",
+        )
     lighten(result, budget)
     return finish(result, budget)

@@ -1,9 +1,9 @@
 """The query-state graph of a DRIFT session: folded from its journal, scored, shown.
 
-Takes the events of a journal (plain dictionaries); gives a `Walk` around a networkx `MultiDiGraph` whose nodes
-carry {parent, query, kind, status, score, answer, ...} and whose edges lead from a question to its follow-ups.
-Folding the same events always gives the same graph, so any process resumes a session by reading its journal.
-Knows no index, no budget in tokens, no tool.
+Takes the events of a journal (plain dictionaries); gives a `Walk` around a networkx `MultiDiGraph`
+whose nodes carry {parent, query, kind, status, score, answer, ...} and whose edges lead from a
+question to its follow-ups. Folding the same events always gives the same graph, so any process
+resumes a session by reading its journal. Knows no index, no budget in tokens, no tool.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ QUERY_CHARACTERS = 500
 class Walk:
     """State of one session. `header` is the start event; `root` the id of the first node.
 
-    `rounds` are the nodes that an automatic walk took up together, `usage` is what its models were asked for.
+    `rounds` are the nodes that an automatic walk took up together, `usage` is what its models were
+    asked for.
     """
 
     def __init__(self, events: Sequence[Mapping[str, Any]]) -> None:
@@ -41,8 +42,12 @@ class Walk:
         self.rounds: list[list[str]] = []
         self.usage: dict[str, Any] = {}
         folds = {
-            "start": self._start, "step": self._step, "open": self._open, "round": self._round, "asked": self._asked,
-        }  # fmt: skip
+            "start": self._start,
+            "step": self._step,
+            "open": self._open,
+            "round": self._round,
+            "asked": self._asked,
+        }
         for event in events:
             fold = folds.get(str(event.get("op")))
             if fold is not None and (self.header or event["op"] == "start"):
@@ -57,12 +62,19 @@ class Walk:
         self.root = self._node("", str(event["query"]), "primer", 0)
 
     def _step(self, event: Mapping[str, Any]) -> None:
-        """One answer with its follow-ups and prunings. A later answer to a node replaces; the earlier ones are kept."""
+        """One answer with its follow-ups and prunings. A later answer to a node replaces; the
+        earlier ones are kept.
+        """
         node = self.graph.nodes.get(event.get("node"))
         if node is not None and event.get("answered"):
             if node["status"] == "answered":
                 node["history"].append({"answer": node["answer"], "score": node["score"]})
-            node.update(answer=event["answer"], score=event["score"], status="answered", by=event.get("by", ""))
+            node.update(
+                answer=event["answer"],
+                score=event["score"],
+                status="answered",
+                by=event.get("by", ""),
+            )
         if node is not None:
             for query in event.get("follow_ups", ()):
                 self._follow_up(event["node"], query)
@@ -75,7 +87,9 @@ class Walk:
         node = self.graph.nodes.get(event.get("node"))
         if node is None:
             return
-        node.update(context=list(event.get("context", ())), entities=list(event.get("entities", ())))
+        node.update(
+            context=list(event.get("context", ())), entities=list(event.get("entities", ()))
+        )
         node["calls"] += 1
         node["tokens"] += int(event.get("tokens", 0))
         if event.get("after"):
@@ -91,7 +105,9 @@ class Walk:
         self.usage = added(self.usage, event.get("usage", {}))
 
     def _follow_up(self, source: str, query: str) -> None:
-        """A new node, or only an edge when this question is there already; nothing when it repeats itself."""
+        """A new node, or only an edge when this question is there already; nothing when it repeats
+        itself.
+        """
         query = clean_query(query)
         target = self.same_as(query)
         depth = self.graph.nodes[source]["depth"] + 1
@@ -105,9 +121,22 @@ class Walk:
         id = content_id(parent, query)[:12]
         self.words[id] = words(query)
         self.graph.add_node(
-            id, parent=parent, query=query, kind=kind, depth=depth, status="frontier", score=None, answer="",
-            by="", history=[], context=[], entities=[], calls=0, tokens=0, after="",
-        )  # fmt: skip
+            id,
+            parent=parent,
+            query=query,
+            kind=kind,
+            depth=depth,
+            status="frontier",
+            score=None,
+            answer="",
+            by="",
+            history=[],
+            context=[],
+            entities=[],
+            calls=0,
+            tokens=0,
+            after="",
+        )
         return id
 
     # ---- asking ----------------------------------------------------------------------------------
@@ -123,8 +152,9 @@ class Walk:
     def worth(self, id: str) -> float:
         """How promising a frontier node is, 0 to 1.3.
 
-        0.5 x its parent's score / 100 (0.25 where that is null) + 0.3 x the share of the first question's words
-        in it + 0.2 / its depth + 0.1 for each further question that led to it, at most 0.3.
+        0.5 x its parent's score / 100 (0.25 where that is null) + 0.3 x the share of the first
+        question's words in it + 0.2 / its depth + 0.1 for each further question that led to it, at
+        most 0.3.
         """
         node = self.graph.nodes[id]
         parent = self.graph.nodes.get(node["parent"])
@@ -132,10 +162,17 @@ class Walk:
         first = self.words[self.root]
         shared = len(first & self.words[id]) / len(first) if first else 0.0
         asked = min(max(self.graph.in_degree(id) - 1, 0), 3)
-        return 0.5 * (0.25 if score is None else score / 100) + 0.3 * shared + 0.2 / max(node["depth"], 1) + 0.1 * asked
+        return (
+            0.5 * (0.25 if score is None else score / 100)
+            + 0.3 * shared
+            + 0.2 / max(node["depth"], 1)
+            + 0.1 * asked
+        )
 
     def frontier(self) -> list[str]:
-        """Frontier nodes that may be opened, best first: at most `breadth` visited nodes at each depth."""
+        """Frontier nodes that may be opened, best first: at most `breadth` visited nodes at each
+        depth.
+        """
         visited: dict[int, int] = {}
         for _, node in self.graph.nodes(data=True):
             if node["status"] in ("open", "answered"):
@@ -143,7 +180,8 @@ class Walk:
         ids = [
             id
             for id, node in self.graph.nodes(data=True)
-            if node["status"] == "frontier" and visited.get(node["depth"], 0) < self.header["breadth"]
+            if node["status"] == "frontier"
+            and visited.get(node["depth"], 0) < self.header["breadth"]
         ]
         return sorted(ids, key=lambda id: (-round(self.worth(id), 9), id))
 
@@ -220,7 +258,9 @@ def words(query: str) -> frozenset[str]:
 
 
 def near(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Nearly the same words; a number in only one of them makes them different ("in 1990?", "in 1991?")."""
+    """Nearly the same words; a number in only one of them makes them different ("in 1990?", "in
+    1991?").
+    """
     if not one or not other or len(one & other) < SAME * len(one | other):
         return False
     return not any(any(ch.isdigit() for ch in word) for word in one ^ other)
@@ -236,7 +276,8 @@ def clean_query(query: str) -> str:
 
 
 def read_score(value: object) -> tuple[float | None, str]:
-    """A score of 0 to 100, and a sentence when it is not what was sent. "85/100", "8/10", "85%" are understood.
+    """A score of 0 to 100, and a sentence when it is not what was sent. "85/100", "8/10", "85%" are
+    understood.
 
     A fraction between 0 and 1 is a share of 100.
     """
@@ -244,15 +285,24 @@ def read_score(value: object) -> tuple[float | None, str]:
         return None, ""
     if isinstance(value, bool):
         return None, f"The score {value!r} is no number, so this node has none and ranks last."
-    match = re.fullmatch(r"\s*(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:(?:/|of|out of)\s*(\d{1,4})|%)?\s*\.?\s*", str(value))
+    match = re.fullmatch(
+        r"\s*(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:(?:/|of|out of)\s*(\d{1,4})|%)?\s*\.?\s*", str(value)
+    )
     if match is None or (match[2] is not None and int(match[2]) == 0):
-        return None, f"The score {str(value)[:40]!r} cannot be read, so this node has none and ranks last."
+        return (
+            None,
+            f"The score {str(value)[:40]!r} cannot be read, so this node has none and ranks last.",
+        )
     number = float(match[1])
     score = number * 100 / int(match[2]) if match[2] else number
     if not match[2] and 0 < number < 1 and "%" not in str(value):
-        return round(100 * number, 2), f"The score {str(value)[:40]!r} was read as {round(100 * number, 2):g} of 100."
+        return round(
+            100 * number, 2
+        ), f"The score {str(value)[:40]!r} was read as {round(100 * number, 2):g} of 100."
     if score < 0 or score > 100:
-        return min(max(score, 0.0), 100.0), f"The score {str(value)[:40]!r} was moved into 0 to 100."
+        return min(
+            max(score, 0.0), 100.0
+        ), f"The score {str(value)[:40]!r} was moved into 0 to 100."
     return round(score, 2), ""
 
 
@@ -275,5 +325,9 @@ def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:
             one = one.get("query") or one.get("question") or ""
         if isinstance(one, str) and (query := clean_query(one)) and query not in queries:
             queries.append(query)
-    said = f"{len(queries)} follow-ups were sent; the first {most} are kept." if len(queries) > most else ""
+    said = (
+        f"{len(queries)} follow-ups were sent; the first {most} are kept."
+        if len(queries) > most
+        else ""
+    )
     return queries[:most], said

@@ -1,13 +1,15 @@
 """Names that may mean one entity: found when somebody asks, never by themselves made one.
 
-Takes a snapshot and names, or none for all; gives pairs with the reason, best first, without those that were refused.
-One name costs a search for its words and its own sentences; all names cost one pass over the names and the texts.
-Nothing is stored: what is accepted is an edit, what is refused stands in the edit log.
+Takes a snapshot and names, or none for all; gives pairs with the reason, best first, without those
+that were refused. One name costs a search for its words and its own sentences; all names cost one
+pass over the names and the texts. Nothing is stored: what is accepted is an edit, what is refused
+stands in the edit log.
 
 What was changed by hand: the last edits with their state, and what an entity owes to them.
 
-Takes a snapshot; gives the log as a result of edit_graph, and lines about one entity. An edit is in force, undone, or
-dormant: the documents do not name at present what it speaks of. Reads the log and looks names up; changes nothing.
+Takes a snapshot; gives the log as a result of edit_graph, and lines about one entity. An edit is in
+force, undone, or dormant: the documents do not name at present what it speaks of. Reads the log and
+looks names up; changes nothing.
 """
 
 from __future__ import annotations
@@ -36,13 +38,26 @@ def log(snapshot: Snapshot) -> EditResult:
     there = _entities(snapshot, overlay)
     result = EditResult(op="log")
     for row in reversed(overlay.log):
-        result.edits.append({
-            "undo_id": row.id, "op": row.op, "what": what(row), "by": row.by, "time": row.time,
-            "state": state(row, overlay, there, snapshot),
-        })  # fmt: skip
+        result.edits.append(
+            {
+                "undo_id": row.id,
+                "op": row.op,
+                "what": what(row),
+                "by": row.by,
+                "time": row.time,
+                "state": state(row, overlay, there, snapshot),
+            }
+        )
     shown = result.edits[:SHOWN]
-    lines = [f"- {one['undo_id']} ({one['state']}): {one['what']}, by {one['by']}, {one['time'][:19]}" for one in shown]
-    head = f"{counted(len(result.edits), 'edits')}, the last one first." if lines else "Nothing was edited by hand."
+    lines = [
+        f"- {one['undo_id']} ({one['state']}): {one['what']}, by {one['by']}, {one['time'][:19]}"
+        for one in shown
+    ]
+    head = (
+        f"{counted(len(result.edits), 'edits')}, the last one first."
+        if lines
+        else "Nothing was edited by hand."
+    )
     result.text, result.edits = "\n".join([head, *lines]), shown
     return result
 
@@ -52,7 +67,9 @@ def what(row: LogRow) -> str:
     if row.op == "merge":
         said = f"{', '.join(names[1:])} into {names[0]}"
     else:
-        said = (" – " if row.kind == "relationship" else ", ").join(names[:3]) + (", ..." if len(names) > 3 else "")
+        said = (" – " if row.kind == "relationship" else ", ").join(names[:3]) + (
+            ", ..." if len(names) > 3 else ""
+        )
     fields = ", ".join(f"{name} = {one_line(str(value), 60)}" for name, value in row.fields.items())
     return f"{row.op} {said}" + (f": {fields}" if fields else "")
 
@@ -66,7 +83,9 @@ def state(row: LogRow, overlay: Overlay, there: set[str], snapshot: Snapshot) ->
         return "in force"
     if row.kind == "relationship":
         ends = sorted(content_id("entity", overlay.alias.get(key, key)) for key in row.keys)
-        found = snapshot.by_key("relationships", [content_id("relationship", *ends)], "id", ["id"]).num_rows
+        found = snapshot.by_key(
+            "relationships", [content_id("relationship", *ends)], "id", ["id"]
+        ).num_rows
         return "in force" if found else "dormant"
     own = overlay.alias.get(row.keys[0], row.keys[0])
     if own != row.keys[0] and row.op != "merge":
@@ -76,9 +95,16 @@ def state(row: LogRow, overlay: Overlay, there: set[str], snapshot: Snapshot) ->
 
 def _entities(snapshot: Snapshot, overlay: Overlay) -> set[str]:
     """Names in the log that are entities now."""
-    keys = {overlay.alias.get(key, key) for row in overlay.log if row.kind == "entity" for key in row.keys}
+    keys = {
+        overlay.alias.get(key, key)
+        for row in overlay.log
+        if row.kind == "entity"
+        for key in row.keys
+    }
     ids = {content_id("entity", key): key for key in keys}
-    return {ids[id] for id in snapshot.by_key("entities", sorted(ids), "id", ["id"])["id"].to_pylist()}
+    return {
+        ids[id] for id in snapshot.by_key("entities", sorted(ids), "id", ["id"])["id"].to_pylist()
+    }
 
 
 def about(snapshot: Snapshot, row: Row) -> str:
@@ -112,8 +138,33 @@ NEAR = 60  # rows that a search for the words of one name looks at
 BLOCK = 40  # names that share a block: more say nothing about each other
 TYPO_LETTERS = 8  # from which one letter more or less is no other name
 # How sure each kind is. The text itself says so; the same letters; initials that fit; one letter.
-WORTH = {"gloss": 0.95, "acronym": 0.9, "spelling": 0.85, "initials": 0.7, "title": 0.7, "typo": 0.5}
-_SMALL = {"of", "the", "and", "for", "in", "on", "to", "de", "du", "des", "der", "die", "das", "la", "le", "van", "von"}
+WORTH = {
+    "gloss": 0.95,
+    "acronym": 0.9,
+    "spelling": 0.85,
+    "initials": 0.7,
+    "title": 0.7,
+    "typo": 0.5,
+}
+_SMALL = {
+    "of",
+    "the",
+    "and",
+    "for",
+    "in",
+    "on",
+    "to",
+    "de",
+    "du",
+    "des",
+    "der",
+    "die",
+    "das",
+    "la",
+    "le",
+    "van",
+    "von",
+}
 _HONORIFIC = set("dr prof professor mr mrs ms sir dame captain capt lady lord saint st".split())
 _GLOSS = re.compile(r"[(（]\s*[\"“”'‘’「『《]?\s*([^()（）\n]{1,80}?)\s*[\"“”'‘’」』》]?\s*[)）]")
 _ALSO = re.compile(
@@ -146,10 +197,15 @@ def proposals(snapshot: Snapshot, names: Sequence[str] = ()) -> EditResult:
     shown = found[:MOST]
     result = EditResult(op="proposals")
     result.proposals = [
-        {"ids": [f"e{one.one['n']}", f"e{one.other['n']}"], "names": [_short(one.one), _short(one.other)],
-         "kind": one.kind, "why": one.why, "score": WORTH[one.kind]}
+        {
+            "ids": [f"e{one.one['n']}", f"e{one.other['n']}"],
+            "names": [_short(one.one), _short(one.other)],
+            "kind": one.kind,
+            "why": one.why,
+            "score": WORTH[one.kind],
+        }
         for one in shown
-    ]  # fmt: skip
+    ]
     many = f"Names that may mean one entity: {counted(len(found), 'pairs')}."
     lines = [many if found else "No two names look like one entity."]
     lines += [line(one) for one in shown]
@@ -170,12 +226,15 @@ def _short(row: Row) -> str:
 
 
 def of_entity(snapshot: Snapshot, row: Row, overlay: Overlay | None = None) -> list[Proposal]:
-    """What one entity may also be called: from names that share a word with it, and from its own sentences."""
+    """What one entity may also be called: from names that share a word with it, and from its own
+    sentences.
+    """
     overlay = overlay or in_force(snapshot)
     words = sorted({*terms(row["title"]), *(word for word in [_acronym(row["key"])] if word)})[:16]
     near = snapshot.full_text("entities", words, NEAR, COLUMNS).to_pylist()
     rows = {one["id"]: one for one in near} | {row["id"]: row}
-    # A short form's long forms share no word with it: their first letters are looked for by name likeness elsewhere.
+    # A short form's long forms share no word with it: their first letters are looked for by name
+    # likeness elsewhere.
     found = list(_alike(rows.values(), only=row["id"]))
     sentences = [one["text"] for one in row.get("evidence", ())]
     found += _glossed(sentences, lambda key: _by_name(snapshot, overlay, key), only=row["id"])
@@ -198,7 +257,9 @@ def _by_name(snapshot: Snapshot, overlay: Overlay, key: str) -> Row | None:
 
 
 def _ranked(found: Iterable[Proposal], overlay: Overlay) -> list[Proposal]:
-    """Each pair once, with its best reason, without the refused ones; the surest and most named first."""
+    """Each pair once, with its best reason, without the refused ones; the surest and most named
+    first.
+    """
     best: dict[tuple[str, str], Proposal] = {}
     for one in found:
         pair = tuple(sorted((one.one["key"], one.other["key"])))
@@ -207,7 +268,13 @@ def _ranked(found: Iterable[Proposal], overlay: Overlay) -> list[Proposal]:
         if pair not in best or WORTH[one.kind] > WORTH[best[pair].kind]:
             best[pair] = one
     return sorted(
-        best.values(), key=lambda one: (-WORTH[one.kind], -one.other["frequency"], one.one["key"], one.other["key"])
+        best.values(),
+        key=lambda one: (
+            -WORTH[one.kind],
+            -one.other["frequency"],
+            one.one["key"],
+            one.other["key"],
+        ),
     )
 
 
@@ -261,7 +328,9 @@ def _sorted_words(key: str) -> list[str]:
 
 def _last(key: str) -> list[str]:
     words = _words(key)
-    return [words[-1]] if len(words) > 1 and len(words[-1]) > 2 and not any(map(is_cjk, key)) else []
+    return (
+        [words[-1]] if len(words) > 1 and len(words[-1]) > 2 and not any(map(is_cjk, key)) else []
+    )
 
 
 def _initials(a: Row, b: Row) -> str:
@@ -269,7 +338,9 @@ def _initials(a: Row, b: Row) -> str:
     one, other = _plain(a["key"]), _plain(b["key"])
     if one == other or one[-1:] != other[-1:] or _other_kinds(a, b):
         return ""
-    short, long = sorted((one[:-1], other[:-1]), key=lambda words: (len(words), sum(map(len, words))))
+    short, long = sorted(
+        (one[:-1], other[:-1]), key=lambda words: (len(words), sum(map(len, words)))
+    )
     if not short or not long or not _starts(short[0], long[0]):
         return ""
     if len(short) == len(long):
@@ -278,7 +349,11 @@ def _initials(a: Row, b: Row) -> str:
     if len(short) == 1 and len(short[0]) == len(long) and len(long) > 1:  # JRR Tolkien
         return "initials of the same name" if short[0] == "".join(word[0] for word in long) else ""
     middle = long[1:] if len(short) == 1 else []
-    return "the same but for a middle initial" if middle and all(len(word) == 1 for word in middle) else ""
+    return (
+        "the same but for a middle initial"
+        if middle and all(len(word) == 1 for word in middle)
+        else ""
+    )
 
 
 def _starts(a: str, b: str) -> bool:
@@ -287,7 +362,12 @@ def _starts(a: str, b: str) -> bool:
 
 def _plain(key: str) -> list[str]:
     words = [word for word in _words(key) if word not in _HONORIFIC] or _words(key)
-    if len(words) > 1 and 1 < len(words[0]) <= 3 and words[0].isalpha() and not re.search(r"[aeiouy]", words[0]):
+    if (
+        len(words) > 1
+        and 1 < len(words[0]) <= 3
+        and words[0].isalpha()
+        and not re.search(r"[aeiouy]", words[0])
+    ):
         return words  # initials written as one word stay one
     return words
 
@@ -307,7 +387,11 @@ def _other_kinds(a: Row, b: Row) -> bool:
 def _acronym(key: str) -> str:
     words = [word for word in re.split(r"[\s\-]+", key) if word]
     letters = "".join(word[0] for word in words if word not in _SMALL)
-    return letters if len(letters) > 1 and len(words) > 1 and letters.isascii() and letters.isalpha() else ""
+    return (
+        letters
+        if len(letters) > 1 and len(words) > 1 and letters.isascii() and letters.isalpha()
+        else ""
+    )
 
 
 def _acronyms(key: str) -> list[str]:
@@ -336,23 +420,37 @@ def _typo(a: Row, b: Row) -> str:
     if len(one) != len(other) or len(differ) != 1 or _other_kinds(a, b):
         return ""
     x, y = differ[0]
-    return "one letter differs" if min(len(x), len(y)) > 4 and x[0] == y[0] and abs(len(x) - len(y)) <= 1 else ""
+    return (
+        "one letter differs"
+        if min(len(x), len(y)) > 4 and x[0] == y[0] and abs(len(x) - len(y)) <= 1
+        else ""
+    )
 
 
 _BLOCKS: tuple[tuple[str, Callable[[str], list[str]]], ...] = (
-    ("spelling", _compact), ("spelling", _sorted_words), ("initials", _last), ("title", _last), ("acronym", _acronyms),
+    ("spelling", _compact),
+    ("spelling", _sorted_words),
+    ("initials", _last),
+    ("title", _last),
+    ("acronym", _acronyms),
     ("typo", _deletions),
-)  # fmt: skip
+)
 _WHY: dict[str, Callable[[Row, Row], str]] = {
-    "spelling": _spelling, "initials": _initials, "title": _titled, "acronym": _short_form, "typo": _typo,
-}  # fmt: skip
-
-
+    "spelling": _spelling,
+    "initials": _initials,
+    "title": _titled,
+    "acronym": _short_form,
+    "typo": _typo,
+}
 # ---- names that the text explains ----------------------------------------------------------------------
 
 
-def _glossed(texts: Iterable[str], entity: Callable[[str], Row | None], only: str = "") -> Iterator[Proposal]:
-    """“丝带”（the Ribbon）: a name, and right behind it in brackets another that has an entity of its own."""
+def _glossed(
+    texts: Iterable[str], entity: Callable[[str], Row | None], only: str = ""
+) -> Iterator[Proposal]:
+    """“丝带”（the Ribbon）: a name, and right behind it in brackets another that has an entity of its
+    own.
+    """
     for text in texts:
         for match in _GLOSS.finditer(text):
             also = _ALSO.match(match[1])
@@ -360,7 +458,11 @@ def _glossed(texts: Iterable[str], entity: Callable[[str], Row | None], only: st
             if inner is None:
                 continue
             outer = _before(text[max(0, match.start() - 60) : match.start()], entity)
-            if outer is None or outer["id"] == inner["id"] or (only and only not in (outer["id"], inner["id"])):
+            if (
+                outer is None
+                or outer["id"] == inner["id"]
+                or (only and only not in (outer["id"], inner["id"]))
+            ):
                 continue
             if also or _explains(outer, inner):
                 said = one_line(text[max(0, match.start() - 40) : match.end()], 90)
@@ -368,13 +470,18 @@ def _glossed(texts: Iterable[str], entity: Callable[[str], Row | None], only: st
 
 
 def _explains(outer: Row, inner: Row) -> bool:
-    """Another script, or a short form: in one script a bracket holds as often who somebody works for."""
+    """Another script, or a short form: in one script a bracket holds as often who somebody works
+    for.
+    """
     if _other_kinds(outer, inner):
         return False
     if any(map(is_cjk, outer["title"])) != any(map(is_cjk, inner["title"])):
         return True
     short, long = sorted((outer, inner), key=lambda row: len(row["key"]))
-    return bool(re.fullmatch(r"[A-Z][A-Z.&]{1,6}", short["title"])) and short["key"][0] == long["key"][0]
+    return (
+        bool(re.fullmatch(r"[A-Z][A-Z.&]{1,6}", short["title"]))
+        and short["key"][0] == long["key"][0]
+    )
 
 
 def _before(text: str, entity: Callable[[str], Row | None]) -> Row | None:

@@ -1,22 +1,24 @@
 """The graph as an agent walks it: what is around an entity, how two are connected, where to begin.
 
-Takes a snapshot and names or ids as agents write them; gives an `ExploreResult` whose relationships carry the
-sentence that says so and its place. Without a start it gives the central entities and the top of the community tree,
-with a community's id what lies under that. How the graph is walked stands in query/paths.py; no model is asked.
+Takes a snapshot and names or ids as agents write them; gives an `ExploreResult` whose relationships
+carry the sentence that says so and its place. Without a start it gives the central entities and the
+top of the community tree, with a community's id what lies under that. How the graph is walked
+stands in query/paths.py; no model is asked.
 
-In an undirected graph a random walker is at each entity in proportion to its degree, so the most central entities are
-those of the highest degree (PageRank without jumps), and degrees are stored.
+In an undirected graph a random walker is at each entity in proportion to its degree, so the most
+central entities are those of the highest degree (PageRank without jumps), and degrees are stored.
 
 Walks over the stored graph: what lies around an entity, and how two entities are connected.
 
-Takes a snapshot and content ids; gives rings of neighbours and paths as ids with weights. Edges are read by key and
-only where the walk goes, so a graph of any size costs what is walked of it; a small one is read once and kept. Knows
-no text, no result and no budget in tokens (query/explore.py).
+Takes a snapshot and content ids; gives rings of neighbours and paths as ids with weights. Edges are
+read by key and only where the walk goes, so a graph of any size costs what is walked of it; a small
+one is read once and kept. Knows no text, no result and no budget in tokens (query/explore.py).
 
-Strength. A neighbour is as strong as the weight of the relationship that led to it / (1 + ln of its own degree), times
-the strength of where the walk came from: what everything is linked with does not flood. A path is as strong as the
-product of weight / sqrt(degree x degree) over its relationships, each 0.99 at most: the normalised adjacency matrix
-of spectral graph theory, in which a way through an entity that knows everybody is worth little.
+Strength. A neighbour is as strong as the weight of the relationship that led to it / (1 + ln of its
+own degree), times the strength of where the walk came from: what everything is linked with does not
+flood. A path is as strong as the product of weight / sqrt(degree x degree) over its relationships,
+each 0.99 at most: the normalised adjacency matrix of spectral graph theory, in which a way through
+an entity that knows everybody is worth little.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ _lock = threading.Lock()
 
 
 class Graph:
-    """The part of the graph that a walk has read. `of[id]` has all neighbours of an entity that was read.
+    """The part of the graph that a walk has read. `of[id]` has all neighbours of an entity that was
+    read.
 
     `small`: relationships up to which all of it is kept; `most`: what a search for paths may read.
     """
@@ -79,9 +82,13 @@ class Graph:
         else:
             found = {id: {} for id in missing}
             sides = zip(in_lists("source_id", missing), in_lists("target_id", missing), strict=True)
-            for where in sides:  # both at once, and no more columns: 150 ms for 2,000 entities, else 200
+            for (
+                where
+            ) in sides:  # both at once, and no more columns: 150 ms for 2,000 entities, else 200
                 rows = self.snapshot.rows("relationships", " OR ".join(where), PAIR)
-                for one, other, weight in zip(*(rows[name].to_pylist() for name in PAIR), strict=True):
+                for one, other, weight in zip(
+                    *(rows[name].to_pylist() for name in PAIR), strict=True
+                ):
                     if one in found:
                         found[one][other] = weight
                     if other in found:
@@ -101,7 +108,9 @@ class Graph:
         where = f"source_id IN ({listed}) AND target_id IN ({listed})"
         rows = self.snapshot.rows("relationships", where, [*PAIR, "id"])
         columns = (rows[name].to_pylist() for name in (*PAIR, "id"))
-        return {(min(a, b), max(a, b)): (weight, id) for a, b, weight, id in zip(*columns, strict=True)}
+        return {
+            (min(a, b), max(a, b)): (weight, id) for a, b, weight, id in zip(*columns, strict=True)
+        }
 
 
 def _whole(snapshot: Snapshot) -> dict[str, dict[str, float]]:
@@ -123,8 +132,9 @@ def _whole(snapshot: Snapshot) -> dict[str, dict[str, float]]:
 class Around:
     """Entities around one, nearest ring first and strongest first in it.
 
-    `edges` lead to them or link them with each other: (smaller id, larger id) -> edge, in the order of worth.
-    `found` counts all that were seen in each ring; `hubs` are entities behind which nothing was looked for.
+    `edges` lead to them or link them with each other: (smaller id, larger id) -> edge, in the order
+    of worth. `found` counts all that were seen in each ring; `hubs` are entities behind which
+    nothing was looked for.
     """
 
     hops: dict[str, int]
@@ -136,8 +146,9 @@ class Around:
 def around(graph: Graph, start: str, hops: int, most: int) -> Around:
     """The strongest entities within `hops` steps of one, at most `most` with itself.
 
-    Each ring is sure of half as many places as the one before it; what a ring does not need goes to the nearest.
-    A ring is reached through the WALKED strongest of the ring before, never through a hub.
+    Each ring is sure of half as many places as the one before it; what a ring does not need goes to
+    the nearest. A ring is reached through the WALKED strongest of the ring before, never through a
+    hub.
     """
     graph.know([start])
     score, via, rings, hubs = {start: 1.0}, {start: start}, [[start]], []
@@ -146,9 +157,11 @@ def around(graph: Graph, start: str, hops: int, most: int) -> Around:
         hubs += [id for id in rings[-1][:WALKED] if id not in walked]
         graph.read(walked[:WALKED])
         links = {
-            (here, there): weight for here in walked[:WALKED] for there, weight in graph.of[here].items()
+            (here, there): weight
+            for here in walked[:WALKED]
+            for there, weight in graph.of[here].items()
             if there not in score
-        }  # fmt: skip
+        }
         graph.know(there for _, there in links)
         ring: dict[str, float] = {}
         for (here, there), weight in links.items():
@@ -165,13 +178,17 @@ def around(graph: Graph, start: str, hops: int, most: int) -> Around:
     links = graph.between(list(chosen))
     among = sorted(links, key=lambda pair: (-links[pair][0], pair))
     edges = {pair: links[pair] for pair in [*leading, *among] if pair in links}
-    return Around(chosen, edges, [len(ring) for ring in rings[1:]], [id for id in hubs if id in chosen])
+    return Around(
+        chosen, edges, [len(ring) for ring in rings[1:]], [id for id in hubs if id in chosen]
+    )
 
 
 def _places(found: Sequence[int], most: int) -> list[int]:
     """How many of each ring are shown."""
     parts = 2 ** len(found) - 1
-    sure = [min(count, most * 2 ** (len(found) - 1 - at) // parts) for at, count in enumerate(found)]
+    sure = [
+        min(count, most * 2 ** (len(found) - 1 - at) // parts) for at, count in enumerate(found)
+    ]
     for at, count in enumerate(found):
         sure[at] += min(count - sure[at], most - sum(sure))
     return sure
@@ -193,8 +210,8 @@ class Path:
 class Connection:
     """How two entities are connected. Without a path, `reached` says what lies on either side.
 
-    `shortest` and `strongest` are places in `paths`, -1 when there is none. `whole`: everything that could lie on a
-    path of this length was read; without a path, all of at least one side was.
+    `shortest` and `strongest` are places in `paths`, -1 when there is none. `whole`: everything
+    that could lie on a path of this length was read; without a path, all of at least one side was.
     """
 
     paths: list[Path] = field(default_factory=list)
@@ -206,10 +223,11 @@ class Connection:
 
 
 def connect(graph: Graph, start: str, goal: str) -> Connection:
-    """The shortest path, the strongest of those at most one step longer, and others that go through other entities.
+    """The shortest path, the strongest of those at most one step longer, and others that go through
+    other entities.
 
-    Both ends are searched towards each other, the side that costs fewer reads first (the degrees of its rim are
-    known), so a hub is opened only when there is no other way.
+    Both ends are searched towards each other, the side that costs fewer reads first (the degrees of
+    its rim are known), so a hub is opened only when there is no other way.
     """
     reached: tuple[dict[str, int], dict[str, int]] = ({start: 0}, {goal: 0})
     rims, radius = [[start], [goal]], [0, 0]
@@ -226,14 +244,19 @@ def connect(graph: Graph, start: str, goal: str) -> Connection:
             break
         graph.read(opened)
         radius[side] += 1
-        rims[side] = [there for there in dict.fromkeys(there for here in opened for there in graph.of[here])
-                      if there not in reached[side]]  # fmt: skip
+        rims[side] = [
+            there
+            for there in dict.fromkeys(there for here in opened for there in graph.of[here])
+            if there not in reached[side]
+        ]
         reached[side].update(dict.fromkeys(rims[side], radius[side]))
         met = [reached[0][id] + reached[1][id] for id in rims[side] if id in reached[1 - side]]
         length = min([*met, *([length] if length else [])], default=0)
         if not whole:
             break
-    found = Connection(whole=whole, reached=reached, ended=(not rims[0] and whole, not rims[1] and whole))
+    found = Connection(
+        whole=whole, reached=reached, ended=(not rims[0] and whole, not rims[1] and whole)
+    )
     return _ways(graph, start, goal, length + 1, found) if length else found
 
 
@@ -249,11 +272,15 @@ def _affordable(graph: Graph, rim: Sequence[str], room: int) -> list[str]:
 
 
 def _ways(graph: Graph, start: str, goal: str, longest: int, found: Connection) -> Connection:
-    """Paths of at most `longest` steps over what was read: for each entity the strongest way through it."""
+    """Paths of at most `longest` steps over what was read: for each entity the strongest way
+    through it.
+    """
     links = _links(graph, start, goal, longest)
     graph.know(links)
-    near = {here: {there: _cost(graph, here, there, weight) for there, weight in others.items()}
-            for here, others in links.items()}  # fmt: skip
+    near = {
+        here: {there: _cost(graph, here, there, weight) for there, weight in others.items()}
+        for here, others in links.items()
+    }
     there, back = _layers(near, start, longest), _layers(near, goal, longest)
     first = next(at for at, layer in enumerate(there) if goal in layer)
     shortest = _walked(there, goal, first)
@@ -267,7 +294,9 @@ def _ways(graph: Graph, start: str, goal: str, longest: int, found: Connection) 
     for id in sorted(through, key=lambda id: (*through[id], id)):
         _, i, j = through[id]
         way = (*_walked(there, id, i), *_walked(back, id, j)[::-1][1:])
-        if len(set(way)) == len(way) and (len(kept) == 1 and way != shortest or _different(way, kept)):
+        if len(set(way)) == len(way) and (
+            len(kept) == 1 and way != shortest or _different(way, kept)
+        ):
             kept.append(way)
         if len(kept) == PATHS:
             break
@@ -275,9 +304,13 @@ def _ways(graph: Graph, start: str, goal: str, longest: int, found: Connection) 
     for way in kept:
         steps = list(zip(way, way[1:], strict=False))
         strength = math.exp(-sum(near[a][b] for a, b in steps))
-        found.paths.append(Path(way, tuple(edges[min(a, b), max(a, b)][1] for a, b in steps), strength))
+        found.paths.append(
+            Path(way, tuple(edges[min(a, b), max(a, b)][1] for a, b in steps), strength)
+        )
     found.shortest = 0
-    found.strongest = max(range(len(kept)), key=lambda at: (round(found.paths[at].strength, 12), -at))
+    found.strongest = max(
+        range(len(kept)), key=lambda at: (round(found.paths[at].strength, 12), -at)
+    )
     return found
 
 
@@ -295,21 +328,28 @@ def _different(way: Sequence[str], kept: Sequence[Sequence[str]]) -> bool:
 def _layers(
     near: Mapping[str, Mapping[str, float]], start: str, longest: int
 ) -> list[dict[str, tuple[float, str]]]:
-    """By the number of steps: the entities to which no way of fewer steps is as cheap, the cost, and from where."""
+    """By the number of steps: the entities to which no way of fewer steps is as cheap, the cost,
+    and from where.
+    """
     best = {start: 0.0}
     layers = [{start: (0.0, "")}]
     for _ in range(longest):
         layer: dict[str, tuple[float, str]] = {}
         for here, (price, _before) in sorted(layers[-1].items()):
             for there, more in near[here].items():
-                if price + more < min(best.get(there, math.inf), layer.get(there, (math.inf,))[0]) - 1e-12:
+                if (
+                    price + more
+                    < min(best.get(there, math.inf), layer.get(there, (math.inf,))[0]) - 1e-12
+                ):
                     layer[there] = (price + more, here)
         best |= {id: price for id, (price, _before) in layer.items()}
         layers.append(layer)
     return layers
 
 
-def _walked(layers: Sequence[Mapping[str, tuple[float, str]]], id: str, steps: int) -> tuple[str, ...]:
+def _walked(
+    layers: Sequence[Mapping[str, tuple[float, str]]], id: str, steps: int
+) -> tuple[str, ...]:
     """The way of so many steps to an entity, from the beginning of the layers."""
     way = [id]
     for at in range(steps, 0, -1):
@@ -318,7 +358,9 @@ def _walked(layers: Sequence[Mapping[str, tuple[float, str]]], id: str, steps: i
 
 
 def _links(graph: Graph, start: str, goal: str, longest: int) -> dict[str, dict[str, float]]:
-    """What was read of the entities that lie on a path of at most so many steps, both directions of each edge."""
+    """What was read of the entities that lie on a path of at most so many steps, both directions of
+    each edge.
+    """
     every: dict[str, dict[str, float]] = {id: dict(others) for id, others in graph.of.items()}
     for here, others in graph.of.items():
         for there, weight in others.items():
@@ -326,13 +368,20 @@ def _links(graph: Graph, start: str, goal: str, longest: int) -> dict[str, dict[
                 every.setdefault(there, {})[here] = weight
     far = [_steps(every, start, longest), _steps(every, goal, longest)]
     inside = {id for id in far[0] if far[0][id] + far[1].get(id, longest) <= longest}
-    return {id: {there: weight for there, weight in every[id].items() if there in inside} for id in inside}
+    return {
+        id: {there: weight for there, weight in every[id].items() if there in inside}
+        for id in inside
+    }
 
 
 def _steps(links: Mapping[str, Mapping[str, float]], start: str, longest: int) -> dict[str, int]:
     far, rim = {start: 0}, [start]
     for distance in range(1, longest + 1):
-        rim = [id for id in dict.fromkeys(there for here in rim for there in links.get(here, ())) if id not in far]
+        rim = [
+            id
+            for id in dict.fromkeys(there for here in rim for there in links.get(here, ()))
+            if id not in far
+        ]
         far |= dict.fromkeys(rim, distance)
     return far
 
@@ -342,18 +391,31 @@ DEFAULT_TOKENS = 4_000
 HOPS = (1, 1, 4)  # default, least, most
 NODES = (30, 2, 200)
 GROUP = 5  # entities in one line
-SENTENCES = 44  # relationships of one result: with more, the longest results would have no room for entities
+# relationships of one result: with more, the longest results would have no room for entities
+SENTENCES = 44
 SIDE = 6  # entities shown of either side where there is no path
 ROOTS, BRANCHES = 12, 4  # communities of the tree, and of each the largest under it
 NAMES = ["id", "n", "title", "type", "degree"]
-INTO = {"Paths": "paths", "Relationships": "edges", "Entities": "nodes", "Communities": "communities"}
+INTO = {
+    "Paths": "paths",
+    "Relationships": "edges",
+    "Entities": "nodes",
+    "Communities": "communities",
+}
 
 
 def explore_graph(
-    snapshot: Snapshot, start: str = "", goal: str = "", *, hops: int = HOPS[0], max_nodes: int = NODES[0],
+    snapshot: Snapshot,
+    start: str = "",
+    goal: str = "",
+    *,
+    hops: int = HOPS[0],
+    max_nodes: int = NODES[0],
     max_tokens: int = DEFAULT_TOKENS,
-) -> ExploreResult:  # fmt: skip
-    """Neighbours of `start`; with `goal` how the two are connected; with neither an overview of the graph."""
+) -> ExploreResult:
+    """Neighbours of `start`; with `goal` how the two are connected; with neither an overview of the
+    graph.
+    """
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     hops, nodes = min(max(hops, HOPS[1]), HOPS[2]), min(max(max_nodes, NODES[1]), NODES[2])
     result = ExploreResult(corpus=snapshot.manifest.corpus, hint=note)
@@ -383,18 +445,26 @@ def explore_graph(
         raise BadInput(said, "Give two different ones, or no goal for what is around it")
     result.goal = f"e{ends[1]['n']}"
     found = connect(graph, ends[0]["id"], ends[1]["id"])
-    return _connected(graph, result, ends, found, budget) if found.paths else _apart(graph, result, ends, found, budget)
+    return (
+        _connected(graph, result, ends, found, budget)
+        if found.paths
+        else _apart(graph, result, ends, found, budget)
+    )
 
 
 # ---- neighbours ----------------------------------------------------------------------------------
 
 
-def _neighbours(graph: Graph, result: ExploreResult, row: Row, hops: int, most: int, budget: int) -> ExploreResult:
+def _neighbours(
+    graph: Graph, result: ExploreResult, row: Row, hops: int, most: int, budget: int
+) -> ExploreResult:
     found = around(graph, row["id"], hops, most)
     rows = _entities(graph.snapshot, found.hops)
     title = one_line(row["title"], 120)
-    rings = [f"{sum(hop == at for hop in found.hops.values())} of {seen} at {counted(at, 'steps')}"
-             for at, seen in enumerate(found.found, 1)]  # fmt: skip
+    rings = [
+        f"{sum(hop == at for hop in found.hops.values())} of {seen} at {counted(at, 'steps')}"
+        for at, seen in enumerate(found.found, 1)
+    ]
     head = f"# {title} ({result.start}, {row['type']})\n"
     if len(found.hops) == 1:
         result.text = f"{head}It has no relationships."
@@ -418,7 +488,10 @@ def _neighbours(graph: Graph, result: ExploreResult, row: Row, hops: int, most: 
 
 
 def _entities(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Row]:
-    return {row["id"]: row for row in snapshot.by_key("entities", list(ids), "id", NAMES, hold=True).to_pylist()}
+    return {
+        row["id"]: row
+        for row in snapshot.by_key("entities", list(ids), "id", NAMES, hold=True).to_pylist()
+    }
 
 
 def _named(row: Row) -> str:
@@ -426,7 +499,9 @@ def _named(row: Row) -> str:
 
 
 def _entity_items(rows: Mapping[str, Row], hops: Mapping[str, int]) -> list[Item]:
-    """GROUP entities of one ring in a line, in the order of `hops`; an entity whose row is gone is missing."""
+    """GROUP entities of one ring in a line, in the order of `hops`; an entity whose row is gone is
+    missing.
+    """
     rings: dict[int, list[Row]] = {}
     for id, hop in hops.items():
         if id in rows:
@@ -435,16 +510,30 @@ def _entity_items(rows: Mapping[str, Row], hops: Mapping[str, int]) -> list[Item
     for hop, ring in rings.items():
         for at in range(0, len(ring), GROUP):
             nodes = [
-                {"id": f"e{row['n']}", "title": one_line(row["title"], 80), "type": row["type"],
-                 "degree": row["degree"], "hops": hop} for row in ring[at : at + GROUP]
-            ]  # fmt: skip
-            named = [f"[{one['id']}] {one['title']} ({one['type']}, {counted(one['degree'], 'relationships')})"
-                     for one in nodes]  # fmt: skip
-            items.append(Item(nodes[0]["id"], f"- {'; '.join(named)}", None, "Entities", data={"group": nodes}))
+                {
+                    "id": f"e{row['n']}",
+                    "title": one_line(row["title"], 80),
+                    "type": row["type"],
+                    "degree": row["degree"],
+                    "hops": hop,
+                }
+                for row in ring[at : at + GROUP]
+            ]
+            named = [
+                f"[{one['id']}] {one['title']} ({one['type']}, {counted(one['degree'], 'relationships')})"
+                for one in nodes
+            ]
+            items.append(
+                Item(
+                    nodes[0]["id"], f"- {'; '.join(named)}", None, "Entities", data={"group": nodes}
+                )
+            )
     return items
 
 
-def _composed(result: ExploreResult, sections: Sequence[Section], budget: int, intro: str, first: str) -> ExploreResult:
+def _composed(
+    result: ExploreResult, sections: Sequence[Section], budget: int, intro: str, first: str
+) -> ExploreResult:
     """The sections within the budget; nodes, which come in groups, one by one."""
     result = compose(result, sections, budget, lambda _: "", intro=intro, first=first, into=INTO)
     result.nodes = [one for group in result.nodes for one in group.get("group", [group])]
@@ -454,13 +543,19 @@ def _composed(result: ExploreResult, sections: Sequence[Section], budget: int, i
 def _edge_items(
     snapshot: Snapshot, edges: Mapping[tuple[str, str], Edge], rows: Mapping[str, Row], budget: int
 ) -> list[Item]:
-    """One line per relationship with the best sentence that says so, or its description, and the place of it."""
+    """One line per relationship with the best sentence that says so, or its description, and the
+    place of it.
+    """
     longest = 120 if budget < 1_500 else 260
     wanted = [id for _, id in edges.values()][: max(12, min(budget // 40, SENTENCES))]
     found = context.rows(snapshot, "relationships", wanted)
-    units = context.unit_citations(snapshot, [one["evidence"][0]["text_unit_id"] for one in found if one["evidence"]])
+    units = context.unit_citations(
+        snapshot, [one["evidence"][0]["text_unit_id"] for one in found if one["evidence"]]
+    )
     items: list[Item] = []
-    shown: dict[tuple[str, int], str] = {}  # a sentence that says it of several pairs is written once
+    shown: dict[
+        tuple[str, int], str
+    ] = {}  # a sentence that says it of several pairs is written once
     for row in found:
         ends = [rows.get(row["source_id"]), rows.get(row["target_id"])]
         if None in ends:
@@ -484,7 +579,9 @@ def _evidence(row: Row, units: Mapping[str, Citation], longest: int) -> tuple[st
     if first is None or unit is None:
         return told, None
     said = one_line(first["text"], longest)
-    own = first["text"].strip() and first["text"].strip() in row["description"]  # then the description is sentences
+    own = (
+        first["text"].strip() and first["text"].strip() in row["description"]
+    )  # then the description is sentences
     cited = sentence_citation(unit, first["start"], first["end"])
     return (said or told) if own or not told else f'{told} "{said}"', cited
 
@@ -500,21 +597,39 @@ def _connected(
     for path in found.paths:
         for at, id in enumerate(path.entities):
             far[id] = min(at, far.get(id, at))
-        for one, other, id in zip(path.entities, path.entities[1:], path.relationships, strict=False):
+        for one, other, id in zip(
+            path.entities, path.entities[1:], path.relationships, strict=False
+        ):
             edges[min(one, other), max(one, other)] = (0.0, id)
     rows = _entities(graph.snapshot, far)
-    relationships = graph.snapshot.by_key("relationships", [id for _, id in edges.values()], "id", ["id", "n"])
+    relationships = graph.snapshot.by_key(
+        "relationships", [id for _, id in edges.values()], "id", ["id", "n"]
+    )
     alias = dict(zip(relationships["id"].to_pylist(), relationships["n"].to_pylist(), strict=True))
     items = []
     for number, path in enumerate(found.paths):
-        kind = ", ".join(name for name, at in (("shortest", found.shortest), ("strongest", found.strongest))
-                         if at == number) or "another"  # fmt: skip
+        kind = (
+            ", ".join(
+                name
+                for name, at in (("shortest", found.shortest), ("strongest", found.strongest))
+                if at == number
+            )
+            or "another"
+        )
         names = [_named(rows[id]) for id in path.entities]
         numbers = [f"r{alias[id]}" for id in path.relationships]
-        chain = names[0] + "".join(f" -[{id}]- {name}" for id, name in zip(numbers, names[1:], strict=True))
-        data = {"kind": kind, "entities": [f"e{rows[id]['n']}" for id in path.entities], "relationships": numbers,
-                "strength": float(f"{path.strength:.3g}")}  # fmt: skip
-        head = f"{number + 1}. {kind} ({counted(len(numbers), 'steps')}, strength {path.strength:.2g})"
+        chain = names[0] + "".join(
+            f" -[{id}]- {name}" for id, name in zip(numbers, names[1:], strict=True)
+        )
+        data = {
+            "kind": kind,
+            "entities": [f"e{rows[id]['n']}" for id in path.entities],
+            "relationships": numbers,
+            "strength": float(f"{path.strength:.3g}"),
+        }
+        head = (
+            f"{number + 1}. {kind} ({counted(len(numbers), 'steps')}, strength {path.strength:.2g})"
+        )
         items.append(Item(f"p{number}", f"{head}: {chain}", None, "Paths", data=data))
     sections = [
         Section("Paths", items, 0.4),
@@ -522,21 +637,34 @@ def _connected(
         Section("Entities", _entity_items(rows, far), 0.0),
     ]
     if not found.whole:
-        _note(result, "Not everything between them was read, so a shorter or stronger path may exist.")
+        _note(
+            result, "Not everything between them was read, so a shorter or stronger path may exist."
+        )
     intro = f"# How {_named(ends[0])} and {_named(ends[1])} are connected"
     result = _composed(result, sections, budget, intro, "Paths")
-    shown = {id for path in result.paths for id in path["relationships"]} - {edge["id"] for edge in result.edges}
+    shown = {id for path in result.paths for id in path["relationships"]} - {
+        edge["id"] for edge in result.edges
+    }
     if shown:
-        _note(result, f"No room for the evidence of {counted(len(shown), 'relationships')}; give more max_tokens.")
+        _note(
+            result,
+            f"No room for the evidence of {counted(len(shown), 'relationships')}; give more max_tokens.",
+        )
     return finish(result, budget)
 
 
-def _apart(graph: Graph, result: ExploreResult, ends: Sequence[Row], found: Connection, budget: int) -> ExploreResult:
+def _apart(
+    graph: Graph, result: ExploreResult, ends: Sequence[Row], found: Connection, budget: int
+) -> ExploreResult:
     """No path: what each side reaches, and what brings them nearest all the same."""
     snapshot = graph.snapshot
     result.state = "not_found" if any(found.ended) else "partial"
     names = [_named(row) for row in ends]
-    limit = f"No path of up to {LONGEST} steps joins" if found.whole else "No path was found in what was read between"
+    limit = (
+        f"No path of up to {LONGEST} steps joins"
+        if found.whole
+        else "No path was found in what was read between"
+    )
     said = "There is no path between" if any(found.ended) else limit
     lines = [f"{said} {names[0]} and {names[1]}."]
     sides: dict[str, int] = {}
@@ -546,14 +674,27 @@ def _apart(graph: Graph, result: ExploreResult, ends: Sequence[Row], found: Conn
         central = [id for id in central if id != row["id"]][:SIDE]
         sides |= {id: reached[id] for id in (row["id"], *central)}
         rows = _entities(snapshot, central)
-        among = f", among them {', '.join(_named(rows[id]) for id in central if id in rows)}" if central else ""
-        size = counted(len(reached), "entities") if ended else f"at least {counted(len(reached), 'entities')}"
+        among = (
+            f", among them {', '.join(_named(rows[id]) for id in central if id in rows)}"
+            if central
+            else ""
+        )
+        size = (
+            counted(len(reached), "entities")
+            if ended
+            else f"at least {counted(len(reached), 'entities')}"
+        )
         lines.append(f"- {_named(row)} {'is in a part of' if ended else 'reaches'} {size}{among}.")
     meeting = _meeting(snapshot, ends)
-    lines.append(f"Nearest to a meeting: {'; '.join(meeting)}." if meeting else "No document names both.")
+    lines.append(
+        f"Nearest to a meeting: {'; '.join(meeting)}." if meeting else "No document names both."
+    )
     sections = [Section("Entities", _entity_items(_entities(snapshot, sides), sides), 1.0)]
     if not found.whole:
-        _note(result, "So many relationships lie between them that reading stopped; name something in between.")
+        _note(
+            result,
+            "So many relationships lie between them that reading stopped; name something in between.",
+        )
     result = _composed(result, sections, budget, "\n".join(lines), "Entities")
     query = " ".join(one_line(row["title"], 60).replace('"', "'") for row in ends)
     result.next_call = f'local_search(query="{query}")'
@@ -562,12 +703,20 @@ def _apart(graph: Graph, result: ExploreResult, ends: Sequence[Row], found: Conn
 
 def _meeting(snapshot: Snapshot, ends: Sequence[Row]) -> list[str]:
     """Documents that name both, and the smallest community that holds both."""
-    held = [dict.fromkeys(snapshot.by_key("text_units", row["text_unit_ids"][:500], "id", ["document_id"])
-                          ["document_id"].to_pylist()) for row in ends]  # fmt: skip
+    held = [
+        dict.fromkeys(
+            snapshot.by_key("text_units", row["text_unit_ids"][:500], "id", ["document_id"])[
+                "document_id"
+            ].to_pylist()
+        )
+        for row in ends
+    ]
     both = [id for id in held[0] if id in held[1]][:5]
     rows = snapshot.by_key("documents", both, "id", ["n", "title"]).to_pylist()
     found = [f"{one_line(row['title'], 80)} (d{row['n']}) names both" for row in rows]
-    ways = snapshot.by_key("memberships", [row["id"] for row in ends], "entity_id", ["path"])["path"].to_pylist()
+    ways = snapshot.by_key("memberships", [row["id"] for row in ends], "entity_id", ["path"])[
+        "path"
+    ].to_pylist()
     common = [a for a, b in zip(*ways, strict=False) if a == b] if len(ways) == 2 else []
     for row in snapshot.by_key("reports", common[-1:], "id", ["n", "title"]).to_pylist():
         found.append(f"{one_line(row['title'], 80)} (c{row['n']}) is a community of both")
@@ -577,17 +726,24 @@ def _meeting(snapshot: Snapshot, ends: Sequence[Row]) -> list[str]:
 # ---- where to begin ------------------------------------------------------------------------------
 
 
-def _overview(snapshot: Snapshot, result: ExploreResult, budget: int, community: int = 0) -> ExploreResult:
+def _overview(
+    snapshot: Snapshot, result: ExploreResult, budget: int, community: int = 0
+) -> ExploreResult:
     """Central entities and the top of the community tree: of the whole corpus, or of one community."""
     names = ["id", "n", "level", "parent", "children", "size"]
     wanted = "level <= 1"
     if community:
         tops = snapshot.by_key("communities", [community], "n", [*names, "entity_ids"]).to_pylist()
         if not tops:
-            raise NotFound(f"there is no community c{community}", "Call explore_graph() for the top of the tree")
+            raise NotFound(
+                f"there is no community c{community}",
+                "Call explore_graph() for the top of the tree",
+            )
         below = ", ".join(f"'{id}'" for id in tops[0]["children"]) or "'none'"
         wanted = f"id IN ({below}) OR parent IN ({below})"
-        members = snapshot.by_key("entities", tops[0]["entity_ids"], "id", ["id", "degree"], hold=True)
+        members = snapshot.by_key(
+            "entities", tops[0]["entity_ids"], "id", ["id", "degree"], hold=True
+        )
         middle = _central(members, 20)
     else:
         middle = context.central(snapshot, 20)
@@ -599,7 +755,9 @@ def _overview(snapshot: Snapshot, result: ExploreResult, budget: int, community:
     central = _entity_items(rows, dict.fromkeys(rows, 0))
     counters = snapshot.manifest.counters
     held = ", ".join(counted(counters.get(name, 0), name) for name in ("entities", "relationships"))
-    intro = f"# The graph of {result.corpus}\n{held}, {counted(len(roots), 'communities')} at the top."
+    intro = (
+        f"# The graph of {result.corpus}\n{held}, {counted(len(roots), 'communities')} at the top."
+    )
     if community:
         report = snapshot.by_key("reports", [community], "n", ["title"])["title"].to_pylist()
         title = one_line(report[0], 120) if report else "Community"
@@ -609,12 +767,17 @@ def _overview(snapshot: Snapshot, result: ExploreResult, budget: int, community:
     result = _composed(result, sections, budget, intro, "Entities")
     first = next(iter(rows.values()), None)
     result.next_call = f'explore_graph(start="e{first["n"]}")' if first else ""
-    _note(result, "Give start= an entity for what is around it, start= a community (c5) for what is under it.")
+    _note(
+        result,
+        "Give start= an entity for what is around it, start= a community (c5) for what is under it.",
+    )
     return finish(result, budget)
 
 
 def _central(members: pa.Table, count: int) -> list[str]:
-    best = pc.sort_indices(members, sort_keys=[("degree", "descending"), ("id", "ascending")])[:count]
+    best = pc.sort_indices(members, sort_keys=[("degree", "descending"), ("id", "ascending")])[
+        :count
+    ]
     return members.take(best)["id"].to_pylist()
 
 
@@ -627,13 +790,17 @@ def _tree_items(snapshot: Snapshot, roots: Sequence[Row], every: Sequence[Row]) 
     for root in sorted(roots, key=_largest)[:ROOTS]:
         shown.append((root, None))
         shown += [(row, root) for row in sorted(below.get(root["id"], ()), key=_largest)[:BRANCHES]]
-    titles = snapshot.by_key("reports", [row["id"] for row, _ in shown], "id", ["id", "title"], hold=True)
+    titles = snapshot.by_key(
+        "reports", [row["id"] for row, _ in shown], "id", ["id", "title"], hold=True
+    )
     title = dict(zip(titles["id"].to_pylist(), titles["title"].to_pylist(), strict=True))
     items = []
     for row, parent in shown:
         alias, name = f"c{row['n']}", one_line(title.get(row["id"], "(no report yet)"), 100)
         more = f", {len(row['children'])} under it" if row["children"] else ""
-        text = f"{'  ' if parent else ''}- [{alias}] {name} ({counted(row['size'], 'entities')}{more})"
+        text = (
+            f"{'  ' if parent else ''}- [{alias}] {name} ({counted(row['size'], 'entities')}{more})"
+        )
         data = {"id": alias, "title": name, "level": row["level"], "size": row["size"]}
         data["parent"] = f"c{parent['n']}" if parent else ""
         items.append(Item(alias, text, None, "Communities", data=data))
@@ -647,7 +814,9 @@ def _largest(row: Row) -> tuple[int, str]:
 # ---- names ---------------------------------------------------------------------------------------
 
 
-def _candidates(result: ExploreResult, asked: str, found: Sequence[Row], budget: int) -> ExploreResult:
+def _candidates(
+    result: ExploreResult, asked: str, found: Sequence[Row], budget: int
+) -> ExploreResult:
     """Several entities could be meant, or none: what tells them apart."""
     result.state = "not_found"
     items = []
@@ -657,11 +826,24 @@ def _candidates(result: ExploreResult, asked: str, found: Sequence[Row], budget:
         said = context.first_sentence(row["description"], 160)
         text = f"- [{data['id']}] {data['title']} ({row['type']}, {counted(row['degree'], 'relationships')}): {said}"
         items.append(Item(data["id"], text, data=data))
-    intro = f"There is no entity named {one_line(asked, 100)!r}." + (" Did you mean one of these?" if items else "")
-    _note(result, "Call explore_graph again with an id." if items else "Call explore_graph() for the central entities.")
+    intro = f"There is no entity named {one_line(asked, 100)!r}." + (
+        " Did you mean one of these?" if items else ""
+    )
+    _note(
+        result,
+        "Call explore_graph again with an id."
+        if items
+        else "Call explore_graph() for the central entities.",
+    )
     section = Section("Candidates", items, 1.0)
     return compose(
-        result, [section], budget, lambda _: "", intro=intro, first="Candidates", into={"Candidates": "candidates"}
+        result,
+        [section],
+        budget,
+        lambda _: "",
+        intro=intro,
+        first="Candidates",
+        into={"Candidates": "candidates"},
     )
 
 

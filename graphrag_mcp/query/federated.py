@@ -1,8 +1,9 @@
-"""One question to several corpora: results merged by normalised score, ids that say where they come from (`a/e12`).
+"""One question to several corpora: results merged by normalised score, ids that say where they come
+from (`a/e12`).
 
-Takes (name, snapshot) pairs and what the single searches take; gives the same kinds of results. The scores of one
-corpus are relative to its best passage, so they are weighed by how much of the question that passage holds. Gives
-context; an answer by a model is made of one corpus.
+Takes (name, snapshot) pairs and what the single searches take; gives the same kinds of results. The
+scores of one corpus are relative to its best passage, so they are weighed by how much of the
+question that passage holds. Gives context; an answer by a model is made of one corpus.
 """
 
 from __future__ import annotations
@@ -13,13 +14,29 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing.budget import Item, Section, clamp_budget, compose, finish, read_cursor, write_cursor
+from graphrag_mcp.packing.budget import (
+    Item,
+    Section,
+    clamp_budget,
+    compose,
+    finish,
+    read_cursor,
+    write_cursor,
+)
 from graphrag_mcp.query import context, global_, local, lookup, text_search
 from graphrag_mcp.query.local import missing
 from graphrag_mcp.query.overview import overview
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted, query_terms
-from graphrag_mcp.types import Citation, EntityResult, ReportResult, Result, SearchResult, SourceResult, content_id
+from graphrag_mcp.types import (
+    Citation,
+    EntityResult,
+    ReportResult,
+    Result,
+    SearchResult,
+    SourceResult,
+    content_id,
+)
 
 if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
@@ -53,30 +70,47 @@ def qualified(id: str) -> tuple[str, str]:
 def named_by(ids: Sequence[str], known: Sequence[str]) -> tuple[list[str], bool]:
     """The corpora that qualified ids name, and whether every id names one."""
     named = [name for name, _ in map(qualified, ids)]
-    return list(dict.fromkeys(name for name in named if name in known)), all(name in known for name in named)
+    return list(dict.fromkeys(name for name in named if name in known)), all(
+        name in known for name in named
+    )
 
 
 def ends(start: str, goal: str, corpus: str, known: Sequence[str]) -> tuple[str, str, str]:
-    """Corpus, start and goal of a walk, which stays in one corpus: the one that `a/e12` names, else `corpus`. BadInput
-    where two are named."""
+    """Corpus, start and goal of a walk, which stays in one corpus: the one that `a/e12` names, else
+    `corpus`. BadInput where two are named."""
     named, every = named_by([one for one in (start, goal) if one], known)
     if not named:
         return corpus, start, goal
     if len(named) > 1 or not every and corpus.strip() not in ("", *named):
         said = " and ".join(repr(one[:60]) for one in (start, goal) if one)
-        raise BadInput(f"{said} are of different corpora", "Give two of one corpus, for no path leads out of it")
-    return named[0], *(qualified(one)[1] if qualified(one)[0] in named else one for one in (start, goal))
+        raise BadInput(
+            f"{said} are of different corpora",
+            "Give two of one corpus, for no path leads out of it",
+        )
+    return named[0], *(
+        qualified(one)[1] if qualified(one)[0] in named else one for one in (start, goal)
+    )
 
 
 # ---- searches ----------------------------------------------------------------------------------
 
 
 def local_search(
-    parts: Sequence[Part], query: str, *, max_tokens: int = local.DEFAULT_TOKENS, response_format: str = "concise",
-    cursor: str = "", keywords: Sequence[str] = (), filters: Sequence[str] = (), min_rating: float = 0.0,
-    history: Sequence[str] = (), explain: bool = False, mode: str = "local",
-    askers: Mapping[str, Asker] | None = None, answer: bool = False,
-) -> SearchResult:  # fmt: skip
+    parts: Sequence[Part],
+    query: str,
+    *,
+    max_tokens: int = local.DEFAULT_TOKENS,
+    response_format: str = "concise",
+    cursor: str = "",
+    keywords: Sequence[str] = (),
+    filters: Sequence[str] = (),
+    min_rating: float = 0.0,
+    history: Sequence[str] = (),
+    explain: bool = False,
+    mode: str = "local",
+    askers: Mapping[str, Asker] | None = None,
+    answer: bool = False,
+) -> SearchResult:
     """As the local search of one corpus, without an answer."""
     budget, note = clamp_budget(max_tokens, local.DEFAULT_TOKENS)
     query, detailed = query.strip(), response_format == "detailed"
@@ -92,31 +126,48 @@ def local_search(
     result, notes, more, empty = _begun(parts, mode), [note], False, []
     for name, snapshot, kept in _narrowed(parts, filters, min_rating):
         vector, said = local.vector_of((askers or {}).get(name), snapshot, query)
-        found = local.find(snapshot, query, mode=mode, keywords=looked_for, filters=kept, vector=vector)
+        found = local.find(
+            snapshot, query, mode=mode, keywords=looked_for, filters=kept, vector=vector
+        )
         notes += [said, missing(found), _of(name, local.told("", kept))]
         if not found.passages:
             empty.append(name)
             continue
         factor = _factor(snapshot, query, found)
         sections = local.sections_of(
-            snapshot, found, budget, detailed, filters=kept, explain=explain, mode=mode, window=offsets[0]
+            snapshot,
+            found,
+            budget,
+            detailed,
+            filters=kept,
+            explain=explain,
+            mode=mode,
+            window=offsets[0],
         )
         for section in sections:
             shares.setdefault(section.name, section)
             more |= section.more
             for place, item in enumerate(section.items):
                 worth = item.score if section.name in ("Sources", "Reports") else 1.0 - place / 100
-                merged.setdefault(section.name, []).append((factor * worth, len(merged), _prefixed(name, item, factor)))
+                merged.setdefault(section.name, []).append(
+                    (factor * worth, len(merged), _prefixed(name, item, factor))
+                )
         for kind, value in found.considered.items():
             result.coverage[kind] = result.coverage.get(kind, 0) + value
     result.hint = _hint(notes, empty if merged.get("Sources") else [], answer)
     if not merged.get("Sources"):
         return _nothing(result, parts, budget)
     listed = [
-        replace(section, items=_ranked(merged[name])[offsets[local.ORDER.index(name)] :], places=(),
-                offset=offsets[local.ORDER.index(name)], more=more and name == "Sources")
-        for name, section in shares.items() if name in merged
-    ]  # fmt: skip
+        replace(
+            section,
+            items=_ranked(merged[name])[offsets[local.ORDER.index(name)] :],
+            places=(),
+            offset=offsets[local.ORDER.index(name)],
+            more=more and name == "Sources",
+        )
+        for name, section in shares.items()
+        if name in merged
+    ]
     before = local.block(turns, budget) if not cursor.strip() else ""
 
     def following(after: tuple[int, ...]) -> str:
@@ -127,10 +178,19 @@ def local_search(
 
 
 def global_search(
-    parts: Sequence[Part], query: str, *, level: int = -1, max_tokens: int = global_.DEFAULT_TOKENS, cursor: str = "",
-    response_format: str = "concise", filters: Sequence[str] = (), min_rating: float = 0.0,
-    history: Sequence[str] = (), explain: bool = False, answer: bool = False,
-) -> SearchResult:  # fmt: skip
+    parts: Sequence[Part],
+    query: str,
+    *,
+    level: int = -1,
+    max_tokens: int = global_.DEFAULT_TOKENS,
+    cursor: str = "",
+    response_format: str = "concise",
+    filters: Sequence[str] = (),
+    min_rating: float = 0.0,
+    history: Sequence[str] = (),
+    explain: bool = False,
+    answer: bool = False,
+) -> SearchResult:
     """As the global search of one corpus, without an answer."""
     budget, note = clamp_budget(max_tokens, global_.DEFAULT_TOKENS)
     _, looked_for, before = global_.with_history(history, query.strip(), budget)
@@ -141,7 +201,9 @@ def global_search(
     found: list[tuple[float, int, Item]] = []
     result, notes, empty = _begun(parts, "global"), [note], []
     for name, snapshot, kept in _narrowed(parts, filters, min_rating):
-        notes += [_of(name, one) for one in (local.told("", kept), global_.too_deep(snapshot, level))]
+        notes += [
+            _of(name, one) for one in (local.told("", kept), global_.too_deep(snapshot, level))
+        ]
         chosen, coverage = global_.select(snapshot, looked_for, level)
         if kept is not None and kept.first:
             chosen = global_.included_first(snapshot, chosen, kept)
@@ -150,24 +212,37 @@ def global_search(
         if not chosen:
             empty.append(name)
             continue
-        items, communities = global_.points(snapshot, looked_for, chosen, response_format == "detailed", explain)
-        found += [(item.score, place, _prefixed(name, item, 1.0)) for place, item in enumerate(items)]
+        items, communities = global_.points(
+            snapshot, looked_for, chosen, response_format == "detailed", explain
+        )
+        found += [
+            (item.score, place, _prefixed(name, item, 1.0)) for place, item in enumerate(items)
+        ]
         result.communities += [f"{name}/{one}" for one in communities[: 20 // len(parts) + 1]]
     result.hint = _hint(notes, empty if found else [], answer)
     if not found:
         return _nothing(result, parts, budget)
     section = Section("Points", _ranked(found)[offsets[0] :], 1.0, offsets[0])
-    return compose(result, [section], budget, page, intro="" if cursor.strip() else before, first="Points")
+    return compose(
+        result, [section], budget, page, intro="" if cursor.strip() else before, first="Points"
+    )
 
 
 def search_text(
-    parts: Sequence[Part], query: str, *, max_tokens: int = 4_000, cursor: str = "", filters: Sequence[str] = ()
+    parts: Sequence[Part],
+    query: str,
+    *,
+    max_tokens: int = 4_000,
+    cursor: str = "",
+    filters: Sequence[str] = (),
 ) -> SearchResult:
     """As the search for words of one corpus."""
     budget, note = clamp_budget(max_tokens, 4_000)
     query = query.strip()
     if not query:
-        raise BadInput("the query is empty", 'Give words to find, with exact ones in quotes: "to be or not"')
+        raise BadInput(
+            "the query is empty", 'Give words to find, with exact ones in quotes: "to be or not"'
+        )
     offsets, page = _paging(parts, f"text|{query}|{[*filters]}", cursor, 1)
     if offsets is None:
         return finish(_stale(parts, "text"), budget)
@@ -185,14 +260,17 @@ def search_text(
             empty.append(name)
         items, places = context.passage_items(snapshot, ranked[:stop])
         found += [
-            (item.score, place, _prefixed(name, item, 1.0)) for item, place in zip(items, places, strict=True)
+            (item.score, place, _prefixed(name, item, 1.0))
+            for item, place in zip(items, places, strict=True)
         ]
     result.coverage["passages"] = count
     nowhere = text_search.said_absent(lost or (), "these corpora")
     result.hint = _hint([*notes, nowhere], empty if found else [], False)
     if not found:
         return _nothing(result, parts, budget)
-    section = Section("Sources", _ranked(found)[offsets[0] :], 1.0, offsets[0], more=count > len(found))
+    section = Section(
+        "Sources", _ranked(found)[offsets[0] :], 1.0, offsets[0], more=count > len(found)
+    )
     return compose(result, [section], budget, page)
 
 
@@ -214,11 +292,15 @@ def get_entity(parts: Sequence[Part], name: str, **given: Any) -> EntityResult:
         for other, one in results[1:]:
             more = of_corpus(other, one)
             result.candidates = (result.candidates + more.candidates)[:8]
-            result.text += "\n" + "\n".join(line for line in more.text.splitlines() if line.startswith("- "))
+            result.text += "\n" + "\n".join(
+                line for line in more.text.splitlines() if line.startswith("- ")
+            )
     return finish(result, clamp_budget(given.get("max_tokens", 3_000), 3_000)[0])
 
 
-def get_source(parts: Sequence[Part], ids: Sequence[str], *, max_tokens: int = 4_000, around: int = 0) -> SourceResult:
+def get_source(
+    parts: Sequence[Part], ids: Sequence[str], *, max_tokens: int = 4_000, around: int = 0
+) -> SourceResult:
     """The text behind qualified ids; what is not qualified is looked up in every corpus."""
     budget, note = clamp_budget(max_tokens, 4_000)
     items: list[Item] = []
@@ -235,7 +317,11 @@ def get_source(parts: Sequence[Part], ids: Sequence[str], *, max_tokens: int = 4
         items += [_prefixed(name, item, 1.0) for item in found]
         notes += [f"{name}: {one}" for one in said]
     if not items:
-        raise refused[0] if refused else BadInput("no ids were given", 'Give ids, e.g. get_source(ids=["a/t33.2"])')
+        raise (
+            refused[0]
+            if refused
+            else BadInput("no ids were given", 'Give ids, e.g. get_source(ids=["a/t33.2"])')
+        )
     return lookup.shown(items, notes, budget)
 
 
@@ -245,7 +331,10 @@ def get_community_report(parts: Sequence[Part], community_id: str, **given: Any)
     snapshot = dict(parts).get(name)
     if snapshot is None:
         listed = ", ".join(f"{corpus}/{alias}" for corpus, _ in parts[:5])
-        raise BadInput(f"{community_id[:60]!r} may be of any of {len(parts)} corpora", f"Say which, e.g. {listed}")
+        raise BadInput(
+            f"{community_id[:60]!r} may be of any of {len(parts)} corpora",
+            f"Say which, e.g. {listed}",
+        )
     return of_corpus(name, lookup.get_community_report(snapshot, alias, **given))
 
 
@@ -260,7 +349,11 @@ def of_corpus(name: str, result: Found) -> Found:
             result.citations = [_place(name, one, 1.0) for one in value]  # type: ignore[attr-defined]
         elif field in ("candidates", "relationships"):
             keys = ("id", "entity_id")
-            setattr(result, field, [one | {key: f"{name}/{one[key]}" for key in keys if key in one} for one in value])
+            setattr(
+                result,
+                field,
+                [one | {key: f"{name}/{one[key]}" for key in keys if key in one} for one in value],
+            )
     for advice in ("hint", "next_call"):
         setattr(result, advice, re.sub(rf'"({_ALIAS})"', rf'"{name}/\1"', getattr(result, advice)))
     if not isinstance(result, SourceResult):
@@ -274,7 +367,9 @@ def of_corpus(name: str, result: Found) -> Found:
 def _narrowed(
     parts: Sequence[Part], filters: Sequence[str], min_rating: float
 ) -> list[tuple[str, Snapshot, Any]]:
-    """The parts with their filters; one that does not know a field or entity has nothing that passes."""
+    """The parts with their filters; one that does not know a field or entity has nothing that
+    passes.
+    """
     kept: list[tuple[str, Snapshot, Any]] = []
     refused: list[BadInput] = []
     for name, snapshot in parts:
@@ -292,23 +387,33 @@ def _narrowed(
 
 
 def _factor(snapshot: Snapshot, query: str, found: Retrieved) -> float:
-    """How far the best passage of a corpus may count: half, and more by the share of the question that it holds."""
+    """How far the best passage of a corpus may count: half, and more by the share of the question
+    that it holds.
+    """
     wanted = set(query_terms(query))
     if not wanted:
         return 1.0
-    rows = snapshot.by_key("passages", [found.passages[0].id], "id", ["terms"], hold=True)["terms"].to_pylist()
+    rows = snapshot.by_key("passages", [found.passages[0].id], "id", ["terms"], hold=True)[
+        "terms"
+    ].to_pylist()
     held = wanted & set(rows[0].split()) if rows else set()
     return 0.5 + 0.5 * len(held) / len(wanted)
 
 
 def _ranked(some: Sequence[tuple[float, int, Item]]) -> list[Item]:
-    return [item for _, _, item in sorted(some, key=lambda one: (-round(one[0], 6), one[1], one[2].id))]
+    return [
+        item for _, _, item in sorted(some, key=lambda one: (-round(one[0], 6), one[1], one[2].id))
+    ]
 
 
 def _prefixed(name: str, item: Item, factor: float) -> Item:
-    """The item with ids that say its corpus: at its head, in its citations, in references that are not a source's."""
+    """The item with ids that say its corpus: at its head, in its citations, in references that are
+    not a source's.
+    """
     id = f"{name}/{item.id}"
-    text = item.text.replace(item.id, id, 1) if item.id in item.text[: len(item.id) + 8] else item.text
+    text = (
+        item.text.replace(item.id, id, 1) if item.id in item.text[: len(item.id) + 8] else item.text
+    )
     if item.section != "Sources":
         text = _marked(name, text)
     citation = _place(name, item.citation, factor) if item.citation else None
@@ -317,7 +422,16 @@ def _prefixed(name: str, item: Item, factor: float) -> Item:
     for key in ("id", "document_id") if data else ():
         if data and key in data:
             data[key] = f"{name}/{data[key]}"
-    return replace(item, id=id, text=text, citation=citation, also=also, data=data, score=item.score * factor, tokens=0)
+    return replace(
+        item,
+        id=id,
+        text=text,
+        citation=citation,
+        also=also,
+        data=data,
+        score=item.score * factor,
+        tokens=0,
+    )
 
 
 def _place(name: str, place: Citation, factor: float) -> Citation:
@@ -337,19 +451,27 @@ def _marked(name: str, text: str) -> str:
 def _paging(
     parts: Sequence[Part], asked: str, cursor: str, count: int
 ) -> tuple[tuple[int, ...] | None, Callable[[tuple[int, ...]], str]]:
-    """Where this page starts, and how the next one's cursor is written: tied to every corpus and its generation."""
+    """Where this page starts, and how the next one's cursor is written: tied to every corpus and
+    its generation.
+    """
     marks = content_id(*(f"{name}@{snapshot.manifest.generation}" for name, snapshot in parts))
     generation = sum(snapshot.manifest.generation for _, snapshot in parts)
     whole = f"{marks}|{asked}"
-    return read_cursor(cursor, generation, whole, count), lambda after: write_cursor(generation, whole, after)
+    return read_cursor(cursor, generation, whole, count), lambda after: write_cursor(
+        generation, whole, after
+    )
 
 
 def _begun(parts: Sequence[Part], mode: str) -> SearchResult:
-    return SearchResult(mode=mode, corpus=",".join(name for name, _ in parts), coverage={"corpora": len(parts)})
+    return SearchResult(
+        mode=mode, corpus=",".join(name for name, _ in parts), coverage={"corpora": len(parts)}
+    )
 
 
 def _stale(parts: Sequence[Part], mode: str) -> SearchResult:
-    return context.stale(parts[0][1], mode).model_copy(update={"corpus": ",".join(name for name, _ in parts)})
+    return context.stale(parts[0][1], mode).model_copy(
+        update={"corpus": ",".join(name for name, _ in parts)}
+    )
 
 
 def _hint(notes: Sequence[str], empty: Sequence[str], answer: bool) -> str:
@@ -365,8 +487,12 @@ def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> Search
     """Found in none of them."""
     result.state = "not_found"
     passages = sum(snapshot.manifest.counters.get("passages", 0) for _, snapshot in parts)
-    result.text = f"Nothing on this was found in {len(parts)} corpora ({counted(passages, 'passages')})."
-    result.hint = " ".join(filter(None, [result.hint, "Ask with other words, or one corpus alone for nearest names."]))
+    result.text = (
+        f"Nothing on this was found in {len(parts)} corpora ({counted(passages, 'passages')})."
+    )
+    result.hint = " ".join(
+        filter(None, [result.hint, "Ask with other words, or one corpus alone for nearest names."])
+    )
     return finish(result, budget)
 
 
@@ -378,8 +504,12 @@ def _overviews(parts: Sequence[Part], budget: int, note: str) -> SearchResult:
         if not snapshot.manifest.counters.get("passages", 0):
             continue
         one = overview(snapshot, room, "")
-        lines = [re.sub(rf"^({_ALIAS})(?=\|)", rf"{name}/\1", line) for line in one.text.splitlines()]
+        lines = [
+            re.sub(rf"^({_ALIAS})(?=\|)", rf"{name}/\1", line) for line in one.text.splitlines()
+        ]
         result.text += ("\n\n" if result.text else "") + _marked(name, "\n".join(lines))
         result.communities += [f"{name}/{id}" for id in one.communities]
-    result.hint = " ".join(filter(None, [note, "The question was empty; this is an overview. Ask with query=..."]))
+    result.hint = " ".join(
+        filter(None, [note, "The question was empty; this is an overview. Ask with query=..."])
+    )
     return finish(result, budget)

@@ -1,10 +1,11 @@
 """Filters: conditions on documents, entities and reports that a search keeps to.
 
-Takes strings such as `uri=notes/*`, `date>=2024`, `entity!=Ada`; gives a `Filters` and, by it, a `Narrowed` snapshot
-that proposes only what passes, so that a list refills instead of running short. Knows no ranking.
+Takes strings such as `uri=notes/*`, `date>=2024`, `entity!=Ada`; gives a `Filters` and, by it, a
+`Narrowed` snapshot that proposes only what passes, so that a list refills instead of running short.
+Knows no ranking.
 
-`entity=` asks that this entity comes first, `entity!=` that nothing named so comes at all. Conditions `=` on one field
-are alternatives; everything else must hold together.
+`entity=` asks that this entity comes first, `entity!=` that nothing named so comes at all.
+Conditions `=` on one field are alternatives; everything else must hold together.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ GUESSES = {"doc": "document", "path": "uri", "file": "uri", "name": "entity", "r
 MOST = 20  # filters of one call
 LISTED = 20  # documents that pass, where no word of the question is in them
 SHOWN = 12  # metadata keys that an error lists
-FIRST_PROBE = 800  # candidates read when 200 unfiltered ones do not suffice; four times as many each time after
+# candidates read when 200 unfiltered ones do not suffice; four times as many each time after
+FIRST_PROBE = 800
 FORM = "Write filters as field=value, field!=value, field>=value or field<=value"
 
 _FORM = re.compile(r"\s*([^\s!<>=][^!<>=]{0,100}?)\s*(!=|>=|<=|==?)\s*(.{0,1000}?)\s*\Z", re.DOTALL)
@@ -53,7 +55,9 @@ class Condition:
 
 @dataclass(slots=True)
 class Filters:
-    """What may be shown. `documents`: content ids, None for all; `first`: rows of entities that come first."""
+    """What may be shown. `documents`: content ids, None for all; `first`: rows of entities that
+    come first.
+    """
 
     conditions: tuple[Condition, ...] = ()
     documents: frozenset[str] | None = None
@@ -76,7 +80,9 @@ class Filters:
 
 
 def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> Filters | None:
-    """The filters of a call; None when there are none. BadInput says what cannot be read, and the known fields."""
+    """The filters of a call; None when there are none. BadInput says what cannot be read, and the
+    known fields.
+    """
     conditions = [_condition(snapshot, one) for one in list(wanted)[:MOST] if one.strip()]
     if min_rating > 0:
         conditions.append(Condition("rating", ">=", f"{min_rating:g}"))
@@ -109,25 +115,41 @@ def _no_such_type(snapshot: Snapshot, wanted: Sequence[Condition]) -> str:
         return ""
     known = pc.unique(snapshot.rows("entities", "", ["type"])["type"]).to_pylist()
     lost = [one.value for one in wanted if one.value.casefold() not in map(str.casefold, known)]
-    listed = ", ".join([one for one in (*DEFAULT_TYPES, "other") if one in known])  # not what a model made up
-    return f"No entity is of type {one_line(lost[0], 40)!r}; there are {listed or 'none'}." if lost else ""
+    listed = ", ".join(
+        [one for one in (*DEFAULT_TYPES, "other") if one in known]
+    )  # not what a model made up
+    return (
+        f"No entity is of type {one_line(lost[0], 40)!r}; there are {listed or 'none'}."
+        if lost
+        else ""
+    )
 
 
 def _none_passes(about: Sequence[Condition]) -> str:
     """How documents and addresses are written, where a condition on them let none through."""
-    wrong = next((one.value for one in about if one.field in ("document", "uri") and one.op == "="), "")
+    wrong = next(
+        (one.value for one in about if one.field in ("document", "uri") and one.op == "="), ""
+    )
     if not wrong:
         return ""
     return f'No document passes; * stands for anything, as in "uri=*{one_line(wrong.strip("*"), 60)}*".'
 
 
 def _undated(facts: Mapping[str, Mapping[str, Any]]) -> str:
-    """That documents without a date of their own were taken to be as old as their file, or left out without one."""
+    """That documents without a date of their own were taken to be as old as their file, or left out
+    without one.
+    """
     of_file = sum(fact["dated"] == "file" for fact in facts.values())
     without = sum(not fact["date"] for fact in facts.values())
     total = counted(len(facts), "documents")
-    said = f"{of_file} of {total} say no date: that of the file's last change was used." if of_file else ""
-    return f"{said} {without} of {total} have none at all and never pass.".strip() if without else said
+    said = (
+        f"{of_file} of {total} say no date: that of the file's last change was used."
+        if of_file
+        else ""
+    )
+    return (
+        f"{said} {without} of {total} have none at all and never pass.".strip() if without else said
+    )
 
 
 def described(filters: Filters) -> str:
@@ -135,10 +157,15 @@ def described(filters: Filters) -> str:
 
 
 def listed(snapshot: Snapshot, filters: Filters) -> str:
-    """The documents that pass, the first ones by date, for a question that has no word but "what happened?"."""
+    """The documents that pass, the first ones by date, for a question that has no word but "what
+    happened?".
+    """
     if not filters.documents:
         return ""
-    facts = sorted((documents(snapshot)[id] for id in filters.documents), key=lambda fact: (fact["date"], fact["uri"]))
+    facts = sorted(
+        (documents(snapshot)[id] for id in filters.documents),
+        key=lambda fact: (fact["date"], fact["uri"]),
+    )
     first = [(fact["date"][:10], fact["document"]) for fact in facts[:LISTED]]
     lines = [f"- [{names[0]}] {day} {one_line(names[2], 80)}" for day, names in first]
     more = [f"- and {len(facts) - LISTED} more"] if len(facts) > LISTED else []
@@ -146,9 +173,13 @@ def listed(snapshot: Snapshot, filters: Filters) -> str:
 
 
 def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    """What filters ask of every document, read once a generation: alias, uri, title, date, metadata."""
+    """What filters ask of every document, read once a generation: alias, uri, title, date,
+    metadata.
+    """
     if snapshot not in _facts:
-        rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata", "created"]).to_pylist()
+        rows = snapshot.rows(
+            "documents", "", ["id", "n", "uri", "title", "metadata", "created"]
+        ).to_pylist()
         _facts[snapshot] = {row["id"]: _fact(row) for row in rows}
     return _facts[snapshot]
 
@@ -158,7 +189,11 @@ def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
         metadata = json.loads(row["metadata"] or "{}")
     except ValueError:
         metadata = {}
-    held = {str(name).casefold(): value for name, value in metadata.items()} if isinstance(metadata, dict) else {}
+    held = (
+        {str(name).casefold(): value for name, value in metadata.items()}
+        if isinstance(metadata, dict)
+        else {}
+    )
     date = next((str(held[name]) for name in dates.KEYS if held.get(name)), "")
     date = date or dates.in_name(row["uri"].rpartition("/")[2])
     dated, date = ("itself", date) if date else ("file" if row["created"] else "", row["created"])
@@ -172,28 +207,45 @@ def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
 def _condition(snapshot: Snapshot, written: str) -> Condition:
     match = _FORM.match(written)
     if match is None or not match[3]:
-        raise BadInput(f"filter {one_line(written, 80)!r} cannot be read", f'{FORM}, e.g. "uri=notes/*"')
-    name, op, value = match[1].strip().casefold(), match[2].replace("==", "="), match[3].strip("\"'“”")
+        raise BadInput(
+            f"filter {one_line(written, 80)!r} cannot be read", f'{FORM}, e.g. "uri=notes/*"'
+        )
+    name, op, value = (
+        match[1].strip().casefold(),
+        match[2].replace("==", "="),
+        match[3].strip("\"'“”"),
+    )
     name = name.removeprefix("metadata.")
     if name == "min_rating":
         name, op = "rating", ">="
     known = set(FIELDS) | {key for fact in documents(snapshot).values() for key in fact["metadata"]}
     if name not in known:
         keys = sorted(known - set(FIELDS))
-        near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6) or [GUESSES.get(name, "")]
+        near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6) or [
+            GUESSES.get(name, "")
+        ]
         listed = ", ".join(one_line(key, 40) for key in keys[:SHOWN])
         listed += f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
         guess = f"Did you mean {one_line(near[0], 40)!r}? " if near[0] else ""
         raise BadInput(
-            f"there is no field {one_line(name, 40)!r} to filter by", f"Known are {', '.join(FIELDS)}, and metadata",
+            f"there is no field {one_line(name, 40)!r} to filter by",
+            f"Known are {', '.join(FIELDS)}, and metadata",
             names=f"{guess}Metadata: {listed or 'none'}",
-        )  # fmt: skip
+        )
     if op in (">=", "<=") and name in ("document", "uri", "entity", "type"):
-        raise BadInput(f"{name} has no order, so {name}{op} says nothing", f"Use {name}= or {name}!=")
+        raise BadInput(
+            f"{name} has no order, so {name}{op} says nothing", f"Use {name}= or {name}!="
+        )
     if name == "rating" and _number(value) is None:
-        raise BadInput(f"rating must be a number, not {one_line(value, 40)!r}", "Ratings of reports go from 0 to 10")
+        raise BadInput(
+            f"rating must be a number, not {one_line(value, 40)!r}",
+            "Ratings of reports go from 0 to 10",
+        )
     if name == "date" and not re.match(r"\d{4}(?!\d)", value):
-        raise BadInput(f"{one_line(value, 40)!r} is no date", "Write 2024, 2024-05 or 2024-05-03, as in date>=2024-05")
+        raise BadInput(
+            f"{one_line(value, 40)!r} is no date",
+            "Write 2024, 2024-05 or 2024-05-03, as in date>=2024-05",
+        )
     return Condition(name, op, value)
 
 
@@ -203,8 +255,9 @@ def _entity(snapshot: Snapshot, value: str) -> dict[str, Any]:
         return row
     raise BadInput(
         f"a filter names the entity {one_line(value, 60)!r}, which is not there",
-        "search_text finds words that are no entity", names=f"Nearest: {context.named_list(near[:5])}" if near else "",
-    )  # fmt: skip
+        "search_text finds words that are no entity",
+        names=f"Nearest: {context.named_list(near[:5])}" if near else "",
+    )
 
 
 # ---- testing -----------------------------------------------------------------------------------
@@ -226,7 +279,9 @@ def _all(conditions: Sequence[Condition], values: Sequence[Any]) -> bool:
     if same and not any(_compare(value, one) for one in same for value in values):
         return False
     for one in conditions:
-        if one.op == "!=" and any(_compare(value, Condition(one.field, "=", one.value)) for value in values):
+        if one.op == "!=" and any(
+            _compare(value, Condition(one.field, "=", one.value)) for value in values
+        ):
             return False
         if one.op in (">=", "<=") and not any(_compare(value, one) for value in values):
             return False
@@ -261,7 +316,8 @@ def _number(text: str) -> float | None:
 
 
 class Narrowed(Snapshot):
-    """A snapshot whose full text and reports hold only what passes; all else is read through the one it is made of.
+    """A snapshot whose full text and reports hold only what passes; all else is read through the
+    one it is made of.
 
     It counts as the same key where something is remembered by snapshot.
     """
@@ -279,7 +335,11 @@ class Narrowed(Snapshot):
         return other is self or other is self.inner
 
     def full_text(
-        self, table: str, terms: Sequence[str], limit: int = 200, columns: Sequence[str] | None = None
+        self,
+        table: str,
+        terms: Sequence[str],
+        limit: int = 200,
+        columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """As ever, from as many candidates as it takes to find `limit` that pass."""
         passes = {"passages": self._passes, "reports": self._allowed}.get(table)
@@ -294,7 +354,11 @@ class Narrowed(Snapshot):
             probe *= 4
 
     def rows(
-        self, table: str, where: str = "", columns: Sequence[str] | None = None, limit: int | None = None
+        self,
+        table: str,
+        where: str = "",
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
     ) -> pa.Table:
         if table != "reports":
             return self.inner.rows(table, where, columns, limit)
@@ -302,9 +366,13 @@ class Narrowed(Snapshot):
         return found.filter(self._allowed(found)).select(columns or found.column_names)
 
     def by_key(
-        self, table: str, values: Sequence[str] | Sequence[int], key: str | None = None,
-        columns: Sequence[str] | None = None, hold: bool = False,
-    ) -> pa.Table:  # fmt: skip
+        self,
+        table: str,
+        values: Sequence[str] | Sequence[int],
+        key: str | None = None,
+        columns: Sequence[str] | None = None,
+        hold: bool = False,
+    ) -> pa.Table:
         if table != "reports":
             return self.inner.by_key(table, values, key, columns, hold)
         found = self.inner.by_key(table, values, key, None, hold)
@@ -315,18 +383,32 @@ class Narrowed(Snapshot):
 
     def _passes(self, found: pa.Table) -> pa.Array:
         pairs = zip(found["document_id"].to_pylist(), found["entity_ids"].to_pylist(), strict=True)
-        return pa.array([self.filters.passage(document, ids) for document, ids in pairs], pa.bool_())
+        return pa.array(
+            [self.filters.passage(document, ids) for document, ids in pairs], pa.bool_()
+        )
 
     def _allowed(self, found: pa.Table) -> pa.Array:
-        """Reports of enough rating, on text of a document that passes, on communities without excluded entities."""
-        kept = pa.array([self.filters.report(rank) for rank in found["rank"].to_pylist()], pa.bool_())
-        wanted = [group() for group, asked in (
-            (self._told, self.filters.documents is not None), (self._typed, bool(self.filters.of("type"))),
-        ) if asked]  # fmt: skip
+        """Reports of enough rating, on text of a document that passes, on communities without
+        excluded entities.
+        """
+        kept = pa.array(
+            [self.filters.report(rank) for rank in found["rank"].to_pylist()], pa.bool_()
+        )
+        wanted = [
+            group()
+            for group, asked in (
+                (self._told, self.filters.documents is not None),
+                (self._typed, bool(self.filters.of("type"))),
+            )
+            if asked
+        ]
         if wanted or self.filters.without:
             members = self._members(found["id"].to_pylist())
-            fits = [self.filters.without.isdisjoint(ids) and not any(group.isdisjoint(ids) for group in wanted)
-                    for ids in members]  # fmt: skip
+            fits = [
+                self.filters.without.isdisjoint(ids)
+                and not any(group.isdisjoint(ids) for group in wanted)
+                for ids in members
+            ]
             kept = pc.and_(kept, pa.array(fits, pa.bool_()))
         return kept
 
@@ -339,18 +421,26 @@ class Narrowed(Snapshot):
     def _told(self) -> set[str]:
         """The entities that the documents name."""
         units, rows = self._units(), self.inner.rows("entities", "", ["id", "text_unit_ids"])
-        return self._once("told", lambda: [
-            row["id"] for row in rows.to_pylist() if not units.isdisjoint(row["text_unit_ids"])
-        ])  # fmt: skip
+        return self._once(
+            "told",
+            lambda: [
+                row["id"] for row in rows.to_pylist() if not units.isdisjoint(row["text_unit_ids"])
+            ],
+        )
 
     def _units(self) -> set[str]:
-        return self._once("units", lambda: self.inner.by_key(
-            "text_units", sorted(self.filters.documents or ()), "document_id", ["id"]
-        )["id"].to_pylist())  # fmt: skip
+        return self._once(
+            "units",
+            lambda: self.inner.by_key(
+                "text_units", sorted(self.filters.documents or ()), "document_id", ["id"]
+            )["id"].to_pylist(),
+        )
 
     def _typed(self) -> set[str]:
         rows = self.inner.rows("entities", "", ["id", "type"])
-        return self._once("typed", lambda: [row["id"] for row in rows.to_pylist() if self.filters.entity(row)])
+        return self._once(
+            "typed", lambda: [row["id"] for row in rows.to_pylist() if self.filters.entity(row)]
+        )
 
     def _once(self, name: str, make: Callable[[], list[str]]) -> set[str]:
         if name not in self.__dict__:

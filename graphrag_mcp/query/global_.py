@@ -1,25 +1,30 @@
-"""Global search with a model: reports rated down the tree, read in batches for points, the points joined to an answer.
+"""Global search with a model: reports rated down the tree, read in batches for points, the points
+joined to an answer.
 
-Takes a snapshot, a question and an asker; gives the `SearchResult` of a global search with its answer. Cheap where it
-can be: a question that names nothing rates nothing, ratings stop at 40, a batch holds as much as a model reads well.
-Reports are numbered inside each prompt in the order of their weight, never by stored ids. Shows no point itself.
+Takes a snapshot, a question and an asker; gives the `SearchResult` of a global search with its
+answer. Cheap where it can be: a question that names nothing rates nothing, ratings stop at 40, a
+batch holds as much as a model reads well. Reports are numbered inside each prompt in the order of
+their weight, never by stored ids. Shows no point itself.
 
 How a corpus as a whole is asked about in many languages: patterns, no code.
 
-`OVERVIEW` finds the words that ask for themes or a summary; what is left of such a question without these words and
-those of the other two patterns is what it asks about. Prefixes, since most of these languages inflect.
+`OVERVIEW` finds the words that ask for themes or a summary; what is left of such a question without
+these words and those of the other two patterns is what it asks about. Prefixes, since most of these
+languages inflect.
 
 Points of a global search: the findings of chosen reports, ranked, with their references resolved.
 
-Takes a snapshot, the worth of a question's terms and rated reports; gives findings best first, and as items for `pack`
-those that are wanted: most of what is ranked is never shown. Chooses no report and knows no budget.
+Takes a snapshot, the worth of a question's terms and rated reports; gives findings best first, and
+as items for `pack` those that are wanted: most of what is ranked is never shown. Chooses no report
+and knows no budget.
 
 Global search: what the corpus as a whole says about a question, from its community reports.
 
-Takes a snapshot and a question; gives the findings of the best-rated reports as cited points. Without a model a
-report is rated 0 to 5 by how much of the question its words cover, the best report of the tree setting the
-scale, so that a vague question over a small corpus still finds its communities. With a model (query/map_reduce.py)
-it rates, reads and answers. Knows no passages but those cited.
+Takes a snapshot and a question; gives the findings of the best-rated reports as cited points.
+Without a model a report is rated 0 to 5 by how much of the question its words cover, the best
+report of the tree setting the scale, so that a vague question over a small corpus still finds its
+communities. With a model (query/map_reduce.py) it rates, reads and answers. Knows no passages but
+those cited.
 """
 
 from __future__ import annotations
@@ -137,48 +142,78 @@ Row = dict[str, Any]
 _STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
 _IDS = re.compile(r"\b[0-9a-f]{32}\b")
 _TOLD = re.compile(r"(?<=\)\])\s*(?=\S)")  # ... also where no blank follows, as in Chinese
-REPORT = ("id", "n", "level", "title", "summary", "findings")  # what is kept of reports: their lists of ids are longer
-Point = tuple[float, int, int, Row, str]  # score, place of its report, number in it, the report, the text
+REPORT = (
+    "id",
+    "n",
+    "level",
+    "title",
+    "summary",
+    "findings",
+)  # what is kept of reports: their lists of ids are longer
+Finding = tuple[
+    float, int, int, Row, str
+]  # score, place of its report, number in it, the report, the text
 
 
 def ranked(
     snapshot: Snapshot, worth: Mapping[str, float], kept: Sequence[Rated], detailed: bool
-) -> list[Point]:
+) -> list[Finding]:
     """Findings, best first: two thirds the report's rating, one third the finding's own words."""
     whole = sum(worth.values()) or 1.0
     rating = {one.id: one.rating for one in kept}
-    found: list[Point] = []
+    found: list[Finding] = []
     for place, row in enumerate(snapshot.served("reports", [one.id for one in kept], REPORT)):
-        findings = context.findings(row) or [{"summary": row["title"], "explanation": row["summary"]}]
-        for number, one in enumerate(findings, 1):  # of equal points those of the weightier report first
-            text, words = _point(str(one.get("summary", "")), str(one.get("explanation", "")), detailed)
+        findings = context.findings(row) or [
+            {"summary": row["title"], "explanation": row["summary"]}
+        ]
+        for number, one in enumerate(
+            findings, 1
+        ):  # of equal points those of the weightier report first
+            text, words = _point(
+                str(one.get("summary", "")), str(one.get("explanation", "")), detailed
+            )
             own = min(1.0, similarity(words, worth) / whole) if worth else 1 / number
             found.append((20 * rating[row["id"]] * 2 / 3 + 100 * own / 3, place, number, row, text))
     return sorted(found, key=lambda one: (-round(one[0], 6), one[1], one[2]))
 
 
-def passing(snapshot: Snapshot, found: Sequence[Point], documents: Collection[str]) -> list[Point]:
-    """The points with only those statements that cite a document that passes, or no text at all: a report on a wide
-    community tells of many documents."""
+def passing(
+    snapshot: Snapshot, found: Sequence[Finding], documents: Collection[str]
+) -> list[Finding]:
+    """The points with only those statements that cite a document that passes, or no text at all: a
+    report on a wide community tells of many documents."""
     wanted = {id for one in found for id in referenced_ids(one[4]).get("Sources", ())}
-    units = snapshot.by_key("text_units", sorted(wanted), "id", ["id", "document_id"]) if wanted else None
-    pairs = zip(units["id"].to_pylist(), units["document_id"].to_pylist(), strict=True) if units else ()
+    units = (
+        snapshot.by_key("text_units", sorted(wanted), "id", ["id", "document_id"])
+        if wanted
+        else None
+    )
+    pairs = (
+        zip(units["id"].to_pylist(), units["document_id"].to_pylist(), strict=True) if units else ()
+    )
     fits = {id for id, document in pairs if document in documents}
     kept = []
     for score, place, number, row, text in found:
-        told = [one for one in _TOLD.split(text)
-                if not (ids := referenced_ids(one).get("Sources")) or not fits.isdisjoint(ids)]  # fmt: skip
+        told = [
+            one
+            for one in _TOLD.split(text)
+            if not (ids := referenced_ids(one).get("Sources")) or not fits.isdisjoint(ids)
+        ]
         if told:
             kept.append((score, place, number, row, " ".join(told)))
     return kept
 
 
-def communities_of(found: Sequence[Point]) -> list[str]:
+def communities_of(found: Sequence[Finding]) -> list[str]:
     return list(dict.fromkeys(f"c{one[3]['n']}" for one in found))
 
 
 def point_items(
-    snapshot: Snapshot, found: Sequence[Point], kept: Sequence[Rated], detailed: bool, explain: bool
+    snapshot: Snapshot,
+    found: Sequence[Finding],
+    kept: Sequence[Rated],
+    detailed: bool,
+    explain: bool,
 ) -> list[Item]:
     """Some of the points as the reader sees them, with their references resolved."""
     rating = {one.id: one.rating for one in kept}
@@ -189,7 +224,9 @@ def point_items(
     for score, _, number, row, text in found:
         shown = render_references(text, aliases)
         alias = f"c{row['n']}"
-        places = [place for id, place in cited.items() if f"{id})" in shown or f"{id}," in shown][:5]
+        places = [place for id, place in cited.items() if f"{id})" in shown or f"{id}," in shown][
+            :5
+        ]
         at = {"score": round(min(score / 100, 1.0), 3)} | lines
         scored = [place.model_copy(update=at) for place in places]
         line = f"- {shown} ({one_line(row['title'], 60)}, {alias})"
@@ -203,8 +240,9 @@ def point_items(
 
 @lru_cache(maxsize=2_000)
 def _point(summary: str, explanation: str, detailed: bool) -> tuple[str, str]:
-    """A finding on one line, whole statements with their references, without the summary where they begin with it;
-    and its terms. Remembered, because reports of large communities come with every question."""
+    """A finding on one line, whole statements with their references, without the summary where they
+    begin with it; and its terms. Remembered, because reports of large communities come with every
+    question."""
     limit = 1_600 if detailed else 500
     kept: list[str] = []
     length = 0
@@ -219,7 +257,9 @@ def _point(summary: str, explanation: str, detailed: bool) -> tuple[str, str]:
         text = body
     else:
         text = f"**{one_line(summary, 200)}** {body}"
-    return text, " ".join(terms(_IDS.sub("", text)))  # each id has some ten terms, of which none says anything
+    return text, " ".join(
+        terms(_IDS.sub("", text))
+    )  # each id has some ten terms, of which none says anything
 
 
 def similarity(text_terms: str, worth: Mapping[str, float]) -> float:
@@ -227,7 +267,9 @@ def similarity(text_terms: str, worth: Mapping[str, float]) -> float:
     padded, doubled, score = f" {text_terms} ", "", 0.0
     for term, value in worth.items():
         if (word := f" {term} ") in padded:
-            doubled = doubled or padded.replace(" ", "  ")  # so that the blank between two of them counts for both
+            doubled = doubled or padded.replace(
+                " ", "  "
+            )  # so that the blank between two of them counts for both
             count = doubled.count(word)
             score += value * (0.5 + 0.5 * (count - 1) / (count + 2))
     return score
@@ -241,23 +283,28 @@ READ = 40  # reports read in full at most
 INCLUDED = 10.0  # added to the rating of reports that an `entity=` filter asks for
 THEMES = 8  # titles shown when no report is relevant
 FLOOR = 0.2  # share of the question's words that the best report must cover to set the scale alone
-FROM_CHILD = 0.8  # a parent is at least this much as relevant as its best child, else its branch would be cut
+# a parent is at least this much as relevant as its best child, else its branch would be cut
+FROM_CHILD = 0.8
 POINT = 100  # tokens of a point with its citations: about so many are made at a time
 ENOUGH = 1.6  # budgets of points that are made: what several of them cite is paid for once
 ANCESTORS = 3_000  # reports whose terms are remembered, some 3 MB
 
 
 # Words about the asking, not about what is asked: "What is said about X?" is about X.
-_ASKING = frozenset(terms(
-    "say says said tell tells told describe described description mention mentioned discuss discussed explain give "
-    "list main major key important overall general common theme themes topic topics subject subjects point points "
-    "overview summary summarize summarise corpus document documents text texts dataset collection content contents "
-))  # fmt: skip
+_ASKING = frozenset(
+    terms(
+        "say says said tell tells told describe described description mention mentioned discuss discussed explain give "
+        "list main major key important overall general common theme themes topic topics subject subjects point points "
+        "overview summary summarize summarise corpus document documents text texts dataset collection content contents "
+    )
+)
 
 
 @dataclass(slots=True)
 class Rated:
-    """A report that was looked at. `own` is the rating by its own words, `rating` with what its children lend."""
+    """A report that was looked at. `own` is the rating by its own words, `rating` with what its
+    children lend.
+    """
 
     id: str
     level: int
@@ -270,17 +317,30 @@ class Rated:
 
 
 def global_search(
-    snapshot: Snapshot, query: str, *, level: int = -1, max_tokens: int = DEFAULT_TOKENS, cursor: str = "",
-    response_format: str = "concise", filters: Sequence[str] = (), min_rating: float = 0.0,
-    history: Sequence[str] = (), explain: bool = False, asker: Asker | None = None, answer: bool = False,
-    response_type: str = "", instructions: str = "", general_knowledge: bool = False,
-    on_text: Callable[[str], None] | None = None, seconds: float = 0.0,
-) -> SearchResult:  # fmt: skip
+    snapshot: Snapshot,
+    query: str,
+    *,
+    level: int = -1,
+    max_tokens: int = DEFAULT_TOKENS,
+    cursor: str = "",
+    response_format: str = "concise",
+    filters: Sequence[str] = (),
+    min_rating: float = 0.0,
+    history: Sequence[str] = (),
+    explain: bool = False,
+    asker: Asker | None = None,
+    answer: bool = False,
+    response_type: str = "",
+    instructions: str = "",
+    general_knowledge: bool = False,
+    on_text: Callable[[str], None] | None = None,
+    seconds: float = 0.0,
+) -> SearchResult:
     """Points from community reports, and with `answer` what a model makes of the reports.
 
-    level -1 goes down the tree where it is relevant; n takes that level. `filters` and `min_rating` leave reports out
-    before any is chosen. `seconds`: how long to wait for the model, 0 for as long as it takes. A later page has points
-    alone.
+    level -1 goes down the tree where it is relevant; n takes that level. `filters` and `min_rating`
+    leave reports out before any is chosen. `seconds`: how long to wait for the model, 0 for as long
+    as it takes. A later page has points alone.
     """
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     nothing = context.empty_corpus(snapshot, "global")
@@ -300,7 +360,11 @@ def global_search(
     if narrowing is not None and narrowing.first:
         kept = included_first(snapshot, kept, narrowing)
     result = SearchResult(mode="global", corpus=snapshot.manifest.corpus, coverage=coverage)
-    stale = "Communities are being brought up to date." if "communities" in snapshot.manifest.stale else ""
+    stale = (
+        "Communities are being brought up to date."
+        if "communities" in snapshot.manifest.stale
+        else ""
+    )
     result.hint = " ".join(filter(None, [told(note, narrowing), stale, too_deep(snapshot, level)]))
 
     def page(after: tuple[int, ...]) -> str:
@@ -322,9 +386,13 @@ def global_search(
     result.communities = communities_of(found)[:20]
     items: list[Item] = []
     while (at := offset[0] + len(items)) < len(found) and sum(map(cost, items)) <= ENOUGH * budget:
-        items += point_items(snapshot, found[at : at + max(8, budget // POINT)], kept, detailed, explain)
+        items += point_items(
+            snapshot, found[at : at + max(8, budget // POINT)], kept, detailed, explain
+        )
     section = Section("Points", items, 1.0, offset[0], more=offset[0] + len(items) < len(found))
-    result = compose(result, [section], budget, page, intro="" if cursor.strip() else before, first="Points")
+    result = compose(
+        result, [section], budget, page, intro="" if cursor.strip() else before, first="Points"
+    )
     return finish(result, budget)
 
 
@@ -335,11 +403,17 @@ def with_history(history: Sequence[str], query: str, budget: int) -> tuple[list[
     from graphrag_mcp.query import local as earlier
 
     turns = earlier.user_turns(history)
-    return turns, " ".join([query, *earlier.history_keywords(turns, query)] if query else []), earlier.history_block(turns, budget)
+    return (
+        turns,
+        " ".join([query, *earlier.history_keywords(turns, query)] if query else []),
+        earlier.history_block(turns, budget),
+    )
 
 
 def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) -> list[Rated]:
-    """Reports on the included entities before all others; where none was relevant, those of the finest communities."""
+    """Reports on the included entities before all others; where none was relevant, those of the
+    finest communities.
+    """
     ids = [row["id"] for row in filters.first]
     paths = snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"].to_pylist()
     on = {id for path in paths for id in path}
@@ -354,14 +428,26 @@ def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) 
 
 def too_deep(snapshot: Snapshot, level: int) -> str:
     """A sentence when there is no such level."""
-    deepest = max(snapshot.rows("reports", "", ["level"])["level"].to_pylist(), default=0) if level > 0 else 0
-    return f"There is no level {level}; the deepest, {deepest}, was used." if level > deepest else ""
+    deepest = (
+        max(snapshot.rows("reports", "", ["level"])["level"].to_pylist(), default=0)
+        if level > 0
+        else 0
+    )
+    return (
+        f"There is no level {level}; the deepest, {deepest}, was used." if level > deepest else ""
+    )
 
 
 def nothing_said(snapshot: Snapshot, result: SearchResult, level: int) -> SearchResult:
-    """No report shares a word with the question: say so, and what the reports do speak of, to ask again with."""
+    """No report shares a word with the question: say so, and what the reports do speak of, to ask
+    again with.
+    """
     result.state, total = "not_found", result.coverage["reports"]
-    said = f"none of the {total} community reports speaks of this" if total else "there is no community report yet"
+    said = (
+        f"none of the {total} community reports speaks of this"
+        if total
+        else "there is no community report yet"
+    )
     if "passing" in result.coverage:
         said += f" and passes the filters ({result.coverage['passing']} pass)"
     result.text = f"In corpus {result.corpus} {said}."
@@ -371,7 +457,9 @@ def nothing_said(snapshot: Snapshot, result: SearchResult, level: int) -> Search
         rows = context.rows(snapshot, "reports", [one.id for one in weighty[:THEMES]])
         result.communities = [f"c{row['n']}" for row in rows]
         listed = [f"- [c{row['n']}] {one_line(row['title'], 120)}" for row in rows]
-        result.text += "\n".join(["", "The weightiest of them are about:", *listed] if listed else [])
+        result.text += "\n".join(
+            ["", "The weightiest of them are about:", *listed] if listed else []
+        )
     advice = "Ask with names or words from these titles, or use local_search."
     if not listed and "passing" in result.coverage:
         advice = "Ask again with other filters, or without."
@@ -412,16 +500,25 @@ def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
     family = _family(snapshot, [row["id"] for row in rows])
     most = max((row["n_text_units"] for row in rows), default=0) or 1
     for row in rows:
-        own, rating = (rated[row["id"]].own, rated[row["id"]].rating) if row["id"] in rated else (0.0, 0.0)
+        own, rating = (
+            (rated[row["id"]].own, rated[row["id"]].rating) if row["id"] in rated else (0.0, 0.0)
+        )
         rated[row["id"]] = Rated(
-            row["id"], row["level"], *family.get(row["id"], ("", True)), own, rating, row["n_text_units"] / most,
+            row["id"],
+            row["level"],
+            *family.get(row["id"], ("", True)),
+            own,
+            rating,
+            row["n_text_units"] / most,
             row["rank"],
-        )  # fmt: skip
+        )
     return rated
 
 
 def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated], dict[str, int]]:
-    """All reports of a level and the childless ones above it: nearest to the question first, then the weightiest."""
+    """All reports of a level and the childless ones above it: nearest to the question first, then
+    the weightiest.
+    """
     every = all_rated(snapshot, query)
     deepest = max((one.level for one in every.values()), default=0)
     chosen = [one for one in every.values() if _at_level(one, min(level, deepest))]
@@ -430,7 +527,9 @@ def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated]
 
 
 def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
-    """The worth of the terms that say what is asked about; None for an empty or a wholly general question."""
+    """The worth of the terms that say what is asked about; None for an empty or a wholly general
+    question.
+    """
     asked = query[: retrieval.QUERY_CHARACTERS]
     if OVERVIEW.search(asked):  # with one word that stays, so that those of grammar go
         asked = f"{ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"
@@ -441,16 +540,27 @@ def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     return {term: value for term, value in worth.items() if term not in _ASKING}
 
 
-def _ranked_by_weight(snapshot: Snapshot, level: int, coverage: dict[str, int]) -> tuple[list[Rated], dict[str, int]]:
+def _ranked_by_weight(
+    snapshot: Snapshot, level: int, coverage: dict[str, int]
+) -> tuple[list[Rated], dict[str, int]]:
     """No question: the reports of a level (the coarsest by default) by how much text they cover."""
     rows = context.every(snapshot, "reports", context.NUMBERS).to_pylist()
     family = _family(snapshot, [row["id"] for row in rows])
     most = max((row["n_text_units"] for row in rows), default=0) or 1
     deepest = max((row["level"] for row in rows), default=0)
     found = [
-        Rated(id, row["level"], *family.get(id, ("", True)), 0.0, 0.0, row["n_text_units"] / most, row["rank"])
-        for row in rows for id in [row["id"]]
-    ]  # fmt: skip
+        Rated(
+            id,
+            row["level"],
+            *family.get(id, ("", True)),
+            0.0,
+            0.0,
+            row["n_text_units"] / most,
+            row["rank"],
+        )
+        for row in rows
+        for id in [row["id"]]
+    ]
     chosen = [one for one in found if _at_level(one, min(max(level, 0), deepest))]
     chosen.sort(key=lambda one: (-round(one.weight, 6), -one.rank, one.id))
     coverage.update(rated=0, kept=len(chosen[:READ]), pruned=0)
@@ -471,7 +581,9 @@ def _family(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, bool
 
 
 def _rate(snapshot: Snapshot, worth: Mapping[str, float]) -> dict[str, Rated]:
-    """Reports proposed by full text, and all their ancestors, rated 0 to 5 on a scale set by the best of them."""
+    """Reports proposed by full text, and all their ancestors, rated 0 to 5 on a scale set by the
+    best of them.
+    """
     whole = sum(worth.values())
     proposed = snapshot.full_text("reports", list(worth), CANDIDATES, ["id", "terms"])
     words = dict(zip(proposed["id"].to_pylist(), proposed["terms"].to_pylist(), strict=True))
@@ -488,11 +600,16 @@ def _rate(snapshot: Snapshot, worth: Mapping[str, float]) -> dict[str, Rated]:
     most = max((row["n_text_units"] for row in rows), default=0) or 1
     rated = {
         row["id"]: Rated(
-            row["id"], row["level"], *family.get(row["id"], ("", True)), similar[row["id"]] * scale,
-            similar[row["id"]] * scale, row["n_text_units"] / most, row["rank"],
+            row["id"],
+            row["level"],
+            *family.get(row["id"], ("", True)),
+            similar[row["id"]] * scale,
+            similar[row["id"]] * scale,
+            row["n_text_units"] / most,
+            row["rank"],
         )
         for row in rows
-    }  # fmt: skip
+    }
     for one in sorted(rated.values(), key=lambda one: (-one.level, one.id)):
         if one.parent in rated:
             rated[one.parent].rating = max(rated[one.parent].rating, FROM_CHILD * one.rating)
@@ -500,7 +617,9 @@ def _rate(snapshot: Snapshot, worth: Mapping[str, float]) -> dict[str, Rated]:
 
 
 def _terms_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
-    """The terms of reports, remembered: the ancestors of what is proposed are few, and the same every time."""
+    """The terms of reports, remembered: the ancestors of what is proposed are few, and the same
+    every time.
+    """
     held = _ancestors.setdefault(snapshot, {}) if type(snapshot) is Snapshot else {}
     missing = [id for id in ids if id not in held]
     rows = snapshot.by_key("reports", missing, "id", ["id", "terms"])
@@ -513,9 +632,11 @@ def _terms_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
 
 
 def _descend(rated: Mapping[str, Rated]) -> list[Rated]:
-    """From the roots to the children of what is relevant; a parent is kept only where no child of it is relevant.
+    """From the roots to the children of what is relevant; a parent is kept only where no child of
+    it is relevant.
 
-    When nothing on a frontier is relevant, the whole next level is looked at before giving up, twice at most.
+    When nothing on a frontier is relevant, the whole next level is looked at before giving up,
+    twice at most.
     """
     children: dict[str, list[Rated]] = {}
     for one in rated.values():
@@ -550,9 +671,14 @@ def points(
     return point_items(snapshot, found, kept, detailed, explain), communities_of(found)
 
 
-SEED = "reports"  # the order in which reports meet in batches comes from a hash of this and their ids
+SEED = (
+    "reports"  # the order in which reports meet in batches comes from a hash of this and their ids
+)
 BATCH_TOKENS = 12_000  # of reports in one map prompt, and of points in the reduce prompt
-MOST_BATCHES, MOST_REPORTS = 20, 1_000  # at an explicit level; the reports nearest to the question go in
+MOST_BATCHES, MOST_REPORTS = (
+    20,
+    1_000,
+)  # at an explicit level; the reports nearest to the question go in
 REPORT_CHARACTERS = 12_000  # of one report
 RATED_CHARACTERS = 2_400  # of a report that is only rated: title, summary, headlines
 FALLBACKS = 2  # levels that are rated whole although nothing above them was relevant
@@ -561,7 +687,9 @@ _OWN_REFERENCES = re.compile(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]")
 
 @dataclass(slots=True)
 class Read:
-    """What came of reading: `points` with references to `names` (number -> alias), best first; how batches fared."""
+    """What came of reading: `points` with references to `names` (number -> alias), best first; how
+    batches fared.
+    """
 
     points: list[Point]
     names: dict[str, str]
@@ -574,7 +702,9 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The reports to read, what was counted on the way to them, and why ratings were missing ("" when none was)."""
+    """The reports to read, what was counted on the way to them, and why ratings were missing (""
+    when none was).
+    """
 
     reports: list[Rated]
     coverage: dict[str, int]
@@ -585,10 +715,19 @@ class Chosen:
 
 
 def with_answer(
-    snapshot: Snapshot, query: str, level: int, result: SearchResult, kept: Sequence[Rated], budget: int,
-    page: Callable[[tuple[int, ...]], str], asker: Asker | None, wish: Wish,
-) -> SearchResult:  # fmt: skip
-    """The result of a global search with its answer. `kept`: what the search without a model would show."""
+    snapshot: Snapshot,
+    query: str,
+    level: int,
+    result: SearchResult,
+    kept: Sequence[Rated],
+    budget: int,
+    page: Callable[[tuple[int, ...]], str],
+    asker: Asker | None,
+    wish: Wish,
+) -> SearchResult:
+    """The result of a global search with its answer. `kept`: what the search without a model would
+    show.
+    """
     if asker is None or not asker.may_answer("reduce"):
         note(result, NO_MODEL)
         return _shown(snapshot, query, level, result, kept, budget, page)
@@ -605,33 +744,53 @@ def with_answer(
         return _shown(snapshot, query, level, result, kept, budget, page)
     (selected, outcome), chosen = given, given[0].reports
     result.coverage = selected.coverage | {
-        "read": outcome.reports, "batches": outcome.batches, "batches_answered": outcome.batches - outcome.failed,
-        "batches_failed": outcome.failed, "points": len(outcome.points),
-    }  # fmt: skip
+        "read": outcome.reports,
+        "batches": outcome.batches,
+        "batches_answered": outcome.batches - outcome.failed,
+        "batches_failed": outcome.failed,
+        "points": len(outcome.points),
+    }
     if selected.unrated:
-        note(result, f"{selected.coverage['unrated']} reports got no rating from the model ({selected.unrated}), "
-                     "so their words decided.")  # fmt: skip
+        note(
+            result,
+            f"{selected.coverage['unrated']} reports got no rating from the model ({selected.unrated}), "
+            "so their words decided.",
+        )
     if not outcome.points:
         return _without_points(snapshot, query, level, result, selected, outcome, budget, page)
     reduced = outcome.reduced
     if reduced is None or not reduced.by:
         result.state = "failed"
         note(result, failed(reduced.reason if reduced else ""))
-        return compose(result, [Section("Points", mapped_point_items(outcome), 1.0)], budget, lambda _: "", first="Points")
+        return compose(
+            result,
+            [Section("Points", mapped_point_items(outcome), 1.0)],
+            budget,
+            lambda _: "",
+            first="Points",
+        )
     items, result.communities = _points(snapshot, query, chosen)
     section = Section("Points", items, 1.0)
     partly = f"{outcome.failed} of {outcome.batches} batches of reports gave no answer ({outcome.reason})."
     if outcome.failed:
         note(result, partly)
-    result = answered(result, reduced, [section], budget, page, snapshot=snapshot, shown=items, first="Points")
+    result = answered(
+        result, reduced, [section], budget, page, snapshot=snapshot, shown=items, first="Points"
+    )
     result.state = "partial" if outcome.failed or selected.unrated else "answered"
     return result
 
 
 def _without_points(
-    snapshot: Snapshot, query: str, level: int, result: SearchResult, selected: Chosen, outcome: Read, budget: int,
+    snapshot: Snapshot,
+    query: str,
+    level: int,
+    result: SearchResult,
+    selected: Chosen,
+    outcome: Read,
+    budget: int,
     page: Callable[[tuple[int, ...]], str],
-) -> SearchResult:  # fmt: skip
+) -> SearchResult:
     """Nothing relevant was said, or nobody said anything: two different things."""
     chosen = selected.reports
     if selected.unrated and not chosen:
@@ -640,7 +799,11 @@ def _without_points(
         return _shown(snapshot, query, level, result, chosen, budget, page)
     if not outcome.failed:
         result.method = ""
-        said = f"{outcome.reports} reports were read and none says anything on it." if outcome.reports else ""
+        said = (
+            f"{outcome.reports} reports were read and none says anything on it."
+            if outcome.reports
+            else ""
+        )
         note(result, said)
         return finish(nothing_said(snapshot, result, level), budget)
     if outcome.failed == outcome.batches:
@@ -650,14 +813,22 @@ def _without_points(
         return result
     result = _shown(snapshot, query, level, result, chosen, budget, page)
     result.state = "partial"
-    note(result, f"{outcome.failed} of {outcome.batches} batches of reports gave no answer ({outcome.reason}).")
+    note(
+        result,
+        f"{outcome.failed} of {outcome.batches} batches of reports gave no answer ({outcome.reason}).",
+    )
     return finish(result, budget)
 
 
 def _shown(
-    snapshot: Snapshot, query: str, level: int, result: SearchResult, kept: Sequence[Rated], budget: int,
+    snapshot: Snapshot,
+    query: str,
+    level: int,
+    result: SearchResult,
+    kept: Sequence[Rated],
+    budget: int,
     page: Callable[[tuple[int, ...]], str],
-) -> SearchResult:  # fmt: skip
+) -> SearchResult:
     """The reports' own findings, no model's."""
     if not kept:
         before = result.state
@@ -665,7 +836,9 @@ def _shown(
         result.state = before if before in ("partial", "failed") else result.state
         return finish(result, budget)
     items, result.communities = _points(snapshot, query, kept)
-    return finish(compose(result, [Section("Points", items, 1.0)], budget, page, first="Points"), budget)
+    return finish(
+        compose(result, [Section("Points", items, 1.0)], budget, page, first="Points"), budget
+    )
 
 
 def _points(snapshot: Snapshot, query: str, kept: Sequence[Rated]) -> tuple[list[Item], list[str]]:
@@ -679,8 +852,9 @@ def _points(snapshot: Snapshot, query: str, kept: Sequence[Rated]) -> tuple[list
 async def select_with_model(asker: Asker, snapshot: Snapshot, query: str, level: int) -> Chosen:
     """The reports to read, and how many were rated, kept and pruned.
 
-    level -1: from the roots down, as far as the model finds a report relevant. level n: that level and the childless
-    reports above it, the lexically nearest first. A question about nothing in particular takes the weightiest.
+    level -1: from the roots down, as far as the model finds a report relevant. level n: that level
+    and the childless reports above it, the lexically nearest first. A question about nothing in
+    particular takes the weightiest.
     """
     if level >= 0:
         return Chosen(*await asyncio.to_thread(whole_level, snapshot, query, level))
@@ -705,11 +879,12 @@ async def _descend_with_model(
 ) -> tuple[list[Rated], int, list[str]]:
     """Reports kept, how many were rated, and why ratings are missing.
 
-    Level by level: rate, go on below what is relevant. A parent is kept only where no rated child is relevant.
+    Level by level: rate, go on below what is relevant. A parent is kept only where no rated child
+    is relevant.
 
-    On each level at most half of the ratings that are left are spent while there are levels below it, so that a broad
-    top does not keep the search from going down; lexically nearest first. Where the model gives no rating the
-    lexical one stands in.
+    On each level at most half of the ratings that are left are spent while there are levels below
+    it, so that a broad top does not keep the search from going down; lexically nearest first. Where
+    the model gives no rating the lexical one stands in.
     """
     frontier = children.get("", [])
     kept: dict[str, Rated] = {}
@@ -718,12 +893,16 @@ async def _descend_with_model(
     while frontier and rated < READ:
         left = READ - rated
         below = any(children.get(one.id) for one in frontier)
-        frontier.sort(key=lambda one: (-round(one.rating, 6), -round(one.weight, 6), -one.rank, one.id))
+        frontier.sort(
+            key=lambda one: (-round(one.rating, 6), -round(one.weight, 6), -one.rank, one.id)
+        )
         taken = frontier[: max(1, left // 2) if below else left]
         ratings, reasons = await _ratings(asker, snapshot, query, taken)
         missing += reasons
         rated += len(taken)
-        marked = [replace(one, rating=float(value)) for one, value in zip(taken, ratings, strict=True)]
+        marked = [
+            replace(one, rating=float(value)) for one, value in zip(taken, ratings, strict=True)
+        ]
         relevant = [one for one in marked if one.rating >= THRESHOLD]
         for one in relevant:
             kept[one.id] = one
@@ -738,7 +917,9 @@ async def _descend_with_model(
 async def _ratings(
     asker: Asker, snapshot: Snapshot, query: str, some: Sequence[Rated]
 ) -> tuple[list[float], list[str]]:
-    """One rating of 0 to 5 for each report, all asked for at once; and the reasons where the model gave none."""
+    """One rating of 0 to 5 for each report, all asked for at once; and the reasons where the model
+    gave none.
+    """
     found = await asyncio.to_thread(context.rows, snapshot, "reports", [one.id for one in some])
     rows = {row["id"]: row for row in found}
     prompt = prompts.load("rate", snapshot.folder)
@@ -769,7 +950,9 @@ def _headlines(row: Row) -> str:
 # ---- map and reduce ------------------------------------------------------------------------------
 
 
-async def read(asker: Asker, snapshot: Snapshot, query: str, chosen: Sequence[Rated], wish: Wish, words: int) -> Read:
+async def read(
+    asker: Asker, snapshot: Snapshot, query: str, chosen: Sequence[Rated], wish: Wish, words: int
+) -> Read:
     """Points out of the reports, in batches at once, and the answer that they come to."""
     weight = {one.id: one.weight for one in chosen}
     rows = await asyncio.to_thread(_rows, snapshot, list(weight)[:MOST_REPORTS])
@@ -788,9 +971,16 @@ async def read(asker: Asker, snapshot: Snapshot, query: str, chosen: Sequence[Ra
     outcome.points = [point for *_, point in sorted(found, key=lambda one: one[:3])]
     if outcome.points:
         outcome.reduced = await answer(
-            asker, query, _point_rows(outcome.points), outcome.names, wish, words=words, prompt="reduce", kind="reduce",
+            asker,
+            query,
+            _point_rows(outcome.points),
+            outcome.names,
+            wish,
+            words=words,
+            prompt="reduce",
+            kind="reduce",
             folder=snapshot.folder,
-        )  # fmt: skip
+        )
     return outcome
 
 
@@ -807,7 +997,9 @@ def _rows(snapshot: Snapshot, ids: Sequence[str]) -> list[Row]:
 
 
 def _batches(rows: Sequence[Row]) -> list[list[Row]]:
-    """Shuffled by a hash, so that no batch holds one corner of the tree; inside a batch the weightiest first."""
+    """Shuffled by a hash, so that no batch holds one corner of the tree; inside a batch the
+    weightiest first.
+    """
     batches: list[list[Row]] = []
     size = 0
     for row in sorted(rows, key=lambda row: content_id(SEED, row["id"])):
@@ -822,7 +1014,9 @@ def _batches(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _report(row: Row) -> str:
-    """A report on one line: summary and findings. Its own references are left out, points refer to the report."""
+    """A report on one line: summary and findings. Its own references are left out, points refer to
+    the report.
+    """
     parts = [row["summary"]]
     for one in context.findings(row):
         parts.append(f"{one.get('summary', '')}: {one.get('explanation', '')}")
@@ -830,10 +1024,16 @@ def _report(row: Row) -> str:
 
 
 async def _map(
-    asker: Asker, snapshot: Snapshot, query: str, batch: Sequence[Row], weight: dict[str, float],
-    number: dict[str, str], before: str = "",
-) -> tuple[list[Point], str]:  # fmt: skip
-    """The points of one batch with references to the whole's numbers, and why there are none when it failed.
+    asker: Asker,
+    snapshot: Snapshot,
+    query: str,
+    batch: Sequence[Row],
+    weight: dict[str, float],
+    number: dict[str, str],
+    before: str = "",
+) -> tuple[list[Point], str]:
+    """The points of one batch with references to the whole's numbers, and why there are none when
+    it failed.
 
     `before`: the block of earlier turns, which stands first.
     """
@@ -843,12 +1043,17 @@ async def _map(
     ]
     rows = "\n\n".join(filter(None, [before, "\n".join(lines)]))
     text = prompts.load("map", snapshot.folder).substitute(reports=data(rows), question=data(query))
-    ask = Ask("map", (Message("user", text),), read_points, lambda: (), POINTS_SCHEMA, if_cut="shown")
+    ask = Ask(
+        "map", (Message("user", text),), read_points, lambda: (), POINTS_SCHEMA, if_cut="shown"
+    )
     given = await asked(asker, ask)
     if not given.by:
         return [], given.reason or "no reply"
     names = {f"c{place}": number[row["id"]] for place, row in enumerate(batch, 1)}
-    points = [replace(point, description=restored(point.description, names).text.strip()) for point in given.value]
+    points = [
+        replace(point, description=restored(point.description, names).text.strip())
+        for point in given.value
+    ]
     return [point for point in points if point.description], ""
 
 
@@ -870,5 +1075,12 @@ def mapped_point_items(outcome: Read) -> list[Item]:
     items = []
     for place, point in enumerate(outcome.points, 1):
         checked: Checked = restored(point.description, outcome.names)
-        items.append(Item(f"p{place}", f"- {one_line(checked.text, 1_500)} (score {point.score:g})", None, "Points"))
+        items.append(
+            Item(
+                f"p{place}",
+                f"- {one_line(checked.text, 1_500)} (score {point.score:g})",
+                None,
+                "Points",
+            )
+        )
     return items

@@ -1,23 +1,30 @@
-"""Local search: the passages that answer a question, with the entities, relationships, claims and reports around them.
+"""Local search: the passages that answer a question, with the entities, relationships, claims and
+reports around them.
 
-Takes a snapshot, a question and a budget; gives a `SearchResult` whose text is ready for a model to read and
-whose citations stand in the order of the fused ranking. An empty question gives an overview. Knows no chat model: an
-answer, where one is wanted, is added by query/answer.py to what was found.
+Takes a snapshot, a question and a budget; gives a `SearchResult` whose text is ready for a model to
+read and whose citations stand in the order of the fused ranking. An empty question gives an
+overview. Knows no chat model: an answer, where one is wanted, is added by query/answer.py to what
+was found.
 
-Earlier turns of a conversation: what they add to a question, and the block that stands first in its context.
+Earlier turns of a conversation: what they add to a question, and the block that stands first in its
+context.
 
-Takes the turns as a caller gives them, oldest first (strings, or `role: content`); gives the last user turns, names
-to look for beside a question that only points back ("and his brother?"), and a block within a budget. Asks no model.
+Takes the turns as a caller gives them, oldest first (strings, or `role: content`); gives the last
+user turns, names to look for beside a question that only points back ("and his brother?"), and a
+block within a budget. Asks no model.
 
-Why an item is there: the channels that scored it, its rank in them, and the path by which a link reached it.
+Why an item is there: the channels that scored it, its rank in them, and the path by which a link
+reached it.
 
 Takes what was retrieved; gives one short line per item, for `explain`. Changes no ranking.
 
-What a local search looks at, by its mode and its filters: fused retrieval, plain text, or the graph alone.
+What a local search looks at, by its mode and its filters: fused retrieval, plain text, or the graph
+alone.
 
-Takes a snapshot and a question; gives the fused `Retrieved`, narrowed and reordered. `local` and `fused` are the fused
-retrieval as it is; `basic` has no graph in it and ends after ten passages; `hybrid` has no plain text in it: passages
-count by the entities and relationships that they hold. Knows no budget.
+Takes a snapshot and a question; gives the fused `Retrieved`, narrowed and reordered. `local` and
+`fused` are the fused retrieval as it is; `basic` has no graph in it and ends after ten passages;
+`hybrid` has no plain text in it: passages count by the entities and relationships that they hold.
+Knows no budget.
 """
 
 from __future__ import annotations
@@ -84,9 +91,11 @@ def user_turns(history: Sequence[str]) -> list[str]:
 
 
 def history_keywords(turns: Sequence[str], query: str) -> list[str]:
-    """Names of earlier turns, the newest first: of all when the question names nothing itself, else of the newest.
+    """Names of earlier turns, the newest first: of all when the question names nothing itself, else
+    of the newest.
 
-    Where no turn names anything, the content words of the newest, as they are written: they may be told.
+    Where no turn names anything, the content words of the newest, as they are written: they may be
+    told.
     """
     own = {mention.key for mention in extract(query[:4_000]) if mention.strong}
     found: dict[str, str] = {}
@@ -101,7 +110,9 @@ def history_keywords(turns: Sequence[str], query: str) -> list[str]:
 
 
 def history_block(turns: Sequence[str], budget: int) -> str:
-    """The block, with as many of the newest turns as its share of the budget holds; "" when that is not one."""
+    """The block, with as many of the newest turns as its share of the budget holds; "" when that is
+    not one.
+    """
     left = int(budget * SHARE) - count_tokens(HEADING)
     kept: list[str] = []
     for turn in reversed(turns):
@@ -121,28 +132,44 @@ def history_block(turns: Sequence[str], budget: int) -> str:
 SOURCES = 20  # high passages from which a path may start
 ROW = ["id", "n", "part", "parts", "title_id", "document_id", "entity_ids"]
 WORDS = {
-    "text": "words", "vector": "meaning", "named": "its title is named in the question",
-    "holds": "holds a name of the question", "link": "its title is named in", "shared": "shares a rare name with",
-    "beside": "next to a high passage", "subword": "parts of words", "included": "holds an included entity",
-    "defines": "defines a word of the question", "lead": "clearly best by itself",
-    "entities": "entities", "relationships": "pairs of them", "rerank": "reranker",
-}  # fmt: skip
+    "text": "words",
+    "vector": "meaning",
+    "named": "its title is named in the question",
+    "holds": "holds a name of the question",
+    "link": "its title is named in",
+    "shared": "shares a rare name with",
+    "beside": "next to a high passage",
+    "subword": "parts of words",
+    "included": "holds an included entity",
+    "defines": "defines a word of the question",
+    "lead": "clearly best by itself",
+    "entities": "entities",
+    "relationships": "pairs of them",
+    "rerank": "reranker",
+}
 
 
 def explained(item: Item, said: str) -> Item:
     """The item with its reason under the text, and in its citation."""
     gap = "\n" if "\n" in item.text else " "
     cited = item.citation.model_copy(update={"why": said}) if item.citation else None
-    return replace(item, text=f"{item.text}{gap}(why: {said})", citation=cited, tokens=0, span=(0, 0))
+    return replace(
+        item, text=f"{item.text}{gap}(why: {said})", citation=cited, tokens=0, span=(0, 0)
+    )
 
 
 def of_passages(snapshot: Snapshot, found: Retrieved, ids: Sequence[str]) -> dict[str, str]:
-    """For each passage: its rank, the parts of its score, and for a link the passage that it comes from."""
+    """For each passage: its rank, the parts of its score, and for a link the passage that it comes
+    from.
+    """
     place = {one.id: number for number, one in enumerate(found.passages, 1)}
     by_words = sorted(found.passages, key=lambda one: (-one.why.get("text", 0.0), one.id))
     rank = {one.id: number for number, one in enumerate(by_words, 1)}
     high = [one.id for one in found.passages[:SOURCES]]
-    rows = {row["id"]: row for row in snapshot.by_key("passages", [*high, *ids], "id", ROW, hold=True).to_pylist()}
+    rows = {
+        row["id"]: row
+        for row in snapshot.by_key("passages", [*high, *ids], "id", ROW, hold=True).to_pylist()
+    }
     scored = {one.id: one for one in found.passages}
     said = {}
     for id in ids:
@@ -151,7 +178,9 @@ def of_passages(snapshot: Snapshot, found: Retrieved, ids: Sequence[str]) -> dic
     return said
 
 
-def _parts(one: Scored, rank: int, rows: Mapping[str, Mapping[str, Any]], high: Sequence[str]) -> list[str]:
+def _parts(
+    one: Scored, rank: int, rows: Mapping[str, Mapping[str, Any]], high: Sequence[str]
+) -> list[str]:
     listed = []
     for name, value in sorted(one.why.items(), key=lambda pair: (-pair[1], pair[0])):
         if round(value, 2) <= 0:
@@ -167,25 +196,42 @@ def _parts(one: Scored, rank: int, rows: Mapping[str, Mapping[str, Any]], high: 
 
 
 def _source(
-    row: Mapping[str, Any] | None, rows: Mapping[str, Mapping[str, Any]], high: Sequence[str], kind: str
+    row: Mapping[str, Any] | None,
+    rows: Mapping[str, Mapping[str, Any]],
+    high: Sequence[str],
+    kind: str,
 ) -> str:
-    """The best passage of another document that names this one's title, or shares an entity with it."""
+    """The best passage of another document that names this one's title, or shares an entity with
+    it.
+    """
     if row is None:
         return ""
     own = {row["title_id"]} if kind == "link" else set(row["entity_ids"])
     for id in high:
         other = rows.get(id)
-        if other and other["document_id"] != row["document_id"] and not own.isdisjoint(other["entity_ids"]):
+        if (
+            other
+            and other["document_id"] != row["document_id"]
+            and not own.isdisjoint(other["entity_ids"])
+        ):
             return passage_alias(other)
     return ""
 
 
 def of_entities(scored: Sequence[Scored], first: Sequence[str]) -> dict[str, str]:
     """For each entity: rank, and how far its name, its words and the best passages speak for it."""
-    names = {"name": "named in the question", "words": "words of its title", "passages": "named in the best passages"}
+    names = {
+        "name": "named in the question",
+        "words": "words of its title",
+        "passages": "named in the best passages",
+    }
     said = {id: "asked for by a filter" for id in first}
     for place, one in enumerate(scored, 1):
-        parts = [f"{names.get(name, name)} {value:.2f}" for name, value in one.why.items() if round(value, 2) > 0]
+        parts = [
+            f"{names.get(name, name)} {value:.2f}"
+            for name, value in one.why.items()
+            if round(value, 2) > 0
+        ]
         said.setdefault(one.id, f"rank {place}: " + ", ".join(parts))
     return said
 
@@ -207,17 +253,38 @@ FACTS = ["id", "document_id", "entity_ids"]
 
 
 def find(
-    snapshot: Snapshot, query: str, *, mode: str = "local", keywords: Sequence[str] = (),
-    filters: Filters | None = None, vector: bytes | None = None, asker: Asker | None = None,
-) -> Retrieved:  # fmt: skip
+    snapshot: Snapshot,
+    query: str,
+    *,
+    mode: str = "local",
+    keywords: Sequence[str] = (),
+    filters: Filters | None = None,
+    vector: bytes | None = None,
+    asker: Asker | None = None,
+) -> Retrieved:
     """Passages best first, as the mode sees them, of those that pass the filters."""
     found = Retrieved()
     if query:
         weights = ranking.Weights()
         if mode == "basic":
-            weights = replace(weights, named=0.0, holds=0.0, link=0.0, shared=0.0, quiet=0.0, beside=0.0, defines=0.0)
-        found = retrieval.retrieve(snapshot, query, weights=weights, keywords=keywords, vector=vector or b"",
-                               rerank=asker.rerank if asker is not None and asker.reranks else None)  # fmt: skip
+            weights = replace(
+                weights,
+                named=0.0,
+                holds=0.0,
+                link=0.0,
+                shared=0.0,
+                quiet=0.0,
+                beside=0.0,
+                defines=0.0,
+            )
+        found = retrieval.retrieve(
+            snapshot,
+            query,
+            weights=weights,
+            keywords=keywords,
+            vector=vector or b"",
+            rerank=asker.rerank if asker is not None and asker.reranks else None,
+        )
     if filters is not None:
         _narrow(snapshot, found, filters)
     if mode == "hybrid" and found.passages:
@@ -232,8 +299,8 @@ def find(
 def chosen_entities(
     snapshot: Snapshot, found: Retrieved, filters: Filters | None = None, read: int | None = None
 ) -> list[dict[str, Any]]:
-    """Candidates among the entities, best first, twice as many as are used; included ones first, others refilled.
-    `read`: no more than so many are wanted."""
+    """Candidates among the entities, best first, twice as many as are used; included ones first,
+    others refilled. `read`: no more than so many are wanted."""
     most = ENTITIES * OVERSAMPLED
     if filters is None:
         return [found.rows[one.id] for one in retrieval.entities(snapshot, found, most, read=read)]
@@ -247,19 +314,25 @@ def chosen_entities(
 
 
 def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[bytes | None, str]:
-    """The question's vector, where this index has vectors and a model embeds; and a sentence when that failed."""
+    """The question's vector, where this index has vectors and a model embeds; and a sentence when
+    that failed.
+    """
     if asker is None or not query or not asker.embeds or not snapshot.count("passages_vectors"):
         return None, ""
     future = asker.start(asker.embed([query[:8_000]], query=True))
     try:
-        (vector,) = future.result(LOAD_SECONDS if asker.embedding_model.startswith("local:") else EMBED_SECONDS)
+        (vector,) = future.result(
+            LOAD_SECONDS if asker.embedding_model.startswith("local:") else EMBED_SECONDS
+        )
     except Exception:  # a model that is late or fails in any way must not cost the search
         vector = None
     said = "" if vector else "The question could not be embedded, so its words alone decided."
     return vector, said
 
 
-def narrowed(snapshot: Snapshot, filters: Sequence[str], min_rating: float = 0.0) -> tuple[Filters | None, Snapshot]:
+def narrowed(
+    snapshot: Snapshot, filters: Sequence[str], min_rating: float = 0.0
+) -> tuple[Filters | None, Snapshot]:
     """The filters as read, and the snapshot that proposes only what passes."""
     if not filters and min_rating <= 0:
         return None, snapshot
@@ -275,49 +348,80 @@ def told(note: str, kept: Filters | None) -> str:
 
 
 # No thing that could be missing.
-_ASKING = re.compile(".*(?:[哪谁誰几幾何]|什么|什麼|怎)|어디|누구|누가|무엇|언제|어떻|얼마|어떤|무슨|몇|왜$")
+_ASKING = re.compile(
+    ".*(?:[哪谁誰几幾何]|什么|什麼|怎)|어디|누구|누가|무엇|언제|어떻|얼마|어떤|무슨|몇|왜$"
+)
 
 
 def unheard_of(found: Retrieved) -> bool:
-    """Has every name of the question a word that stands nowhere, and the corpus few of its other words?
+    """Has every name of the question a word that stands nowhere, and the corpus few of its other
+    words?
 
-    Half as many unknown words as known ones are still a question on this corpus in other words; with a vector its
-    meaning decides. Words of Chinese cannot be counted, for their pairs of characters cross from one word to the next:
-    there it is enough that nothing of any name stands anywhere. So of 250 questions on encyclopaedic text none is given
-    up, and 85 when they are asked of classics and a textbook.
+    Half as many unknown words as known ones are still a question on this corpus in other words;
+    with a vector its meaning decides. Words of Chinese cannot be counted, for their pairs of
+    characters cross from one word to the next: there it is enough that nothing of any name stands
+    anywhere. So of 250 questions on encyclopaedic text none is given up, and 85 when they are asked
+    of classics and a textbook.
     """
     if found.names and not found.vector and all(is_cjk(mention.form[0]) for mention in found.names):
-        alone = any(len(term) == 1 and is_cjk(term) for term in found.terms)  # a word by itself: 猫和红烧肉
-        return not (alone or found.near) and all(_absent(mention.form, found) for mention in found.names)
+        alone = any(
+            len(term) == 1 and is_cjk(term) for term in found.terms
+        )  # a word by itself: 猫和红烧肉
+        return not (alone or found.near) and all(
+            _absent(mention.form, found) for mention in found.names
+        )
     named = [mention.form for mention in found.names if mention.strong]
-    known = {*found.terms, *found.near, *(term for word in found.near for term in terms.query_terms(word))}
+    known = {
+        *found.terms,
+        *found.near,
+        *(term for word in found.near for term in terms.query_terms(word)),
+    }
     unknown = {term for term in found.unknown if term not in known and not is_cjk(term[0])}
     if found.vector or len(unknown) < 2 or not named or len(unknown) * 4 < len(found.terms) * 3:
         return False
-    return all(any(ranking.stands_nowhere(word, known, unknown) for word in form.split()) for form in named)
+    return all(
+        any(ranking.stands_nowhere(word, known, unknown) for word in form.split()) for form in named
+    )
 
 
 def missing(found: Retrieved, query: str = "") -> str:
-    """Names and words of the question that occur nowhere: an agent should know before it trusts the context.
+    """Names and words of the question that occur nowhere: an agent should know before it trusts the
+    context.
 
-    Single words are told where most of the question is known: of one in another language all would be. Words of the
-    corpus that were looked for in their place are told always.
+    Single words are told where most of the question is known: of one in another language all would
+    be. Words of the corpus that were looked for in their place are told always.
     """
     if not found.unknown:
         return ""
-    told = [one.form for one in found.names if one.strong or (is_cjk(one.form[0]) and not _ASKING.match(one.form))]
+    told = [
+        one.form
+        for one in found.names
+        if one.strong or (is_cjk(one.form[0]) and not _ASKING.match(one.form))
+    ]
     absent = [form for form in told if _absent(form, found)]
     if len(found.unknown) <= len(found.terms):
         unknown = set(found.unknown)
-        words = [word for word in query.split() if ranking.stands_nowhere(word, found.terms, unknown)]
+        words = [
+            word for word in query.split() if ranking.stands_nowhere(word, found.terms, unknown)
+        ]
         words = [word.strip(ranking.MARKS) for word in words if any(map(str.isalnum, word))]
-        words = [word for word in words if word.casefold() not in ASKING and not _ASKING.match(word)]
+        words = [
+            word for word in words if word.casefold() not in ASKING and not _ASKING.match(word)
+        ]
         named = [form for form in absent if is_cjk(form[0])]  # 동생은 is 동생
         words = [word for word in words if not any(form in word for form in named)]
         absent += [word for word in words if not any(word in form for form in absent)]
-    said = f"Nowhere in this corpus: {', '.join(repr(form) for form in dict.fromkeys(absent[:5]))}." if absent else ""
+    said = (
+        f"Nowhere in this corpus: {', '.join(repr(form) for form in dict.fromkeys(absent[:5]))}."
+        if absent
+        else ""
+    )
     instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
-    return f"{said} Looked for instead: {', '.join(map(repr, [*instead][:6]))}.".strip() if instead else said
+    return (
+        f"{said} Looked for instead: {', '.join(map(repr, [*instead][:6]))}.".strip()
+        if instead
+        else said
+    )
 
 
 def _absent(form: str, found: Retrieved) -> bool:
@@ -336,7 +440,9 @@ def facts(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, tuple[str, list[s
 
 
 def _narrow(snapshot: Snapshot, found: Retrieved, filters: Filters) -> None:
-    """Drop what links and vectors brought in from outside; the scale begins at the best that is left."""
+    """Drop what links and vectors brought in from outside; the scale begins at the best that is
+    left.
+    """
     known = facts(snapshot, [one.id for one in found.passages])
     kept = [one for one in found.passages if one.id in known and filters.passage(*known[one.id])]
     found.passages = _scaled(kept, lambda one: one.score)
@@ -356,43 +462,68 @@ def _scaled(some: Sequence[Scored], score: Callable[[Scored], float]) -> list[Sc
 
 
 def _included_first(snapshot: Snapshot, found: Retrieved, filters: Filters, asked: bool) -> None:
-    """Passages that name an included entity before all others, with some of its own that no word brought in."""
+    """Passages that name an included entity before all others, with some of its own that no word
+    brought in.
+    """
     wanted = {row["id"] for row in filters.first}
     known = facts(snapshot, [one.id for one in found.passages])
     held = [one for one in found.passages if not wanted.isdisjoint(known[one.id][1])]
     rest = [one for one in found.passages if wanted.isdisjoint(known[one.id][1])]
-    more = [id for row in filters.first for id in _own_passages(snapshot, row, filters) if id not in known]
+    more = [
+        id
+        for row in filters.first
+        for id in _own_passages(snapshot, row, filters)
+        if id not in known
+    ]
     more = list(dict.fromkeys(more))[: INCLUDED if asked else None]
-    found.passages = [replace(one, score=0.5 + one.score / 2, why={**one.why, "included": 1.0}) for one in held]
+    found.passages = [
+        replace(one, score=0.5 + one.score / 2, why={**one.why, "included": 1.0}) for one in held
+    ]
     found.passages += [Scored(id, 0.5, 0.0, {"included": 1.0}) for id in more]
     found.passages += [replace(one, score=min(one.score, 0.99) / 2) for one in rest]
     if found.passages and not held:
         found.passages = _scaled(found.passages, lambda one: one.score)
 
 
-def _own_passages(snapshot: Snapshot, entity: Mapping[str, Any], filters: Filters | None = None) -> list[str]:
+def _own_passages(
+    snapshot: Snapshot, entity: Mapping[str, Any], filters: Filters | None = None
+) -> list[str]:
     """Passages that name the entity, in the order of its text units."""
-    row = entity if "text_unit_ids" in entity else next(iter(context.rows(snapshot, "entities", [entity["id"]])), None)
+    row = (
+        entity
+        if "text_unit_ids" in entity
+        else next(iter(context.rows(snapshot, "entities", [entity["id"]])), None)
+    )
     if row is None:
         return []
-    units = snapshot.by_key("text_units", row["text_unit_ids"][:UNITS], "id", ["n"])["n"].to_pylist()
+    units = snapshot.by_key("text_units", row["text_unit_ids"][:UNITS], "id", ["n"])[
+        "n"
+    ].to_pylist()
     found = snapshot.by_key("passages", units, "n", FACTS, hold=True).to_pylist()
     return [
-        one["id"] for one in found
+        one["id"]
+        for one in found
         if row["id"] in one["entity_ids"]
         and (filters is None or filters.passage(one["document_id"], one["entity_ids"]))
-    ]  # fmt: skip
+    ]
 
 
 # ---- the graph alone ---------------------------------------------------------------------------
 
 
 def _by_graph(snapshot: Snapshot, found: Retrieved, filters: Filters | None) -> None:
-    """Passages by the chosen entities that they hold, rare ones counting more, and by the pairs of them."""
-    scored = [one for one in retrieval.entities(snapshot, found, ENTITIES * OVERSAMPLED)][: ENTITIES * OVERSAMPLED]
+    """Passages by the chosen entities that they hold, rare ones counting more, and by the pairs of
+    them.
+    """
+    scored = [one for one in retrieval.entities(snapshot, found, ENTITIES * OVERSAMPLED)][
+        : ENTITIES * OVERSAMPLED
+    ]
     if filters is not None:
         scored = [one for one in scored if filters.entity(found.rows[one.id])]
-    worth = {one.id: one.score / (1 + math.log(max(found.rows[one.id]["frequency"], 1))) for one in scored[:ENTITIES]}
+    worth = {
+        one.id: one.score / (1 + math.log(max(found.rows[one.id]["frequency"], 1)))
+        for one in scored[:ENTITIES]
+    }
     place = {one.id: number for number, one in enumerate(found.passages)}
     raw = {one.id: one.raw for one in found.passages}
     known = dict.fromkeys(place)
@@ -414,9 +545,20 @@ DEFAULT_TOKENS = 6_000
 RELATIONSHIPS_PER_ENTITY = 10
 REPORTS = 10
 HUB = 500  # an entity of more relationships adds none from outside the selection
-SMALL, SMALL_SOURCES = 3_000, 0.8  # with so few tokens text counts most; entities are then named, not described
-LISTED = 400  # tokens of the budget for which the detailed format lists one more candidate of each kind
-ORDER = ("Sources", "Entities", "Relationships", "Claims", "Reports")  # of offsets in a cursor, and of concise blocks
+SMALL, SMALL_SOURCES = (
+    3_000,
+    0.8,
+)  # with so few tokens text counts most; entities are then named, not described
+LISTED = (
+    400  # tokens of the budget for which the detailed format lists one more candidate of each kind
+)
+ORDER = (
+    "Sources",
+    "Entities",
+    "Relationships",
+    "Claims",
+    "Reports",
+)  # of offsets in a cursor, and of concise blocks
 DETAILED = ("Reports", "Entities", "Relationships", "Claims", "Sources")
 HEADERS = {
     "Reports": "id|title|occurrence weight|content|rank",
@@ -427,19 +569,34 @@ HEADERS = {
 
 
 def local_search(
-    snapshot: Snapshot, query: str, *, max_tokens: int = DEFAULT_TOKENS, response_format: str = "concise",
-    cursor: str = "", shares: Mapping[str, float] | None = None, keywords: Sequence[str] = (),
-    filters: Sequence[str] = (), min_rating: float = 0.0, history: Sequence[str] = (), explain: bool = False,
-    mode: str = "local", asker: Asker | None = None, answer: bool = False, response_type: str = "",
-    instructions: str = "", general_knowledge: bool = False, on_text: Callable[[str], None] | None = None,
+    snapshot: Snapshot,
+    query: str,
+    *,
+    max_tokens: int = DEFAULT_TOKENS,
+    response_format: str = "concise",
+    cursor: str = "",
+    shares: Mapping[str, float] | None = None,
+    keywords: Sequence[str] = (),
+    filters: Sequence[str] = (),
+    min_rating: float = 0.0,
+    history: Sequence[str] = (),
+    explain: bool = False,
+    mode: str = "local",
+    asker: Asker | None = None,
+    answer: bool = False,
+    response_type: str = "",
+    instructions: str = "",
+    general_knowledge: bool = False,
+    on_text: Callable[[str], None] | None = None,
     seconds: float = 0.0,
-) -> SearchResult:  # fmt: skip
+) -> SearchResult:
     """Cited context for a question, and with `answer` what a model makes of it.
 
-    `shares` of the budget by section replace the usual ones (at most 1 in all). `keywords` are looked for beside the
-    question. `asker` embeds the question where it can, and is asked for no words without `answer`. `mode`: local and
-    fused are the whole, hybrid leaves out plain text, basic is ten passages. `seconds`: how long to wait for the
-    model, 0 for as long as it takes; a later page has no answer.
+    `shares` of the budget by section replace the usual ones (at most 1 in all). `keywords` are
+    looked for beside the question. `asker` embeds the question where it can, and is asked for no
+    words without `answer`. `mode`: local and fused are the whole, hybrid leaves out plain text,
+    basic is ten passages. `seconds`: how long to wait for the model, 0 for as long as it takes; a
+    later page has no answer.
     """
     began = time.monotonic()
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
@@ -453,7 +610,14 @@ def local_search(
     turns, keywords = with_history(history, query, keywords)
     if answer and query and asker is not None and not keywords:
         meter, keywords = _model_keywords(asker, snapshot, query, seconds)
-    settings = (response_format, mode, explain, sorted((shares or {}).items()), [*filters, min_rating], [*keywords])
+    settings = (
+        response_format,
+        mode,
+        explain,
+        sorted((shares or {}).items()),
+        [*filters, min_rating],
+        [*keywords],
+    )
     asked, generation = f"{mode}|{query}|{settings}|{turns}", snapshot.manifest.generation
     offsets = read_cursor(cursor, generation, asked, len(ORDER))
     if offsets is None:
@@ -461,13 +625,19 @@ def local_search(
     kept, snapshot = narrowed(snapshot, filters, min_rating)
     note = told(note, kept)
     vector, unembedded = vector_of(asker, snapshot, query)
-    found = find(snapshot, query, mode=mode, keywords=keywords, filters=kept, vector=vector, asker=asker)
+    found = find(
+        snapshot, query, mode=mode, keywords=keywords, filters=kept, vector=vector, asker=asker
+    )
     if not found.passages or (not keywords and not (kept and kept.first) and unheard_of(found)):
         return _nothing(snapshot, query, found, budget, note, kept)
-    result = SearchResult(mode=mode, corpus=snapshot.manifest.corpus, coverage=dict(found.considered))
+    result = SearchResult(
+        mode=mode, corpus=snapshot.manifest.corpus, coverage=dict(found.considered)
+    )
     long = context.query_length_note(query, retrieval.QUERY_CHARACTERS)
     result.hint = " ".join(filter(None, [note, long, unembedded, missing(found, query)]))
-    sections = sections_of(snapshot, found, budget, detailed, offsets, shares, filters=kept, explain=explain, mode=mode)
+    sections = sections_of(
+        snapshot, found, budget, detailed, offsets, shares, filters=kept, explain=explain, mode=mode
+    )
     before = block(turns, budget) if not cursor.strip() else ""
 
     def page(after: tuple[int, ...]) -> str:
@@ -483,12 +653,25 @@ def local_search(
     left = max(seconds - (time.monotonic() - began), 0.05) if seconds else 0.0
     wish = Wish(response_type, instructions, general_knowledge, on_text, left, before)
     return with_answer(
-        result, sections, budget, page, snapshot=snapshot, query=query, asker=asker, wish=wish, meter=meter
+        result,
+        sections,
+        budget,
+        page,
+        snapshot=snapshot,
+        query=query,
+        asker=asker,
+        wish=wish,
+        meter=meter,
     )
 
 
 def _nothing(
-    snapshot: Snapshot, query: str, found: Retrieved, budget: int, note: str, filters: Filters | None
+    snapshot: Snapshot,
+    query: str,
+    found: Retrieved,
+    budget: int,
+    note: str,
+    filters: Filters | None,
 ) -> SearchResult:
     """No passage: an overview when nothing was asked, else an honest nothing."""
     from graphrag_mcp.query.overview import not_found, overview
@@ -520,16 +703,30 @@ def block(turns: Sequence[str], budget: int) -> str:
 
 
 def sections_of(
-    snapshot: Snapshot, found: Retrieved, budget: int, detailed: bool = False,
-    offsets: Sequence[int] = (0,) * len(ORDER), shares: Mapping[str, float] | None = None, *,
-    filters: Filters | None = None, explain: bool = False, mode: str = "local", window: int = 0,
-) -> list[Section]:  # fmt: skip
-    """Sources, entities, relationships, claims and reports in the order of reading; concise begins with the sources."""
+    snapshot: Snapshot,
+    found: Retrieved,
+    budget: int,
+    detailed: bool = False,
+    offsets: Sequence[int] = (0,) * len(ORDER),
+    shares: Mapping[str, float] | None = None,
+    *,
+    filters: Filters | None = None,
+    explain: bool = False,
+    mode: str = "local",
+    window: int = 0,
+) -> list[Section]:
+    """Sources, entities, relationships, claims and reports in the order of reading; concise begins
+    with the sources.
+    """
     share = dict(shares) if shares else _shares(budget, detailed)
-    parts = {"Sources": _sources(snapshot, found, offsets[0], budget, share.get("Sources", 0.0), explain, window)}
+    parts = {
+        "Sources": _sources(
+            snapshot, found, offsets[0], budget, share.get("Sources", 0.0), explain, window
+        )
+    }
     if mode != "basic":
         wanted = None if detailed else ENTITIES  # the list of candidates names more
-        chosen = chosen_entities(snapshot, found, filters, wanted)[: ENTITIES]
+        chosen = chosen_entities(snapshot, found, filters, wanted)[:ENTITIES]
         claims = context.claims_about(snapshot, chosen)
         listed = {
             "Entities": context.entity_items(chosen, detailed, budget > SMALL),
@@ -543,23 +740,37 @@ def sections_of(
             header = HEADERS[name] if detailed or name != "Entities" else ""
             items = listed[name][offsets[at] :]
             greedy = detailed or budget <= SMALL or name not in ("Entities", "Claims")
-            parts[name] = Section(name, items, share.get(name, 0.0), offsets[at], header, greedy=greedy)
+            parts[name] = Section(
+                name, items, share.get(name, 0.0), offsets[at], header, greedy=greedy
+            )
     return [parts[name] for name in (DETAILED if detailed else ORDER) if name in parts]
 
 
 def _shares(budget: int, detailed: bool) -> dict[str, float]:
-    """Reports 0.15, text 0.5, the rest for entities, relationships and claims; what one does not use goes to the
-    text."""
+    """Reports 0.15, text 0.5, the rest for entities, relationships and claims; what one does not
+    use goes to the text."""
     if budget <= SMALL and not detailed:
         return {"Sources": 1.0}  # others take what is too little for one more passage
     if budget <= SMALL:
-        return {"Sources": SMALL_SOURCES, "Entities": 0.05, "Relationships": 0.05, "Claims": 0.05, "Reports": 0.05}
+        return {
+            "Sources": SMALL_SOURCES,
+            "Entities": 0.05,
+            "Relationships": 0.05,
+            "Claims": 0.05,
+            "Reports": 0.05,
+        }
     usual = {"Sources": 0.5, "Entities": 0.15, "Relationships": 0.15, "Claims": 0.05}
     return usual | {"Reports": 0.15} if detailed else usual
 
 
 def _sources(
-    snapshot: Snapshot, found: Retrieved, start: int, budget: int, share: float, explain: bool, window: int
+    snapshot: Snapshot,
+    found: Retrieved,
+    start: int,
+    budget: int,
+    share: float,
+    explain: bool,
+    window: int,
 ) -> Section:
     """The passages of the ranking from `start` on, as many as could fit, and `window` more."""
     stop = start + window + max(8, budget // 90)  # a citation alone costs nearly as much
@@ -571,22 +782,32 @@ def _sources(
         items, places, read = context.enough_items(snapshot, scored, budget)
         stop = min(stop, start + read)
     if explain:
-
         said = of_passages(snapshot, found, [one.id for one in chosen])
-        items = [explained(item, said[chosen[at].id]) for item, at in zip(items, places, strict=True)]
+        items = [
+            explained(item, said[chosen[at].id]) for item, at in zip(items, places, strict=True)
+        ]
     return Section(
-        "Sources", items, share, start, places=[start + place for place in places], more=stop < len(found.passages),
+        "Sources",
+        items,
+        share,
+        start,
+        places=[start + place for place in places],
+        more=stop < len(found.passages),
         cut=partial(context.excerpt, worth=found.terms) if not explain else None,
-    )  # fmt: skip
+    )
 
 
 def _reports(snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]]) -> list[Item]:
     """Reports of the communities that hold most of the chosen entities, then by rank."""
-    members = snapshot.by_key("memberships", [row["id"] for row in chosen], "entity_id", ["entity_id", "path"])
+    members = snapshot.by_key(
+        "memberships", [row["id"] for row in chosen], "entity_id", ["entity_id", "path"]
+    )
     held: Counter[str] = Counter()
     for path in members["path"].to_pylist():
         held.update(path)
-    light = snapshot.by_key("reports", list(held), "id", ["id", "rank", "level", "n_text_units"]).to_pylist()
+    light = snapshot.by_key(
+        "reports", list(held), "id", ["id", "rank", "level", "n_text_units"]
+    ).to_pylist()
     light.sort(key=lambda row: (-held[row["id"]], -row["rank"], -row["level"], row["id"]))
     most = max((row["n_text_units"] for row in light), default=0) or 1
     occurrence = {row["id"]: row["n_text_units"] / most for row in light}
@@ -598,7 +819,9 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]]) -> list[It
 def _relationships(
     snapshot: Snapshot, chosen: Sequence[Mapping[str, Any]], filters: Filters | None = None
 ) -> list[Item]:
-    """All relationships between chosen entities; then outward ones, by how many chosen ones they link, by weight."""
+    """All relationships between chosen entities; then outward ones, by how many chosen ones they
+    link, by weight.
+    """
     inside = {row["id"] for row in chosen}
     names = ["id", "source_id", "target_id", "weight"]
     open_ids = [row["id"] for row in chosen if row["degree"] <= HUB]
@@ -608,13 +831,17 @@ def _relationships(
         where += f" OR source_id IN ({some}) OR target_id IN ({some})"
     light = snapshot.rows("relationships", where, names).to_pylist() if chosen else []
     if filters is not None and filters.without:
-        light = [row for row in light if filters.without.isdisjoint((row["source_id"], row["target_id"]))]
+        light = [
+            row for row in light if filters.without.isdisjoint((row["source_id"], row["target_id"]))
+        ]
     links: Counter[str] = Counter()
     for row in light:
         links.update(end for end in (row["source_id"], row["target_id"]) if end not in inside)
     linked = {row["id"]: max(links[row["source_id"]], links[row["target_id"]]) for row in light}
     network = [row for row in light if row["source_id"] in inside and row["target_id"] in inside]
-    outward = [row for row in light if row["source_id"] not in inside or row["target_id"] not in inside]
+    outward = [
+        row for row in light if row["source_id"] not in inside or row["target_id"] not in inside
+    ]
     network.sort(key=lambda row: (-row["weight"], row["id"]))
     outward.sort(key=lambda row: (-linked[row["id"]], -row["weight"], row["id"]))
     kept = network + outward[: RELATIONSHIPS_PER_ENTITY * len(chosen)]
@@ -626,9 +853,12 @@ def _relationships(
 
 
 def _explained(
-    snapshot: Snapshot, found: Retrieved, listed: Mapping[str, list[Item]], chosen: Sequence[Mapping[str, Any]],
+    snapshot: Snapshot,
+    found: Retrieved,
+    listed: Mapping[str, list[Item]],
+    chosen: Sequence[Mapping[str, Any]],
     filters: Filters | None,
-) -> dict[str, list[Item]]:  # fmt: skip
+) -> dict[str, list[Item]]:
     """Every item with why it is there; sources have theirs already."""
 
     first = [row["id"] for row in filters.first] if filters else []
@@ -639,19 +869,39 @@ def _explained(
         for item, row in zip(listed["Entities"], chosen, strict=True)
     ]
     relationships = [
-        explained(item, f"outside, linked to {links} chosen entities" if links else "joins two chosen entities")
-        for item in listed["Relationships"] for links in [int(item.text.rpartition("|")[2])]
-    ]  # fmt: skip
-    reports = [explained(item, f"holds {item.score:g} of the chosen entities") for item in listed["Reports"]]
+        explained(
+            item,
+            f"outside, linked to {links} chosen entities" if links else "joins two chosen entities",
+        )
+        for item in listed["Relationships"]
+        for links in [int(item.text.rpartition("|")[2])]
+    ]
+    reports = [
+        explained(item, f"holds {item.score:g} of the chosen entities")
+        for item in listed["Reports"]
+    ]
     claims = [explained(item, "about a chosen entity") for item in listed["Claims"]]
-    return {"Entities": entities, "Relationships": relationships, "Claims": claims, "Reports": reports}
+    return {
+        "Entities": entities,
+        "Relationships": relationships,
+        "Claims": claims,
+        "Reports": reports,
+    }
 
 
 def _with_candidates(
-    result: SearchResult, sections: Sequence[Section], budget: int, page: Callable[[tuple[int, ...]], str],
-    before: str, snapshot: Snapshot, found: Retrieved, filters: Filters | None,
-) -> SearchResult:  # fmt: skip
-    """As `pack.compose`, with the list of what was considered, each marked as in the context or not."""
+    result: SearchResult,
+    sections: Sequence[Section],
+    budget: int,
+    page: Callable[[tuple[int, ...]], str],
+    before: str,
+    snapshot: Snapshot,
+    found: Retrieved,
+    filters: Filters | None,
+) -> SearchResult:
+    """As `pack.compose`, with the list of what was considered, each marked as in the context or
+    not.
+    """
     most = min(max(budget // LISTED, 6), 20)
     entities = [f"e{row['n']}" for row in chosen_entities(snapshot, found, filters)][:most]
     window = [(one.id, one.score) for one in found.passages[:most]]
@@ -659,9 +909,14 @@ def _with_candidates(
     wanted = [*entities, *sources] if budget > SMALL else []
     room = 23 * len(wanted) + 30 * bool(wanted)
     result = compose(result, sections, budget - room, page, intro=before)
-    shown = {item.id for section in sections for item in section.items if _stands(item.id, result.text)}
+    shown = {
+        item.id for section in sections for item in section.items if _stands(item.id, result.text)
+    }
     result.candidates = [{"id": id, "in_context": id in shown} for id in wanted]
-    block = [", ".join(id for id in wanted if (id in shown) is inside) or "none" for inside in (True, False)]
+    block = [
+        ", ".join(id for id in wanted if (id in shown) is inside) or "none"
+        for inside in (True, False)
+    ]
     text = result.text
     if wanted:
         result.text = f"{text}\n\n## Candidates\nin context: {block[0]}\nnot in context: {block[1]}"
@@ -671,7 +926,9 @@ def _with_candidates(
 
 
 def _stands(id: str, text: str) -> bool:
-    """Does the item with this id stand in the text, at the head of its line or behind the one that it was joined to?"""
+    """Does the item with this id stand in the text, at the head of its line or behind the one that
+    it was joined to?
+    """
     return any(mark in text for mark in (f"\n{id}|", f"\n[{id}] ", f"\n- [{id}] ", f"] [{id}] "))
 
 
@@ -679,8 +936,12 @@ def _listed(ids: Sequence[str]) -> str:
     return ", ".join(f"'{id}'" for id in ids)
 
 
-def _model_keywords(asker: Asker, snapshot: Snapshot, query: str, seconds: float) -> tuple[Meter, Sequence[str]]:
-    """Keywords from a model, where the extractor finds no name in the question: then words alone would decide."""
+def _model_keywords(
+    asker: Asker, snapshot: Snapshot, query: str, seconds: float
+) -> tuple[Meter, Sequence[str]]:
+    """Keywords from a model, where the extractor finds no name in the question: then words alone
+    would decide.
+    """
     from graphrag_mcp.query.answer import Meter, keywords_of
 
     meter = Meter(asker)

@@ -1,12 +1,15 @@
-"""Look-ups: an entity, a community report; and the door to words in the texts and to the text behind an id.
+"""Look-ups: an entity, a community report; and the door to words in the texts and to the text
+behind an id.
 
-Takes a snapshot and ids or names as agents write them (`e12`, `c5`, full ids, names, brackets around them); gives
-results within their budget. What is unknown is said, with the nearest names or the valid range of ids.
+Takes a snapshot and ids or names as agents write them (`e12`, `c5`, full ids, names, brackets
+around them); gives results within their budget. What is unknown is said, with the nearest names or
+the valid range of ids.
 
 The exact text behind ids of any kind, passage by passage, with neighbours and offsets.
 
-Takes a snapshot and ids as agents write them (`t33.2`, `d4`, `e12`, `k3`, full ids, uris of documents, brackets around
-them); gives text to quote from. What is unknown is said, with the range of ids that there are.
+Takes a snapshot and ids as agents write them (`t33.2`, `d4`, `e12`, `k3`, full ids, uris of
+documents, brackets around them); gives text to quote from. What is unknown is said, with the range
+of ids that there are.
 """
 
 from __future__ import annotations
@@ -33,7 +36,6 @@ from graphrag_mcp.packing.budget import (
 from graphrag_mcp.query import context, duplicates
 from graphrag_mcp.query.context import resolve
 from graphrag_mcp.query.duplicates import line, of_entity
-from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted, normalise_name
 from graphrag_mcp.trust.fencing import quoted
@@ -41,21 +43,38 @@ from graphrag_mcp.types import Citation, EntityResult, ReportResult, SourceResul
 
 Row = dict[str, Any]
 TABLE_OF = {
-    "t": "passages", "d": "documents", "e": "entities", "r": "relationships", "c": "reports",
+    "t": "passages",
+    "d": "documents",
+    "e": "entities",
+    "r": "relationships",
+    "c": "reports",
     "k": "claims",
-}  # fmt: skip
-KIND = {"t": "text units", "d": "documents", "e": "entities", "r": "relationships", "c": "communities", "k": "claims"}
+}
+KIND = {
+    "t": "text units",
+    "d": "documents",
+    "e": "entities",
+    "r": "relationships",
+    "c": "communities",
+    "k": "claims",
+}
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 20
-GIVEN = 2_000  # characters of one string of ids that are read: what stands around each of them is looked at
+# characters of one string of ids that are read: what stands around each of them is looked at
+GIVEN = 2_000
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
 _ALIAS = re.compile(
-    r"(?<![A-Za-z0-9])(?:([tderck])(\d{1,12})(?:\.(\d{1,6}))?|([0-9a-f]{32}))(\+)?(?![A-Za-z0-9])", re.IGNORECASE
+    r"(?<![A-Za-z0-9])(?:([tderck])(\d{1,12})(?:\.(\d{1,6}))?|([0-9a-f]{32}))(\+)?(?![A-Za-z0-9])",
+    re.IGNORECASE,
 )
 
 
-def get_source(snapshot: Snapshot, ids: Sequence[str], *, max_tokens: int = 4_000, around: int = 0) -> SourceResult:
-    """The exact text behind ids of any kind, passage by passage, with `around` neighbours on both sides."""
+def get_source(
+    snapshot: Snapshot, ids: Sequence[str], *, max_tokens: int = 4_000, around: int = 0
+) -> SourceResult:
+    """The exact text behind ids of any kind, passage by passage, with `around` neighbours on both
+    sides.
+    """
     budget, note = clamp_budget(max_tokens, 4_000)
     items, notes = exact(snapshot, ids, around)
     return shown(items, [note, *notes], budget)
@@ -64,14 +83,18 @@ def get_source(snapshot: Snapshot, ids: Sequence[str], *, max_tokens: int = 4_00
 def shown(items: Sequence[Item], notes: Sequence[str], budget: int) -> SourceResult:
     """As many of the items as fit; the others, and one that was cut, are in the next call."""
     hint, into = " ".join(filter(None, notes)), {"Sources": "sources"}
-    result = compose(SourceResult(hint=hint), [Section("Sources", items, 1.0)], budget, lambda _: "", into=into)
+    result = compose(
+        SourceResult(hint=hint), [Section("Sources", items, 1.0)], budget, lambda _: "", into=into
+    )
     if not (rest := _left(items, finish(result, budget))):
         return result
     result = SourceResult(hint=hint, next_call=_call(rest))  # its place is kept free this time
     result = compose(result, [Section("Sources", items, 1.0)], budget, lambda _: "", into=into)
     rest = _left(items, result)
     # Not even the first fits: with the same budget the call could only give the same.
-    larger = min(max(4_000, int(items[0].tokens * 1.2) + 300), HIGHEST) if len(rest) == len(items) else 0
+    larger = (
+        min(max(4_000, int(items[0].tokens * 1.2) + 300), HIGHEST) if len(rest) == len(items) else 0
+    )
     result.next_call, result.truncated = _call(rest, larger), True
     result = finish(result, budget)
     again = _left(items, result)
@@ -81,7 +104,9 @@ def shown(items: Sequence[Item], notes: Sequence[str], budget: int) -> SourceRes
 
 def _left(items: Sequence[Item], result: SourceResult) -> list[Item]:
     """What does not stand in the text to its end."""
-    return [item for item in items if quoted(item.text.partition("\n")[2].strip()) not in result.text]
+    return [
+        item for item in items if quoted(item.text.partition("\n")[2].strip()) not in result.text
+    ]
 
 
 def _call(rest: Sequence[Item], max_tokens: int = 0) -> str:
@@ -112,10 +137,14 @@ def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list
     given = [ids] if isinstance(ids, str) else [str(one) for one in ids]
     named = {one: _by_uri(snapshot, one) for one in given if one.strip() and not _only_ids(one)}
     wanted = [alias for one in given if not named.get(one) for alias in _aliases(one)]
-    wanted = list(dict.fromkeys([*wanted, *(alias for aliases in named.values() for alias in aliases)]))
+    wanted = list(
+        dict.fromkeys([*wanted, *(alias for aliases in named.values() for alias in aliases)])
+    )
     strange = [one for one in given if one.strip() and not named.get(one) and not _aliases(one)]
     if not wanted and not strange:
-        raise BadInput("no ids were given", 'Give ids from a result, e.g. get_source(ids=["t33.2"])')
+        raise BadInput(
+            "no ids were given", 'Give ids from a result, e.g. get_source(ids=["t33.2"])'
+        )
     notes = []
     if len(wanted) > IDS:
         notes.append(f"{len(wanted)} ids were given; the first {IDS} are shown.")
@@ -132,11 +161,15 @@ def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list
         named_ids = ", ".join(one[:40] for one in unknown[:5])
         gone = any(was_given(snapshot, one) for one in unknown)
         why = ". What they named has changed or is gone; search again" if gone else ""
-        raise NotFound(f"none of these ids is known: {named_ids}{why}", id_range(snapshot, *"tderck"))
+        raise NotFound(
+            f"none of these ids is known: {named_ids}{why}", id_range(snapshot, *"tderck")
+        )
     if unknown:
         notes.append(f"Unknown ids: {', '.join(one[:40] for one in unknown[:10])}.")
     documents = context.document_aliases(snapshot, [row["document_id"] for row in found.values()])
-    return [_exact(row, documents.get(row["document_id"], row["document_id"])) for row in found.values()], notes
+    return [
+        _exact(row, documents.get(row["document_id"], row["document_id"])) for row in found.values()
+    ], notes
 
 
 def _only_ids(given: str) -> bool:
@@ -145,11 +178,15 @@ def _only_ids(given: str) -> bool:
 
 
 def _aliases(given: str) -> list[str]:
-    """The ids in it, but for those of other corpora (`a/t4`) and what is part of a path (`notes/t33.md`)."""
+    """The ids in it, but for those of other corpora (`a/t4`) and what is part of a path
+    (`notes/t33.md`).
+    """
     found, given = [], given[:GIVEN]
     for match in _ALIAS.finditer(given):
         before, after = given[: match.start()], given[match.end() :]
-        apart = not before.endswith(("/", "\\")) or re.search(rf"(?:^|[\s,/]){_ALIAS.pattern}/$", before, re.IGNORECASE)
+        apart = not before.endswith(("/", "\\")) or re.search(
+            rf"(?:^|[\s,/]){_ALIAS.pattern}/$", before, re.IGNORECASE
+        )
         if apart and not re.match(r"\.[A-Za-z]|[/\\](?![tderck]\d)", after):
             found.append(match.group().lower())
     return found
@@ -177,7 +214,9 @@ def _exact(row: Row, document: str) -> Item:
 
 
 def _of_units(snapshot: Snapshot, aliases: Sequence[str]) -> dict[int, list[Row]]:
-    """Passages by the number of their text unit, of all these ids in one reading: nine apart took four times that."""
+    """Passages by the number of their text unit, of all these ids in one reading: nine apart took
+    four times that.
+    """
     matches = filter(None, map(_ALIAS.fullmatch, aliases))
     numbers = {int(match[2]) for match in matches if match[1] == "t"}
     found: dict[int, list[Row]] = {number: [] for number in numbers}
@@ -200,7 +239,9 @@ def _passages_of(snapshot: Snapshot, alias: str, units: Mapping[int, list[Row]])
     number = row["n"] if row else int(match[2])
     if letter in "tpu":
         part = row["part"] if row and letter == "p" else int(match[3] or 0)
-        of_unit = units[number] if number in units else context.numbered(snapshot, "passages", [number])
+        of_unit = (
+            units[number] if number in units else context.numbered(snapshot, "passages", [number])
+        )
         rows = [one for one in of_unit if not part or one["part"] == part]
         return _to_the_end(snapshot, rows) if match[5] else _ordered(rows)
     if letter == "d":  # its whole text is in its passages already
@@ -233,8 +274,13 @@ def _ordered(rows: list[Row]) -> list[Row]:
 def _with_neighbours(snapshot: Snapshot, rows: list[Row], around: int) -> list[Row]:
     if not around or not rows:
         return rows
-    near = [(row["document_id"], row["position"] - around, row["position"] + around) for row in rows[:50]]
-    wanted = " OR ".join(f"(document_id = '{id}' AND position BETWEEN {low} AND {high})" for id, low, high in near)
+    near = [
+        (row["document_id"], row["position"] - around, row["position"] + around)
+        for row in rows[:50]
+    ]
+    wanted = " OR ".join(
+        f"(document_id = '{id}' AND position BETWEEN {low} AND {high})" for id, low, high in near
+    )
     return _ordered(snapshot.verified("passages", snapshot.rows("passages", wanted)).to_pylist())
 
 
@@ -247,7 +293,11 @@ def was_given(snapshot: Snapshot, id: str) -> bool:
 def id_range(snapshot: Snapshot, *letters: str) -> str:
     """Which ids were ever given: `text units t1 to t40, ...`."""
     following = snapshot.manifest.next
-    known = [f"{KIND[one]} {one}1 to {one}{following[one] - 1}" for one in letters if following.get(one, 1) > 1]
+    known = [
+        f"{KIND[one]} {one}1 to {one}{following[one] - 1}"
+        for one in letters
+        if following.get(one, 1) > 1
+    ]
     return "Known are " + ", ".join(known) if known else "The corpus has none yet"
 
 
@@ -255,9 +305,15 @@ def id_range(snapshot: Snapshot, *letters: str) -> str:
 
 
 def get_entity(
-    snapshot: Snapshot, id_or_name: str, *, max_tokens: int = 3_000, response_format: str = "concise"
+    snapshot: Snapshot,
+    id_or_name: str,
+    *,
+    max_tokens: int = 3_000,
+    response_format: str = "concise",
 ) -> EntityResult:
-    """One entity with its evidence and strongest relationships; candidates when the name is not exact."""
+    """One entity with its evidence and strongest relationships; candidates when the name is not
+    exact.
+    """
     budget, note = clamp_budget(max_tokens, 3_000)
     asked = id_or_name.strip().strip("[]` ")
     if not asked:
@@ -265,28 +321,44 @@ def get_entity(
     row, candidates = resolve(snapshot, asked)
     if row is None:
         return _candidates(snapshot, asked, candidates, budget, note)
-    own = normalise_name(asked) in {row["key"], *row["names"]} or asked in (f"e{row['n']}", row["id"])
+    own = normalise_name(asked) in {row["key"], *row["names"]} or asked in (
+        f"e{row['n']}",
+        row["id"],
+    )
     hint = "" if own else f"{asked[:80]!r} was read as {one_line(row['title'], 80)} (e{row['n']})."
     if candidates:
         hint += f" Others hold this name: {context.named_list(candidates)}."
     others = [_facts(row) for row in candidates]
     result = EntityResult(
-        id=f"e{row['n']}", title=row["title"], type=row["type"], aliases=row["aliases"][:10],
-        description=shorten(one_line(row["description"], 300), budget // 10), degree=row["degree"],
+        id=f"e{row['n']}",
+        title=row["title"],
+        type=row["type"],
+        aliases=row["aliases"][:10],
+        description=shorten(one_line(row["description"], 300), budget // 10),
+        degree=row["degree"],
         frequency=row["frequency"],
-        hint=" ".join(filter(None, [note, hint])), candidates=others,
-    )  # fmt: skip
+        hint=" ".join(filter(None, [note, hint])),
+        candidates=others,
+    )
     path = snapshot.by_key("memberships", [row["id"]], "entity_id", ["path"])["path"].to_pylist()
     groups = snapshot.by_key("reports", path[0] if path else [], "id", ["n", "title"]).to_pylist()
     result.communities = [f"c{group['n']}" for group in groups]
-    also = f"\nAlso: {', '.join(one_line(alias, 60) for alias in result.aliases)}" if result.aliases else ""
+    also = (
+        f"\nAlso: {', '.join(one_line(alias, 60) for alias in result.aliases)}"
+        if result.aliases
+        else ""
+    )
     held = f"{counted(row['frequency'], 'text units')}, {counted(row['degree'], 'relationships')}."
     intro = f"# {one_line(row['title'], 200)} ({result.id}, {row['type']})\n{held}{also}"
     if edited := duplicates.about(snapshot, row):
         intro += f"\n{edited}"
     if groups:
-        intro += "\nCommunities: " + "; ".join(f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
-    said = one_line(row["description"], 600)  # a model's or an agent's words; ours are the evidence below
+        intro += "\nCommunities: " + "; ".join(
+            f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups
+        )
+    said = one_line(
+        row["description"], 600
+    )  # a model's or an agent's words; ours are the evidence below
     sentences = [one_line(one["text"], 2_000) for one in row["evidence"]]
     if said and not any(said[:40] in one or one[:40] in said for one in sentences):
         intro += f"\n\n{shorten(said, budget // 4)}"
@@ -298,13 +370,17 @@ def get_entity(
         Section("Perhaps the same", _proposed(snapshot, row), 0.05),
     ]
     into = {"Relationships": "relationships"}
-    result = compose(result, sections, budget, lambda _: "", intro=intro, first="Evidence", into=into)
+    result = compose(
+        result, sections, budget, lambda _: "", intro=intro, first="Evidence", into=into
+    )
     if result.truncated and not result.hint:
         result.hint = f'More text: get_source(ids=["{result.id}"]).'
     return finish(result, budget)
 
 
-def _candidates(snapshot: Snapshot, asked: str, found: Sequence[Row], budget: int, note: str) -> EntityResult:
+def _candidates(
+    snapshot: Snapshot, asked: str, found: Sequence[Row], budget: int, note: str
+) -> EntityResult:
     """Several entities could be meant, or none: what tells them apart."""
     result = EntityResult(state="not_found", title=one_line(asked, 100))
     items = []
@@ -312,52 +388,80 @@ def _candidates(snapshot: Snapshot, asked: str, found: Sequence[Row], budget: in
         alias, title = f"e{row['n']}", one_line(row["title"], 100)
         facts = _facts(row)
         text = f"- [{alias}] {title} ({row['type']}, {counted(row['degree'], 'relationships')})"
-        items.append(Item(alias, f"{text}: {context.first_sentence(row['description'], 160)}", data=facts))
-    intro = f"There is no entity named {one_line(asked, 100)!r}." + (" Did you mean one of these?" if items else "")
-    advice = "Call get_entity with an id from the list, or search_text for the words." if items else "Use search_text."
+        items.append(
+            Item(alias, f"{text}: {context.first_sentence(row['description'], 160)}", data=facts)
+        )
+    intro = f"There is no entity named {one_line(asked, 100)!r}." + (
+        " Did you mean one of these?" if items else ""
+    )
+    advice = (
+        "Call get_entity with an id from the list, or search_text for the words."
+        if items
+        else "Use search_text."
+    )
     if by := duplicates.hidden(snapshot, normalise_name(asked[:300])):
         undo = f'edit_graph(op="undo", ids=["{by}"], dry_run=false) brings it back'
         advice = f"{one_line(asked, 100)!r} was deleted by hand: {undo}. {advice}"
     result.hint = " ".join(filter(None, [note, advice]))
     sections, into = [Section("Candidates", items, 1.0)], {"Candidates": "candidates"}
-    return compose(result, sections, budget, lambda _: "", intro=intro, first="Candidates", into=into)
+    return compose(
+        result, sections, budget, lambda _: "", intro=intro, first="Candidates", into=into
+    )
 
 
 def _facts(row: Row) -> dict[str, Any]:
     return {
-        "id": f"e{row['n']}", "title": one_line(row["title"], 100), "type": row["type"], "degree": row["degree"]
-    }  # fmt: skip
+        "id": f"e{row['n']}",
+        "title": one_line(row["title"], 100),
+        "type": row["type"],
+        "degree": row["degree"],
+    }
 
 
 def _proposed(snapshot: Snapshot, row: Row) -> list[Item]:
     """Names that may mean this entity too; edit_graph merges or rejects them."""
-    return [Item(f"p{number}", line(one)) for number, one in enumerate(of_entity(snapshot, row)[:3])]
+    return [
+        Item(f"p{number}", line(one)) for number, one in enumerate(of_entity(snapshot, row)[:3])
+    ]
 
 
 def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
     """The entity's sentences, each with the place where it stands."""
-    units = context.unit_citations(snapshot, list(dict.fromkeys(one["text_unit_id"] for one in row["evidence"])))
+    units = context.unit_citations(
+        snapshot, list(dict.fromkeys(one["text_unit_id"] for one in row["evidence"]))
+    )
     items = []
     for one in row["evidence"]:
         unit = units.get(one["text_unit_id"])
         if unit is not None:
             cited = sentence_citation(unit, one["start"], one["end"])
-            items.append(Item(unit.id, f"- {one_line(one['text'], 500)} [{unit.id}]", cited, "Evidence"))
+            items.append(
+                Item(unit.id, f"- {one_line(one['text'], 500)} [{unit.id}]", cited, "Evidence")
+            )
     return items
 
 
 def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
-    """The place of a sentence, from the citation of its text unit and its offsets there. Lines stay the unit's."""
-    return unit.model_copy(update={"char_start": unit.char_start + start, "char_end": unit.char_start + end})
+    """The place of a sentence, from the citation of its text unit and its offsets there. Lines stay
+    the unit's.
+    """
+    return unit.model_copy(
+        update={"char_start": unit.char_start + start, "char_end": unit.char_start + end}
+    )
 
 
 def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
     id = entity["id"]
-    light = snapshot.rows("relationships", f"source_id = '{id}' OR target_id = '{id}'", ["id", "weight"]).to_pylist()
+    light = snapshot.rows(
+        "relationships", f"source_id = '{id}' OR target_id = '{id}'", ["id", "weight"]
+    ).to_pylist()
     light.sort(key=lambda row: (-row["weight"], row["id"]))
     found = context.rows(snapshot, "relationships", [row["id"] for row in light[:most]])
     others = [row["target_id"] if row["source_id"] == id else row["source_id"] for row in found]
-    names = {row["id"]: row for row in snapshot.by_key("entities", others, "id", ["id", "n", "title"]).to_pylist()}
+    names = {
+        row["id"]: row
+        for row in snapshot.by_key("entities", others, "id", ["id", "n", "title"]).to_pylist()
+    }
     items, shown = [], {}  # a sentence that names ten of them is written once
     for row, other_id in zip(found, others, strict=True):
         other = names.get(other_id)
@@ -365,9 +469,18 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
             continue
         title, alias = one_line(other["title"], 80), f"r{row['n']}"
         said = one_line(row["description"], 200)
-        said = said if (again := shown.setdefault(said, alias)) == alias or len(said) < 30 else f"as {again}"
+        said = (
+            said
+            if (again := shown.setdefault(said, alias)) == alias or len(said) < 30
+            else f"as {again}"
+        )
         text = f"- [{alias}] {title} (e{other['n']}), weight {row['weight']:g}: {said}"
-        data = {"id": alias, "entity": title, "entity_id": f"e{other['n']}", "weight": row["weight"]}
+        data = {
+            "id": alias,
+            "entity": title,
+            "entity_id": f"e{other['n']}",
+            "weight": row["weight"],
+        }
         items.append(Item(alias, text, None, "Relationships", row["weight"], data=data))
     return items
 
@@ -376,7 +489,11 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
 
 
 def get_community_report(
-    snapshot: Snapshot, community_id: str, *, response_format: str = "concise", max_tokens: int = 4_000
+    snapshot: Snapshot,
+    community_id: str,
+    *,
+    response_format: str = "concise",
+    max_tokens: int = 4_000,
 ) -> ReportResult:
     """One community's report, its members, parent and children."""
     budget, note = clamp_budget(max_tokens, 4_000)
@@ -390,20 +507,36 @@ def get_community_report(
         gone = " any more" if match and was_given(snapshot, f"c{match[1]}") else ""
         raise NotFound(f"there is no community {asked[:60]!r}{gone}", known)
     row = found[0]
-    family = snapshot.by_key("communities", [row["id"]], "id", ["parent", "children", "size"]).to_pylist()
+    family = snapshot.by_key(
+        "communities", [row["id"]], "id", ["parent", "children", "size"]
+    ).to_pylist()
     parent, children = (family[0]["parent"], family[0]["children"]) if family else ("", [])
-    kin = snapshot.by_key("reports", [*([parent] if parent else []), *children], "id", ["id", "n"]).to_pylist()
+    kin = snapshot.by_key(
+        "reports", [*([parent] if parent else []), *children], "id", ["id", "n"]
+    ).to_pylist()
     aliases = {one["id"]: f"c{one['n']}" for one in kin}
-    members = snapshot.by_key("entities", row["entity_ids"], "id", ["id", "n", "title", "degree"]).to_pylist()
+    members = snapshot.by_key(
+        "entities", row["entity_ids"], "id", ["id", "n", "title", "degree"]
+    ).to_pylist()
     members.sort(key=lambda one: (-one["degree"], one["id"]))
-    body = re.sub(r"\A# .*\n+", "", row["full_content"]) if response_format == "detailed" else _brief(row)
+    body = (
+        re.sub(r"\A# .*\n+", "", row["full_content"])
+        if response_format == "detailed"
+        else _brief(row)
+    )
     named, cited = context.resolve_references(snapshot, [body])
     result = ReportResult(
-        id=f"c{row['n']}", title=row["title"], level=row["level"], rating=row["rank"], method=row["method"],
-        parent=aliases.get(parent, ""), children=[aliases[id] for id in children if id in aliases][:40],
+        id=f"c{row['n']}",
+        title=row["title"],
+        level=row["level"],
+        rating=row["rank"],
+        method=row["method"],
+        parent=aliases.get(parent, ""),
+        children=[aliases[id] for id in children if id in aliases][:40],
         members=[f"e{one['n']} {one_line(one['title'], 60)}" for one in members[:20]],
-        stale="communities" in snapshot.manifest.stale, hint=note,
-    )  # fmt: skip
+        stale="communities" in snapshot.manifest.stale,
+        hint=note,
+    )
     if budget >= SMALL:  # with less, words count more
         larger = min(2 * budget, HIGHEST)
         result.next_call = f'get_community_report(community_id="{result.id}", max_tokens={larger})'
@@ -412,8 +545,13 @@ def get_community_report(
     lines = f"Level {row['level']}, rating {row['rank']:g}, {size}, method {row['method']}."
     names = ", ".join(f"{one_line(one['title'], 60)} (e{one['n']})" for one in members[:20])
     head = f"# {one_line(row['title'], 200)} ({result.id})\n{lines}\nMembers: {names}"
-    items = [_block(number, block, cited) for number, block in enumerate(re.split(r"\n{2,}", body.strip()))]
-    result = compose(result, [Section("Report", items, 1.0)], budget, lambda _: "", intro=head, first="Report")
+    items = [
+        _block(number, block, cited)
+        for number, block in enumerate(re.split(r"\n{2,}", body.strip()))
+    ]
+    result = compose(
+        result, [Section("Report", items, 1.0)], budget, lambda _: "", intro=head, first="Report"
+    )
     if not result.truncated or budget >= HIGHEST:
         result.next_call = ""  # its place was kept for what did not fit
     return finish(result, budget)
@@ -421,7 +559,10 @@ def get_community_report(
 
 def _brief(row: Row) -> str:
     """Summary and what each finding says, without the explanations."""
-    found = [f"- {one.get('summary', '')} {_bracket(one.get('explanation', ''))}" for one in context.findings(row)]
+    found = [
+        f"- {one.get('summary', '')} {_bracket(one.get('explanation', ''))}"
+        for one in context.findings(row)
+    ]
     return row["summary"] + ("\n\n" + "\n\n".join(found) if found else "")
 
 

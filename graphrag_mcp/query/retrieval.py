@@ -1,26 +1,31 @@
-"""Fused retrieval, the heart of plain questions: which passages answer it, and which entities it is about.
+"""Fused retrieval, the heart of plain questions: which passages answer it, and which entities it is
+about.
 
-Takes a snapshot, a question and, where there is one, its vector; gives passages and entities with scores between 0
-and 1 and the raw parts they are made of. Full text proposes candidates; our own BM25, from the generation's counters,
-scores them, so the history of the index does not change a ranking. Vectors propose more and say how near in meaning
-each is. The graph adds what neither can: a passage of a document whose title is named in a high passage (title
-links), and passages that share a rare name with one; a passage next to a high one counts. Knows no budget, no model.
+Takes a snapshot, a question and, where there is one, its vector; gives passages and entities with
+scores between 0 and 1 and the raw parts they are made of. Full text proposes candidates; our own
+BM25, from the generation's counters, scores them, so the history of the index does not change a
+ranking. Vectors propose more and say how near in meaning each is. The graph adds what neither can:
+a passage of a document whose title is named in a high passage (title links), and passages that
+share a rare name with one; a passage next to a high one counts. Knows no budget, no model.
 
-What each part is worth was measured on questions over encyclopaedic text, long documents and Chinese; where no
-title is ever named (chats, code) the graph has nothing to say and plain text decides.
+What each part is worth was measured on questions over encyclopaedic text, long documents and
+Chinese; where no title is ever named (chats, code) the graph has nothing to say and plain text
+decides.
 
-What stands beside the best passages: an answer is often given a few lines before or behind the words of a question;
-and what nothing beside or linked to it is carried past.
+What stands beside the best passages: an answer is often given a few lines before or behind the
+words of a question; and what nothing beside or linked to it is carried past.
 
-Takes a snapshot and scored candidates; gives the passages next to the best ones a share of their score, and adds those
-that no word brought in. Knows neither questions nor budgets.
+Takes a snapshot and scored candidates; gives the passages next to the best ones a share of their
+score, and adds those that no word brought in. Knows neither questions nor budgets.
 
-A small share is free. A large one, for neighbours of what stands out, may not carry them past the two best: what a
-question's words say best comes first, and what stands around it before what holds a few of its words elsewhere.
+A small share is free. A large one, for neighbours of what stands out, may not carry them past the
+two best: what a question's words say best comes first, and what stands around it before what holds
+a few of its words elsewhere.
 
-Worth, evidence within 2,000 tokens, small share -> both: chats 43 -> 83 (English) and 42 -> 73 (Chinese), transcripts
-65 -> 81, long English documents 94.8 -> 96.1 through the tool. Without the limit, evidence within 600 tokens fell from
-85 to 78 in Chinese text; with it it is 86. No change on encyclopaedic text, whose documents are one passage each.
+Worth, evidence within 2,000 tokens, small share -> both: chats 43 -> 83 (English) and 42 -> 73
+(Chinese), transcripts 65 -> 81, long English documents 94.8 -> 96.1 through the tool. Without the
+limit, evidence within 600 tokens fell from 85 to 78 in Chinese text; with it it is 86. No change on
+encyclopaedic text, whose documents are one passage each.
 """
 
 from __future__ import annotations
@@ -38,7 +43,17 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.names.extract import extract, terms_of
 from graphrag_mcp.query import context, ranking
-from graphrag_mcp.query.ranking import LIGHT, Passage, Scored, Weights, best, bm25, name_keys, passages_of, term_worth
+from graphrag_mcp.query.ranking import (
+    LIGHT,
+    Passage,
+    Scored,
+    Weights,
+    best,
+    bm25,
+    name_keys,
+    passages_of,
+    term_worth,
+)
 from graphrag_mcp.store import vectors
 from graphrag_mcp.store.cache import ROW_ID
 from graphrag_mcp.store.tables import Snapshot
@@ -51,12 +66,18 @@ FIRST, BEHIND_IT = 2, 1e-6  # passages that a large share carries nobody past
 
 
 def lead(passages: Collection[Passage], weights: Weights) -> None:
-    """A passage that by itself, by its words, its meaning and what it defines, is clearly better than any other comes
-    before whatever titles, shared names and neighbours bring: who asks for one thing finds it there. The right document
-    came first for 90.7 -> 93.1 of 246 questions on an encyclopaedia in Chinese and 44.5 -> 46.5 of HotpotQA, for no
-    fewer in any of sixteen sets, and no recall@5 changed; with a limit of 0.9 instead of 0.8 MuSiQue lost 0.3."""
+    """A passage that by itself, by its words, its meaning and what it defines, is clearly better
+    than any other comes before whatever titles, shared names and neighbours bring: who asks for one
+    thing finds it there. The right document came first for 90.7 -> 93.1 of 246 questions on an
+    encyclopaedia in Chinese and 44.5 -> 46.5 of HotpotQA, for no fewer in any of sixteen sets, and
+    no recall@5 changed; with a limit of 0.9 instead of 0.8 MuSiQue lost 0.3."""
     parts = ("text", "vector", "defines")
-    own = sorted([(-round(sum(one.parts.get(part, 0.0) for part in parts), 9), one.id, one) for one in passages])
+    own = sorted(
+        [
+            (-round(sum(one.parts.get(part, 0.0) for part in parts), 9), one.id, one)
+            for one in passages
+        ]
+    )
     if len(own) > 1 and own[1][0] >= weights.lead * own[0][0]:
         first = own[0][2]
         if (ahead := max(passage.score() for passage in passages) - first.score()) > 0:
@@ -64,7 +85,9 @@ def lead(passages: Collection[Passage], weights: Weights) -> None:
 
 
 def worth(high: Sequence[Passage], weights: Weights) -> dict[Place, tuple[float, float]]:
-    """{place: (share that is free, share up to the limit)} of the places next to the best passages, best first."""
+    """{place: (share that is free, share up to the limit)} of the places next to the best passages,
+    best first.
+    """
     found: dict[Place, tuple[float, float]] = {}
     top = high[0].score() if high else 0.0
     for source in high if weights.beside and top > 0 else ():
@@ -78,16 +101,23 @@ def worth(high: Sequence[Passage], weights: Weights) -> dict[Place, tuple[float,
 
 
 def give(
-    snapshot: Snapshot, passages: dict[str, Passage], score: Callable[[str, int], float],
-    own: Callable[[Passage], None], weights: Weights,
-) -> None:  # fmt: skip
-    """Give passages next to the best ones their share; those that were no candidates become some, with `own` parts."""
+    snapshot: Snapshot,
+    passages: dict[str, Passage],
+    score: Callable[[str, int], float],
+    own: Callable[[Passage], None],
+    weights: Weights,
+) -> None:
+    """Give passages next to the best ones their share; those that were no candidates become some,
+    with `own` parts.
+    """
     high = best(passages, weights.sources)
     shares = worth(high, weights)
     limit = high[:FIRST][-1].score() if high else 0.0
     known = {(passage.document_id, passage.position): passage for passage in passages.values()}
     ids = _at(snapshot, shares.keys() - known.keys())
-    fresh = passages_of(snapshot.by_key("passages", ids, "id", LIGHT, hold=True), score) if ids else []
+    fresh = (
+        passages_of(snapshot.by_key("passages", ids, "id", LIGHT, hold=True), score) if ids else []
+    )
     for passage in fresh:
         passages[passage.id] = known[passage.document_id, passage.position] = passage
         own(passage)
@@ -102,7 +132,10 @@ def _at(snapshot: Snapshot, places: Collection[Place]) -> Sequence[str]:
     wanted = {place for place in places if place[1] >= 0}
     if not wanted:
         return []
-    documents, columns = sorted({document for document, _ in wanted}), ["id", "document_id", "position"]
+    documents, columns = (
+        sorted({document for document, _ in wanted}),
+        ["id", "document_id", "position"],
+    )
     if snapshot.held("passages"):
         rows = snapshot.by_key("passages", documents, "document_id", columns, hold=True)
     elif (kept := context.short(snapshot)) is not None:
@@ -119,48 +152,74 @@ def _at(snapshot: Snapshot, places: Collection[Place]) -> Sequence[str]:
 CANDIDATES = 200  # passages that full text proposes, and as many by vector
 WEIGHTS = Weights()
 RERANKED = 50  # passages that a reranker reads
-QUERY_CHARACTERS, NAME_CHARACTERS, KEYWORDS = 20_000, 4_000, 20  # of a very long query; most keywords
+QUERY_CHARACTERS, NAME_CHARACTERS, KEYWORDS = (
+    20_000,
+    4_000,
+    20,
+)  # of a very long query; most keywords
 LEADING, CHANCE, CLEAR = 5, 0.5, 0.8  # of `agreement`
-WORDS_LACK, WORDS_DECIDE = 0.5, 0.9  # of `openness`: shares of a question's worth that one passage holds
+WORDS_LACK, WORDS_DECIDE = (
+    0.5,
+    0.9,
+)  # of `openness`: shares of a question's worth that one passage holds
 ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's title
-LIGHT = ranking.LIGHT
 ENTITY = ("id", "n", "key", "title", "type", "description", "names", "frequency", "degree", "terms")
 RANKED = ("id", "key", "names", "frequency", "terms")  # what entities are ranked by
-# What is kept of entities beside it where that is not too much: all; or all but the sentences (25 of 67 MB for
-# 105,000), which are then read for the ten that are wanted, for the check value is made of them too: 2 ms more.
+# What is kept of entities beside it where that is not too much: all; or all but the sentences (25
+# of 67 MB for 105,000), which are then read for the ten that are wanted, for the check value is
+# made of them too: 2 ms more.
 MORE = ("n", "title", "type", "description", "aliases", "degree", "text_unit_ids", "check")
 WIDER = ((*MORE, "evidence"), MORE)
-NAMES = 400_000  # entities up to which that is kept, from the second question on: 105,000 take 13 MB and 70 ms of CPU
+# entities up to which that is kept, from the second question on: 105,000 take 13 MB and 70 ms of
+# CPU
+NAMES = 400_000
 
 Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
 
 
 @dataclass(slots=True)
 class Retrieved:
-    """Passages best first. `unknown` are terms of the question that no passage holds; `names` are its names."""
+    """Passages best first. `unknown` are terms of the question that no passage holds; `names` are
+    its names.
+    """
 
     passages: list[Scored] = field(default_factory=list)
     names: list[Mention] = field(default_factory=list)
     terms: dict[str, float] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
-    near: dict[str, list[str]] = field(default_factory=dict)  # words of the corpus that stand for unknown ones
+    near: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # words of the corpus that stand for unknown ones
     considered: dict[str, int] = field(default_factory=dict)
-    named: dict[str, None] = field(default_factory=dict)  # ids that an entity named in the question would have
-    held: dict[str, float] = field(default_factory=dict)  # ids of what the best passages name, with their worth
-    rows: dict[str, dict[str, Any]] = field(default_factory=dict)  # of the entities, by id, columns ENTITY
+    named: dict[str, None] = field(
+        default_factory=dict
+    )  # ids that an entity named in the question would have
+    held: dict[str, float] = field(
+        default_factory=dict
+    )  # ids of what the best passages name, with their worth
+    rows: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of the entities, by id, columns ENTITY
     vector: bytes = b""  # of the question
     trust: float = 0.0  # how far the vectors of this index bear out its words, 0 to 1
 
 
 def retrieve(
-    snapshot: Snapshot, query: str, weights: Weights = WEIGHTS, keywords: Sequence[str] = (), *,
-    vector: bytes | None = None, rerank: Rerank | None = None,
-) -> Retrieved:  # fmt: skip
-    """Rank passages for a question; none when no passage holds any of its words and there are no vectors.
+    snapshot: Snapshot,
+    query: str,
+    weights: Weights = WEIGHTS,
+    keywords: Sequence[str] = (),
+    *,
+    vector: bytes | None = None,
+    rerank: Rerank | None = None,
+) -> Retrieved:
+    """Rank passages for a question; none when no passage holds any of its words and there are no
+    vectors.
 
-    `keywords` are looked for beside the question's own words: each counts as a name, its words as half a word of it or,
-    where it names nothing itself, a whole one. `vector` is the question's (float32 bytes); `rerank` scores texts for a
-    question (None: it cannot just now). `entities` adds the entities.
+    `keywords` are looked for beside the question's own words: each counts as a name, its words as
+    half a word of it or, where it names nothing itself, a whole one. `vector` is the question's
+    (float32 bytes); `rerank` scores texts for a question (None: it cannot just now). `entities`
+    adds the entities.
     """
     query = composed(query)
     found = Retrieved(names=extract(query[:NAME_CHARACTERS]), vector=vector or b"")
@@ -169,14 +228,20 @@ def retrieve(
     _add_keywords(snapshot, found, worth, keywords, weights)
     found.near, found.terms = ranking.add_nearest(snapshot, worth, wanted, weights), worth
     score = bm25(snapshot, worth)
-    passages = {passage.id: passage for passage in passages_of(_by_words(snapshot, list(worth)), score)}
+    passages = {
+        passage.id: passage for passage in passages_of(_by_words(snapshot, list(worth)), score)
+    }
     near = _nearest(snapshot, passages, found.vector, score)
     if not passages:
         return found
-    named = dict.fromkeys(content_id("entity", key) for key in name_keys(query[:NAME_CHARACTERS], found.names))
+    named = dict.fromkeys(
+        content_id("entity", key) for key in name_keys(query[:NAME_CHARACTERS], found.names)
+    )
     found.named = named
     own = _Own(weights, named, len(found.names), found.vector, near)
-    found.trust = own.scale(passages, openness(passages, worth, len(found.unknown)) if near else 0.0)
+    found.trust = own.scale(
+        passages, openness(passages, worth, len(found.unknown)) if near else 0.0
+    )
     for passage in passages.values():
         own.give(passage)
     ranking.focus(passages.values(), "named", weights)
@@ -191,17 +256,22 @@ def retrieve(
     if rerank is not None:
         ranked = _reranked(snapshot, query, ranked, rerank, weights)
     top, near = ranked[0].score(), own.near
-    found.passages = [Scored(p.id, p.score() / top if top > 0 else 0.0, p.raw, p.parts, near.get(p.id)) for p in ranked]
+    found.passages = [
+        Scored(p.id, p.score() / top if top > 0 else 0.0, p.raw, p.parts, near.get(p.id))
+        for p in ranked
+    ]
     for place, passage in enumerate(ranked[:8], 1):
         for id in passage.entity_ids:
             found.held[id] = found.held.get(id, 0.0) + passage.score() / place
-    found.considered = {"passages": len(passages), "linked": linked} | ({"near": len(near)} if near else {})
+    found.considered = {"passages": len(passages), "linked": linked} | (
+        {"near": len(near)} if near else {}
+    )
     return found
 
 
 def _by_words(snapshot: Snapshot, terms: Sequence[str]) -> pa.Table:
-    """What full text proposes, columns LIGHT: those that are in memory from there, where the table itself is too
-    large."""
+    """What full text proposes, columns LIGHT: those that are in memory from there, where the table
+    itself is too large."""
     kept = context.short(snapshot, begin=True) if terms else None
     if kept is None:
         return snapshot.full_text("passages", terms, CANDIDATES, LIGHT)
@@ -211,13 +281,22 @@ def _by_words(snapshot: Snapshot, terms: Sequence[str]) -> pa.Table:
     rows = kept.take(places, [name for name in LIGHT if name not in missing])
     if not missing:
         return rows
-    return pa.table(rows.columns + found.select(missing).filter(pa.array(here)).columns, rows.column_names + missing)
+    return pa.table(
+        rows.columns + found.select(missing).filter(pa.array(here)).columns,
+        rows.column_names + missing,
+    )
 
 
 def _add_keywords(
-    snapshot: Snapshot, found: Retrieved, worth: dict[str, float], keywords: Sequence[str], weights: Weights
+    snapshot: Snapshot,
+    found: Retrieved,
+    worth: dict[str, float],
+    keywords: Sequence[str],
+    weights: Weights,
 ) -> None:
-    """The names and terms of keywords that the question lacks; worth as much as its own when it names none."""
+    """The names and terms of keywords that the question lacks; worth as much as its own when it
+    names none.
+    """
     known = {mention.key for mention in found.names}
     share = weights.keyword if any(mention.strong for mention in found.names) else 1.0
     for form in dict.fromkeys(one.strip()[:200] for one in keywords[:KEYWORDS]):
@@ -234,7 +313,10 @@ def _add_keywords(
 
 
 def _nearest(
-    snapshot: Snapshot, passages: dict[str, Passage], vector: bytes, score: Callable[[str, int], float]
+    snapshot: Snapshot,
+    passages: dict[str, Passage],
+    vector: bytes,
+    score: Callable[[str, int], float],
 ) -> dict[str, float]:
     """The similarity of every candidate, after the nearest passages by vector have joined them."""
     if not vector:
@@ -265,8 +347,9 @@ class _Own:
         self.top = max((passage.raw for passage in passages.values()), default=0.0)
         if not self.near:
             return 0.0
-        # Words are sparse: most candidates hold few of them. Vectors are not, so their zero is the middle candidate;
-        # from the worst one up, everything would be half alike and links would drown (MuSiQue 68.7 instead of 71.4).
+        # Words are sparse: most candidates hold few of them. Vectors are not, so their zero is the
+        # middle candidate; from the worst one up, everything would be half alike and links would
+        # drown (MuSiQue 68.7 instead of 71.4).
         self.low, self.high = median(self.near.values()), max(self.near.values())
         trust = openness * agreement(passages, self.near) if self.high > self.low else 0.0
         self.share = self.weights.vector * trust if self.top else 1.0
@@ -291,11 +374,12 @@ class _Own:
 
 
 def openness(passages: Mapping[str, Passage], worth: Mapping[str, float], unknown: int) -> float:
-    """How much words leave open, 0 to 1: nothing where one passage holds nearly all that was asked for, everything
-    where the best one holds half of it or less.
+    """How much words leave open, 0 to 1: nothing where one passage holds nearly all that was asked
+    for, everything where the best one holds half of it or less.
 
-    Without this, vectors cost more than they bring where questions quote their text: 93 -> 44 on made-up chats, 100 ->
-    88 on long Chinese text. Unknown words are an average word each, as far as they outnumber the known ones.
+    Without this, vectors cost more than they bring where questions quote their text: 93 -> 44 on
+    made-up chats, 100 -> 88 on long Chinese text. Unknown words are an average word each, as far as
+    they outnumber the known ones.
     """
     best_one = max(passages.values(), key=lambda p: (p.raw, p.id))
     total = sum(worth.values()) if best_one.raw else 0.0
@@ -308,18 +392,24 @@ def openness(passages: Mapping[str, Passage], worth: Mapping[str, float], unknow
 
 
 def agreement(passages: Mapping[str, Passage], near: Mapping[str, float]) -> float:
-    """How far the vectors bear out the words of this question, 0 to 1: a model that does not know the language, or
-    the matter, tells the passages that hold most of the question's words from the others no better than chance.
+    """How far the vectors bear out the words of this question, 0 to 1: a model that does not know
+    the language, or the matter, tells the passages that hold most of the question's words from the
+    others no better than chance.
 
-    The share of pairs (one of the best by words, any other candidate) that the vectors put in the same order, from
-    CHANCE to CLEAR. Means: 0.66 for Chinese and an English model, 0.9 and more where the model knows the language.
+    The share of pairs (one of the best by words, any other candidate) that the vectors put in the
+    same order, from CHANCE to CLEAR. Means: 0.66 for Chinese and an English model, 0.9 and more
+    where the model knows the language.
     """
-    by_words = sorted((p for p in passages.values() if p.raw > 0), key=lambda p: (-p.raw, p.id))[:LEADING]
+    by_words = sorted((p for p in passages.values() if p.raw > 0), key=lambda p: (-p.raw, p.id))[
+        :LEADING
+    ]
     leading = {passage.id for passage in by_words}
     others = sorted(value for id, value in near.items() if id not in leading)
     if not leading or len(others) < LEADING:
         return 1.0  # nothing to judge by: words found nothing, or nearly everything was found
-    share = sum(bisect_left(others, near.get(id, others[0])) for id in leading) / (len(leading) * len(others))
+    share = sum(bisect_left(others, near.get(id, others[0])) for id in leading) / (
+        len(leading) * len(others)
+    )
     return min(max((share - CHANCE) / (CLEAR - CHANCE), 0.0), 1.0)
 
 
@@ -327,12 +417,17 @@ def agreement(passages: Mapping[str, Passage], near: Mapping[str, float]) -> flo
 
 
 def _follow_titles(
-    snapshot: Snapshot, passages: dict[str, Passage], own: _Own, score: Callable[[str, int], float], weights: Weights
+    snapshot: Snapshot,
+    passages: dict[str, Passage],
+    own: _Own,
+    score: Callable[[str, int], float],
+    weights: Weights,
 ) -> tuple[int, bool]:
-    """Give the passages of documents whose title a high passage names a share of that passage's score.
+    """Give the passages of documents whose title a high passage names a share of that passage's
+    score.
 
-    Adds the first passages of such documents when full text did not propose them. Returns how many it added, and
-    whether this is text whose documents name each other by title.
+    Adds the first passages of such documents when full text did not propose them. Returns how many
+    it added, and whether this is text whose documents name each other by title.
     """
     sources = best(passages, weights.sources)
     reach: dict[str, float] = {}
@@ -352,7 +447,9 @@ def _follow_titles(
         rows = snapshot.by_key("passages", leading, "id", LIGHT, hold=True)
     else:
         listed = ", ".join(f"'{id}'" for id in wanted)
-        rows = snapshot.rows("passages", f"title_id IN ({listed}) AND position < {weights.leads}", LIGHT)
+        rows = snapshot.rows(
+            "passages", f"title_id IN ({listed}) AND position < {weights.leads}", LIGHT
+        )
     documents: dict[str, set[str]] = defaultdict(set)
     arrived = passages_of(rows, score)
     for passage in arrived:
@@ -364,17 +461,29 @@ def _follow_titles(
         passages[passage.id] = passage
         own.give(passage)
     for passage in passages.values():
-        if passage.title_id in reach and passage.title_id in documents and passage.title_id not in quiet:
+        if (
+            passage.title_id in reach
+            and passage.title_id in documents
+            and passage.title_id not in quiet
+        ):
             passage.parts["link"] = weights.link * reach[passage.title_id]
     titles = (reach.keys() & documents.keys()) - quiet
-    naming = sum(not titles.isdisjoint(set(source.entity_ids) - {source.title_id}) for source in sources)
+    naming = sum(
+        not titles.isdisjoint(set(source.entity_ids) - {source.title_id}) for source in sources
+    )
     return len(fresh), naming >= ENCYCLOPAEDIC * len(sources)
 
 
-def _shared_names(passages: Mapping[str, Passage], named: Mapping[str, None], weights: Weights, share: float) -> None:
-    """A rare name that a high passage and a few others hold, and the question does not, ties them together."""
+def _shared_names(
+    passages: Mapping[str, Passage], named: Mapping[str, None], weights: Weights, share: float
+) -> None:
+    """A rare name that a high passage and a few others hold, and the question does not, ties them
+    together.
+    """
     sources = best(passages, weights.sources)
-    holders: dict[str, list[Passage]] = {id: [] for source in sources for id in source.entity_ids if id not in named}
+    holders: dict[str, list[Passage]] = {
+        id: [] for source in sources for id in source.entity_ids if id not in named
+    }
     for passage in passages.values():
         for id in holders.keys() & passage.entity_ids:
             holders[id].append(passage)
@@ -393,7 +502,9 @@ def _shared_names(passages: Mapping[str, Passage], named: Mapping[str, None], we
 
 def _subwords(passages: Sequence[Passage], words: Sequence[str], weights: Weights) -> None:
     """The sparse second channel, over the best passages only."""
-    every = dict.fromkeys(word[at : at + 4] for word in words if word.isalpha() for at in range(len(word) - 3))
+    every = dict.fromkeys(
+        word[at : at + 4] for word in words if word.isalpha() for at in range(len(word) - 3)
+    )
     pieces = list(every)[:60]
     share = {p.id: sum(map(p.terms.__contains__, pieces)) for p in passages}
     top = max(share.values(), default=0)
@@ -407,7 +518,9 @@ def _subwords(passages: Sequence[Passage], words: Sequence[str], weights: Weight
 def _reranked(
     snapshot: Snapshot, query: str, ranked: list[Passage], rerank: Rerank, weights: Weights
 ) -> list[Passage]:
-    """The best passages get a share of a reranker's opinion in place of the same share of what they were worth."""
+    """The best passages get a share of a reranker's opinion in place of the same share of what they
+    were worth.
+    """
     head = ranked[:RERANKED]
     rows = snapshot.served("passages", [passage.id for passage in head], context.PASSAGE)
     texts = {row["id"]: f"{row['title']}\n{row['text']}" for row in rows}
@@ -416,9 +529,17 @@ def _reranked(
     if said is None or len(said) != len(head) or not head:
         return ranked
     low, high, top = min(said), max(said), ranked[0].score() or 1.0
-    opinion = {p.id: (one - low) / (high - low) for p, one in zip(head, said, strict=True)} if high > low else {}
-    for passage in ranked if opinion else ():  # what it did not read counts as the worst that it did read
-        passage.parts["rerank"] = weights.rerank * (top * opinion.get(passage.id, 0.0) - passage.score())
+    opinion = (
+        {p.id: (one - low) / (high - low) for p, one in zip(head, said, strict=True)}
+        if high > low
+        else {}
+    )
+    for passage in (
+        ranked if opinion else ()
+    ):  # what it did not read counts as the worst that it did read
+        passage.parts["rerank"] = weights.rerank * (
+            top * opinion.get(passage.id, 0.0) - passage.score()
+        )
     return ranking.ordered(ranked)
 
 
@@ -426,20 +547,32 @@ def _reranked(
 
 
 def entities(
-    snapshot: Snapshot, found: Retrieved, count: int = 20, weights: Weights = WEIGHTS, read: int | None = None
+    snapshot: Snapshot,
+    found: Retrieved,
+    count: int = 20,
+    weights: Weights = WEIGHTS,
+    read: int | None = None,
 ) -> list[Scored]:
-    """Entities the question names (else those whose titles share its words), those of the best passages, and those
-    near it in meaning; with `read` the best of them. Their rows are put into `found.rows`; damaged ones are missing.
+    """Entities the question names (else those whose titles share its words), those of the best
+    passages, and those near it in meaning; with `read` the best of them. Their rows are put into
+    `found.rows`; damaged ones are missing.
     """
     weight, named = found.held, found.named
     often = sorted(weight, key=lambda id: (-round(weight[id], 9), id))[:count]
     near = meaning(snapshot, "entities", found.vector, count)
-    # To look at all of them in memory and to read only those that are wanted saves 3 of 6 ms, if they must be read.
-    kept = None if snapshot.held("entities") else snapshot.columns("entities", RANKED, NAMES, True, WIDER)
+    # To look at all of them in memory and to read only those that are wanted saves 3 of 6 ms, if
+    # they must be read.
+    kept = (
+        None
+        if snapshot.held("entities")
+        else snapshot.columns("entities", RANKED, NAMES, True, WIDER)
+    )
     kept = None if kept and "evidence" in kept.rows.column_names else kept
 
     def ranked(ids: Sequence[str]) -> list[dict[str, Any]]:
-        return kept.find("id", ids).to_pylist() if kept else snapshot.served("entities", ids, ENTITY)
+        return (
+            kept.find("id", ids).to_pylist() if kept else snapshot.served("entities", ids, ENTITY)
+        )
 
     rows = ranked(list(dict.fromkeys([*named, *often, *near])))
     keys = {mention.key for mention in found.names}
@@ -454,7 +587,10 @@ def entities(
         parts = {
             "name": 1.0 if keys & {row["key"], *row["names"]} else 0.0,
             "words": 0.5 * sum(word in found.terms for word in words) / max(len(words), 1),
-            "passages": 0.4 * weight.get(row["id"], 0.0) / top / (1 + math.log(max(row["frequency"], 1))),
+            "passages": 0.4
+            * weight.get(row["id"], 0.0)
+            / top
+            / (1 + math.log(max(row["frequency"], 1))),
         }
         if not parts["name"] and (row["id"] in named or inflected(row["key"])):
             parts["name"] = 0.7
@@ -463,19 +599,23 @@ def entities(
         held = sum(found.terms.get(word, 0.0) for word in words)
         scored[row["id"]] = Scored(row["id"], sum(parts.values()), held, parts)
     best_ones = sorted(scored.values(), key=lambda s: (-round(s.score, 9), s.id))[:count][:read]
-    found.rows |= {row["id"]: row for row in snapshot.served("entities", [one.id for one in best_ones], ENTITY)}
+    found.rows |= {
+        row["id"]: row for row in snapshot.served("entities", [one.id for one in best_ones], ENTITY)
+    }
     return [one for one in best_ones if one.id in found.rows]
 
 
 def relationships(snapshot: Snapshot, found: Retrieved, count: int = 20) -> list[Scored]:
-    """Relationships whose description is near the question in meaning; none where there are no vectors."""
+    """Relationships whose description is near the question in meaning; none where there are no
+    vectors.
+    """
     near = meaning(snapshot, "relationships", found.vector, count)
     return [Scored(id, found.trust * value, value, {"vector": value}) for id, value in near.items()]
 
 
 def meaning(snapshot: Snapshot, table: str, vector: bytes, count: int) -> dict[str, float]:
-    """The nearest rows of a table, best first, with how far each stands out: 1 for the best, 0 for the middle of the
-    CANDIDATES nearest."""
+    """The nearest rows of a table, best first, with how far each stands out: 1 for the best, 0 for
+    the middle of the CANDIDATES nearest."""
     if not vector:
         return {}
     nearest = vectors.nearest(snapshot, table, vector, CANDIDATES)

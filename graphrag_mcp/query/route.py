@@ -1,7 +1,7 @@
 """Which search a question wants, and why: exact words, the whole corpus, or passages and entities.
 
-Takes a question and a snapshot; gives the mode `text`, `global` or `fused`, with one sentence of reason. Looks at the
-words and at whether what they name is in the corpus; asks no model.
+Takes a question and a snapshot; gives the mode `text`, `global` or `fused`, with one sentence of
+reason. Looks at the words and at whether what they name is in the corpus; asks no model.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from graphrag_mcp.query.text_search import quoted
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.types import content_id
 
-# One word that no one would write in a sentence: a code, a path, an identifier, a number with signs in it.
+# One word that no one would write in a sentence: a code, a path, an identifier, a number with signs
+# in it.
 _IDENTIFIER = re.compile(
     r"(?=\S{3,200}\Z)(?:[\w.]*[A-Za-z]\w*(?:_|::|->|/|\\|\.(?=\w))[\w./\\:>-]*(?:\(\))?|[A-Za-z]+[-_]?\d[\w./-]*|"
     r"[a-z]+[A-Z]\w*(?:\(\))?|\d[\d.,:/_-]{2,}\w*|0x[0-9a-fA-F]+|[0-9a-f]{7,40}|[\w.+-]+@[\w-]+\.[\w.]+|"
@@ -34,9 +35,15 @@ def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
         return "text", "The question is one identifier or number, to be found as it is written."
     overview = OVERVIEW.search(query)
     if overview and not named:
-        return "global", f"{overview.group().strip()!r} asks about the corpus as a whole, and nothing in it is named."
+        return (
+            "global",
+            f"{overview.group().strip()!r} asks about the corpus as a whole, and nothing in it is named.",
+        )
     if global_.asked_about(snapshot, query) is None:
-        return "global", "The question names nothing in particular, so it is about the corpus as a whole."
+        return (
+            "global",
+            "The question names nothing in particular, so it is about the corpus as a whole.",
+        )
     if named:
         return "fused", f"The question names {named!r}, which is in the corpus."
     return "fused", "The question asks for something in particular."

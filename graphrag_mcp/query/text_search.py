@@ -1,9 +1,10 @@
 """Words in the original texts: full text over passages, and literals that must stand there.
 
-Takes a snapshot and words, with exact ones in quotes; gives the passages that hold them, best first. What filters leave
-out is not proposed. Knows neither entities nor reports.
+Takes a snapshot and words, with exact ones in quotes; gives the passages that hold them, best
+first. What filters leave out is not proposed. Knows neither entities nor reports.
 
-What stands in quotation marks: read from a query, compared with texts, and proposed to a table in any spelling.
+What stands in quotation marks: read from a query, compared with texts, and proposed to a table in
+any spelling.
 
 Takes strings, gives strings. Knows no tables.
 """
@@ -18,7 +19,15 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import terms_of
-from graphrag_mcp.packing.budget import Section, clamp_budget, compose, finish, one_line, read_cursor, write_cursor
+from graphrag_mcp.packing.budget import (
+    Section,
+    clamp_budget,
+    compose,
+    finish,
+    one_line,
+    read_cursor,
+    write_cursor,
+)
 from graphrag_mcp.query import context, local, ranking, retrieval
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.scripts import SIMPLIFY
@@ -26,7 +35,9 @@ from graphrag_mcp.text.terms import counted, is_cjk, query_terms, unwrapped
 from graphrag_mcp.types import SearchResult
 
 OVERLAP = 4  # characters from which on no more ways to write them are combined: …… is six dots
-_QUOTED = re.compile(r'"([^"]{1,500})"|“([^“”]{1,500})”|「([^「」]{1,500})」|『([^『』]{1,500})』|«([^«»]{1,500})»')
+_QUOTED = re.compile(
+    r'"([^"]{1,500})"|“([^“”]{1,500})”|「([^「」]{1,500})」|『([^『』]{1,500})』|«([^«»]{1,500})»'
+)
 
 
 def quoted(query: str) -> list[str]:
@@ -41,8 +52,8 @@ def unquoted(query: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Text as literals are compared: NFKC, case folded, traditional characters as simplified ones, white space as one
-    space, no line breaks in Chinese words."""
+    """Text as literals are compared: NFKC, case folded, traditional characters as simplified ones,
+    white space as one space, no line breaks in Chinese words."""
     return " ".join(_folded(unwrapped(unicodedata.normalize("NFKC", text))).split())
 
 
@@ -51,8 +62,9 @@ def _folded(text: str) -> str:
 
 
 def pattern(literal: str) -> str:
-    """A regular expression (of Rust's kind) for the spellings of `literal` that are `plain` the same: any case, width
-    and blanks, traditional or simplified, letters whole or in pieces. It may stand in SQL: all signs are escaped.
+    """A regular expression (of Rust's kind) for the spellings of `literal` that are `plain` the
+    same: any case, width and blanks, traditional or simplified, letters whole or in pieces. It may
+    stand in SQL: all signs are escaped.
 
     What it finds is proposed, and still to be compared with `plain`.
     """
@@ -62,7 +74,14 @@ def pattern(literal: str) -> str:
     while at < len(literal):
         end, here = at + 1, at
         while here < min(end, at + OVERLAP):  # as far as what one character may stand for overlaps
-            end = max(end, *(here + size for size in (1, 2, 3) if size == 1 or literal[here : here + size] in longer))
+            end = max(
+                end,
+                *(
+                    here + size
+                    for size in (1, 2, 3)
+                    if size == 1 or literal[here : here + size] in longer
+                ),
+            )
             here += 1
         out.append(_ways(literal[at:end]) + _gap(literal[end - 1 : end + 1]))
         at = end
@@ -94,20 +113,28 @@ def _one(ch: str, letters: dict[str, str]) -> str:
     if 0xAC00 <= ord(ch) < 0xD7A4:
         parts = unicodedata.normalize("NFD", ch)
     else:
-        parts = "".join(chr(int(code, 16)) for code in unicodedata.decomposition(ch).split() if "<" not in code)
-    return f"(?:{whole}|{''.join(_one(part, letters) for part in parts)})" if len(parts) > 1 else whole
+        parts = "".join(
+            chr(int(code, 16)) for code in unicodedata.decomposition(ch).split() if "<" not in code
+        )
+    return (
+        f"(?:{whole}|{''.join(_one(part, letters) for part in parts)})" if len(parts) > 1 else whole
+    )
 
 
 def _safe(ch: str) -> str:
-    code = 0xFFFD if "\ud800" <= ch <= "\udfff" else ord(ch)  # half a character, which no stored text holds
+    code = (
+        0xFFFD if "\ud800" <= ch <= "\udfff" else ord(ch)
+    )  # half a character, which no stored text holds
     return ch if ch.isalnum() else f"\\x{{{code:X}}}"
 
 
 @lru_cache(maxsize=1)
 def _spellings() -> tuple[dict[str, str], dict[str, str]]:
-    """Folded character -> the others that are read as it; two or three characters -> the single ones (ﬁ, ß, …).
+    """Folded character -> the others that are read as it; two or three characters -> the single
+    ones (ﬁ, ß, …).
 
-    Read from Python's own table of characters, in 0.1 s, at the first literal that words do not find.
+    Read from Python's own table of characters, in 0.1 s, at the first literal that words do not
+    find.
     """
     letters: dict[str, str] = {}
     longer: dict[str, str] = {}
@@ -124,25 +151,38 @@ LITERALS = 5  # that are looked up, and words that are named, when they stand no
 
 
 def search_text(
-    snapshot: Snapshot, query: str, *, max_tokens: int = 4_000, cursor: str = "", filters: Sequence[str] = ()
+    snapshot: Snapshot,
+    query: str,
+    *,
+    max_tokens: int = 4_000,
+    cursor: str = "",
+    filters: Sequence[str] = (),
 ) -> SearchResult:
-    """Full text over the original passages. What stands in quotes must occur literally (case and width aside)."""
+    """Full text over the original passages. What stands in quotes must occur literally (case and
+    width aside).
+    """
     budget, note = clamp_budget(max_tokens, 4_000)
     nothing = context.empty_corpus(snapshot, "text")
     if nothing is not None:
         return finish(nothing, budget)
     query = query.strip()
     if not query:
-        raise BadInput("the query is empty", 'Give words to find, with exact ones in quotes: "to be or not"')
+        raise BadInput(
+            "the query is empty", 'Give words to find, with exact ones in quotes: "to be or not"'
+        )
     asked = f"text|{query}|{[*filters]}"
     offset = read_cursor(cursor, snapshot.manifest.generation, asked, 1)
     if offset is None:
         return finish(context.stale(snapshot, "text"), budget)
     ranked, literals = matches(snapshot, query, filters)
-    result = SearchResult(mode="text", corpus=snapshot.manifest.corpus, coverage={"passages": len(ranked)})
+    result = SearchResult(
+        mode="text", corpus=snapshot.manifest.corpus, coverage={"passages": len(ranked)}
+    )
     nowhere = said_absent(absent(snapshot, query, bool(ranked)), "this corpus")
     note = local.told(note, local.narrowed(snapshot, filters)[0])
-    result.hint = " ".join(filter(None, [note, context.query_length_note(query, retrieval.QUERY_CHARACTERS), nowhere]))
+    result.hint = " ".join(
+        filter(None, [note, context.query_length_note(query, retrieval.QUERY_CHARACTERS), nowhere])
+    )
     if not ranked:
         said = ", ".join(f'"{one_line(one, 80)}"' for one in literals) or "any of these words"
         result.state = "not_found"
@@ -152,7 +192,9 @@ def search_text(
             result.text += " Each of them is in the corpus, but no passage holds them all."
         if filters and not nowhere:
             result.text += " Without the filters there is something."
-        result.hint = " ".join(filter(None, [result.hint, "Try fewer words without quotes, or local_search."]))
+        result.hint = " ".join(
+            filter(None, [result.hint, "Try fewer words without quotes, or local_search."])
+        )
         return finish(result, budget)
     stop = offset[0] + max(8, budget // 90)
     items, places, read = context.enough_items(snapshot, ranked[offset[0] : stop], budget)
@@ -160,9 +202,19 @@ def search_text(
     if not literals and not cursor.strip() and (exact := _as_written(snapshot, query, ranked)):
         result.hint = f"{result.hint} {exact}".strip()
     section = Section(
-        "Sources", items, 1.0, offset[0], places=[offset[0] + place for place in places], more=stop < len(ranked)
+        "Sources",
+        items,
+        1.0,
+        offset[0],
+        places=[offset[0] + place for place in places],
+        more=stop < len(ranked),
     )
-    return compose(result, [section], budget, lambda after: write_cursor(snapshot.manifest.generation, asked, after))
+    return compose(
+        result,
+        [section],
+        budget,
+        lambda after: write_cursor(snapshot.manifest.generation, asked, after),
+    )
 
 
 def _as_written(snapshot: Snapshot, query: str, ranked: Sequence[tuple[str, float]]) -> str:
@@ -179,13 +231,19 @@ def _as_written(snapshot: Snapshot, query: str, ranked: Sequence[tuple[str, floa
 
 
 def _is_identifier(query: str, named: bool = False) -> bool:
-    """One word of several parts, with a digit in it; `named`: or without (`get_source`, but `running` as well)."""
+    """One word of several parts, with a digit in it; `named`: or without (`get_source`, but
+    `running` as well).
+    """
     digits = named or any(map(str.isdigit, query))
     return digits and len(query.split()) == 1 and query.isascii() and len(query_terms(query)) > 1
 
 
-def matches(snapshot: Snapshot, query: str, filters: Sequence[str] = ()) -> tuple[list[tuple[str, float]], list[str]]:
-    """(passage id, score) of what matches and passes, best first, and the literals of the query, as written."""
+def matches(
+    snapshot: Snapshot, query: str, filters: Sequence[str] = ()
+) -> tuple[list[tuple[str, float]], list[str]]:
+    """(passage id, score) of what matches and passes, best first, and the literals of the query, as
+    written.
+    """
     used = query[: retrieval.QUERY_CHARACTERS]
     literals = quoted(used)
     kept, snapshot = local.narrowed(snapshot, filters)
@@ -199,18 +257,26 @@ def matches(snapshot: Snapshot, query: str, filters: Sequence[str] = ()) -> tupl
     if not held:
         return ranked, literals
     first = [(id, 0.5 + score / 2) for id, score in ranked if id in held]
-    return [*first, *((id, min(score, 0.99) / 2) for id, score in ranked if id not in held)], literals
+    return [
+        *first,
+        *((id, min(score, 0.99) / 2) for id, score in ranked if id not in held),
+    ], literals
 
 
 def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
-    """Words of the query, and what it quotes, that stand nowhere in the corpus, as they were written, in this order.
+    """Words of the query, and what it quotes, that stand nowhere in the corpus, as they were
+    written, in this order.
 
     `found`: something holds all that is quoted, so that only the other words are looked up.
     """
     used = query[: retrieval.QUERY_CHARACTERS]
     known, unknown = ranking.term_worth(snapshot, terms_of(used))
     gone = set(unknown)
-    lost = [] if found else [one for one in quoted(used)[:LITERALS] if not _matches(snapshot, one, [plain(one)])]
+    lost = (
+        []
+        if found
+        else [one for one in quoted(used)[:LITERALS] if not _matches(snapshot, one, [plain(one)])]
+    )
     words = [word.strip(ranking.MARKS) for word in unquoted(used).split()]
     lost += [word for word in words if ranking.stands_nowhere(word, known, gone)]
     return list(dict.fromkeys(lost))
@@ -219,28 +285,44 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
 def said_absent(lost: Sequence[str], where: str) -> str:
     """The sentence on them; "" for none."""
     more = f" and {len(lost) - LITERALS} more" if len(lost) > LITERALS else ""
-    return f"Nowhere in {where}: {', '.join(repr(one_line(one, 80)) for one in lost[:LITERALS])}{more}." if lost else ""
+    return (
+        f"Nowhere in {where}: {', '.join(repr(one_line(one, 80)) for one in lost[:LITERALS])}{more}."
+        if lost
+        else ""
+    )
 
 
 def _matches(snapshot: Snapshot, query: str, literals: Sequence[str]) -> list[tuple[str, float]]:
     """(passage id, score) best first: the whole query found literally before its words found apart."""
     worth, _ = ranking.term_worth(snapshot, terms_of(query))
     names = ["id", "text", "terms", "n_terms"]
-    found = snapshot.full_text("passages", list(worth), retrieval.CANDIDATES, names).select(names).to_pylist()
+    found = (
+        snapshot.full_text("passages", list(worth), retrieval.CANDIDATES, names)
+        .select(names)
+        .to_pylist()
+    )
     found = [row for row in found if _holds(row, literals)]
-    if literals and not found:  # only common words, or no word at all (an emoji, a fragment): read them all
+    if (
+        literals and not found
+    ):  # only common words, or no word at all (an emoji, a fragment): read them all
         longest = pattern(max(literals, key=len))
-        rows = snapshot.rows("passages", f"regexp_like(text, '{longest}')", names, limit=500).to_pylist()
+        rows = snapshot.rows(
+            "passages", f"regexp_like(text, '{longest}')", names, limit=500
+        ).to_pylist()
         found = [row for row in rows if _holds(row, literals)]
     score = ranking.bm25(snapshot, worth)
     whole = plain(query)
     raw = {row["id"]: score(row["terms"], row["n_terms"]) for row in found}
     top = max(raw.values(), default=0.0) or 1.0
     exact = {row["id"]: whole in plain(row["text"]) for row in found}
-    if _is_identifier(query) and any(exact.values()):  # not all that holds some part of E4471 or ADR-019
+    if _is_identifier(query) and any(
+        exact.values()
+    ):  # not all that holds some part of E4471 or ADR-019
         raw = {id: value for id, value in raw.items() if exact[id]}
     scored = [(id, 0.9 * value / top + 0.1 * exact[id]) for id, value in raw.items()]
-    return sorted(scored, key=lambda one: (not literals and not exact[one[0]], -round(one[1], 9), one[0]))
+    return sorted(
+        scored, key=lambda one: (not literals and not exact[one[0]], -round(one[1], 9), one[0])
+    )
 
 
 def _holds(row: Row, literals: Sequence[str]) -> bool:

@@ -1,8 +1,8 @@
 """Bytes to text, and what a text says about itself: its encoding, front matter, title and date.
 
-Takes bytes or a text; gives text, metadata, titles. Text is given as decoded, except that CR LF and CR become LF, and
-a byte order mark, NULs and lone surrogates go: the spans of a document refer to that text. Linear in its length.
-Knows no file types (formats.py) and no paths (read.py).
+Takes bytes or a text; gives text, metadata, titles. Text is given as decoded, except that CR LF and
+CR become LF, and a byte order mark, NULs and lone surrogates go: the spans of a document refer to
+that text. Linear in its length. Knows no file types (formats.py) and no paths (read.py).
 """
 
 from __future__ import annotations
@@ -22,14 +22,34 @@ class ReadError(Exception):
 
 # ---- text -----------------------------------------------------------------------------------------
 
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
-         (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))  # fmt: skip
-_NEVER_TEXT = re.compile(rb"[\x81\x8d\x8f\x90\x9d\xff]")  # bytes that windows-1252 gives no letter worth keeping
-# Encodings that files are really met in: among all of Python's, mac_iceland or iso8859_10 too often win on short texts.
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_NEVER_TEXT = re.compile(
+    rb"[\x81\x8d\x8f\x90\x9d\xff]"
+)  # bytes that windows-1252 gives no letter worth keeping
+# Encodings that files are really met in: among all of Python's, mac_iceland or iso8859_10 too often
+# win on short texts.
 _LEGACY = (
-    "gb18030", "big5", "cp932", "euc_jp", "cp949", "cp1252", "cp1251", "cp1250", "koi8_r", "cp1253", "cp1254", "cp1255",
-    "cp1256", "cp874",
-)  # fmt: skip
+    "gb18030",
+    "big5",
+    "cp932",
+    "euc_jp",
+    "cp949",
+    "cp1252",
+    "cp1251",
+    "cp1250",
+    "koi8_r",
+    "cp1253",
+    "cp1254",
+    "cp1255",
+    "cp1256",
+    "cp874",
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -56,7 +76,8 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     text = data.decode("utf-8", "replace")
     bad = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
     good = len(text) - len(text.encode("ascii", "ignore")) - bad
-    # Sequences that are valid UTF-8 hardly occur by chance: where they outnumber the bad bytes it is UTF-8, damaged.
+    # Sequences that are valid UTF-8 hardly occur by chance: where they outnumber the bad bytes it
+    # is UTF-8, damaged.
     if good >= bad or (bad * 100 <= len(data) and _NEVER_TEXT.search(data)):
         return decode_as(data, "utf-8")
     from charset_normalizer import from_bytes
@@ -64,10 +85,12 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     start = data.rfind(b"\n", max(0, first - SAMPLE // 2), first) + 1 or max(0, first - 200)
     guesses = from_bytes(data[start : start + SAMPLE], cp_isolation=list(_LEGACY))
     if (best := guesses.best()) is not None:
-        # Western text mostly fits cp1250 too, which the library then names ("ů" for "ù"); Polish or Czech does not fit
-        # cp1252. Hungarian fits both and is the one that loses.
+        # Western text mostly fits cp1250 too, which the library then names ("ů" for "ù"); Polish or
+        # Czech does not fit cp1252. Hungarian fits both and is the one that loses.
         western = best.encoding == "cp1250" and any(
-            guess.encoding == "cp1252" and guess.chaos <= best.chaos and guess.coherence >= best.coherence - 0.1
+            guess.encoding == "cp1252"
+            and guess.chaos <= best.chaos
+            and guess.coherence >= best.coherence - 0.1
             for guess in guesses
         )
         return decode_as(data, "cp1252" if western else best.encoding)
@@ -77,7 +100,9 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def decode_as(data: bytes, encoding: str) -> tuple[str, dict[str, Any]]:
-    """As `decode` where the encoding is known; bytes that it does not allow are replaced and counted."""
+    """As `decode` where the encoding is known; bytes that it does not allow are replaced and
+    counted.
+    """
     try:
         text, lost = data.decode(encoding), 0
     except UnicodeDecodeError:
@@ -91,18 +116,21 @@ def decode_as(data: bytes, encoding: str) -> tuple[str, dict[str, Any]]:
 # ---- titles ---------------------------------------------------------------------------------------
 
 _HEADING = re.compile(
-    r"^(?P<fence>```|~~~)|^ {0,3}#{1,6}[ \t]+(?P<hash>\S.*)|^(?P<line>\S.*)\n(?P<rule>={3,}|-{3,}|~{3,})[ \t]*$", re.M
+    r"^(?P<fence>```|~~~)|^ {0,3}#{1,6}[ \t]+(?P<hash>\S.*)|^(?P<line>\S.*)\n(?P<rule>={3,}|-{3,}|~{3,})[ \t]*$",
+    re.M,
 )
 _KEY_VALUE = re.compile(r"([A-Za-z_][\w -]{0,60})[ \t]*:(?:[ \t]+(.*))?$")
-_SPOKEN = re.compile(r"^(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?[\])]?[ \t]|[^\W\d_][\w .'-]{0,30}[:：])[ \t]*\S", re.M)
+_SPOKEN = re.compile(
+    r"^(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?[\])]?[ \t]|[^\W\d_][\w .'-]{0,30}[:：])[ \t]*\S", re.M
+)
 SPEECH = 2_000  # characters in which two more lines begin with who speaks, or when
 TITLE_AREA = 64_000  # characters in which a heading is looked for
 MATTER = 20_000  # ... and in which front matter must end
 
 
 def find_title(text: str) -> str:
-    """The first heading, else a first line of at most 120 characters before a blank line, if nobody speaks it; else
-    ""."""
+    """The first heading, else a first line of at most 120 characters before a blank line, if nobody
+    speaks it; else ""."""
     area = text[front_matter(text)[1] :][:TITLE_AREA]
     fenced = False
     for match in _HEADING.finditer(area):
@@ -110,15 +138,19 @@ def find_title(text: str) -> str:
             fenced = not fenced
         elif not fenced:
             return (match["hash"] or match["line"]).rstrip(" \t#") or "#"
-    first, _, rest = re.sub(r"\A(?:[ \t]*+(?:(?:[-=*_]{3,}|<!--[^\n]{0,80}-->)[ \t]*+)?\n)*+", "", area).partition("\n")
+    first, _, rest = re.sub(
+        r"\A(?:[ \t]*+(?:(?:[-=*_]{3,}|<!--[^\n]{0,80}-->)[ \t]*+)?\n)*+", "", area
+    ).partition("\n")
     alone = rest.strip() and not rest.partition("\n")[0].strip()
-    spoken = _SPOKEN.match(first) and len(_SPOKEN.findall(area[:SPEECH])) > 2  # of an interview, a chat
+    spoken = (
+        _SPOKEN.match(first) and len(_SPOKEN.findall(area[:SPEECH])) > 2
+    )  # of an interview, a chat
     return first.strip() if alone and len(first) <= 120 and not spoken else ""
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
-    """Simple `key: value` lines between two `---` lines at the start, or TOML between two `+++` lines, and where they
-    end: ({}, 0) without any."""
+    """Simple `key: value` lines between two `---` lines at the start, or TOML between two `+++`
+    lines, and where they end: ({}, 0) without any."""
     if text.startswith("+++\n"):
         return _toml_matter(text)
     if not text.startswith("---\n"):
@@ -129,11 +161,17 @@ def front_matter(text: str) -> tuple[dict[str, Any], int]:
         position += len(line) + 1
         stripped = line.strip()
         if stripped in ("---", "..."):
-            return {name: value for name, value in found.items() if value not in ("", [])}, min(position, len(text))
+            return {name: value for name, value in found.items() if value not in ("", [])}, min(
+                position, len(text)
+            )
         if match := _KEY_VALUE.match(line):
             key, value = match[1].strip().lower(), (match[2] or "").strip()
             inner = value[1:-1].split(",") if value[:1] == "[" and value[-1:] == "]" else None
-            found[key] = value.strip("\"'") if inner is None else [v.strip(" \"'") for v in inner if v.strip(" \"'")]
+            found[key] = (
+                value.strip("\"'")
+                if inner is None
+                else [v.strip(" \"'") for v in inner if v.strip(" \"'")]
+            )
         elif stripped.startswith("- ") and key:
             items = found[key] if isinstance(found[key], list) else []
             found[key] = [*items, stripped[2:].strip(" \"'")]
@@ -158,7 +196,9 @@ def _toml_matter(text: str) -> tuple[dict[str, Any], int]:
             if isinstance(value, dict):
                 tables.append(value)
             elif isinstance(value, list):
-                found.setdefault(name.lower(), [one for one in value if isinstance(one, str) and one])
+                found.setdefault(
+                    name.lower(), [one for one in value if isinstance(one, str) and one]
+                )
             else:
                 said = value.isoformat() if isinstance(value, (date, time)) else str(value)
                 found.setdefault(name.lower(), said)

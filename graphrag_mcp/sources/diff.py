@@ -1,20 +1,23 @@
 """What a call has to do: the folder as it is against the documents as they were.
 
-Takes the request, the previous manifest and the light columns of the document log; gives files to read, documents
-to keep and documents that are gone. Opens no LanceDB: an unchanged folder costs a walk, a hash per file and
-nothing else.
+Takes the request, the previous manifest and the light columns of the document log; gives files to
+read, documents to keep and documents that are gone. Opens no LanceDB: an unchanged folder costs a
+walk, a hash per file and nothing else.
 
-Gone has a scope: a document goes only when its file lay under a folder named in this call, that folder was read
-completely, and the file is not there; or when its folder has moved, is named where it is now, and does not hold the
-file any more (moved.py). Unreadable is not gone. What was removed by hand goes and stays out, wherever its
-file lies, until a call names that file, or gives that text, itself.
+Gone has a scope: a document goes only when its file lay under a folder named in this call, that
+folder was read completely, and the file is not there; or when its folder has moved, is named where
+it is now, and does not hold the file any more (moved.py). Unreadable is not gone. What was removed
+by hand goes and stays out, wherever its file lies, until a call names that file, or gives that
+text, itself.
 
-Folders that were moved or renamed: a source that is no longer where it was, and whose files are found again.
+Folders that were moved or renamed: a source that is no longer where it was, and whose files are
+found again.
 
-Takes the paths of a call, the sources of the corpus and the light rows of its documents; gives what the walk found,
-under the labels that a fresh index would give, and the labels of sources that have moved: what of them was not found
-again is gone. Only a source whose folder is not there any more is looked for, by the hashes of its files. Where too few
-of them are found, nothing is taken for moved; it is said, with what to do.
+Takes the paths of a call, the sources of the corpus and the light rows of its documents; gives what
+the walk found, under the labels that a fresh index would give, and the labels of sources that have
+moved: what of them was not found again is gone. Only a source whose folder is not there any more is
+looked for, by the hashes of its files. Where too few of them are found, nothing is taken for moved;
+it is said, with what to do.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.types import Document, IndexRequest
 
-# A folder that was moved has been worked on since, as a rule; half of its files unchanged is no chance.
+# A folder that was moved has been worked on since, as a rule; half of its files unchanged is no
+# chance.
 ENOUGH = 0.5
 Sources = Mapping[str, Mapping[str, str]]
 Known = tuple[str, str]  # the name of a file, and its hash
@@ -50,11 +54,14 @@ class Moved:
 
 
 def find(
-    request: IndexRequest, sources: Sources, absent: Iterable[str], live: Iterable[Mapping[str, Any]],
+    request: IndexRequest,
+    sources: Sources,
+    absent: Iterable[str],
+    live: Iterable[Mapping[str, Any]],
     settings: Settings,
-) -> Moved:  # fmt: skip
-    """`absent`: labels of the folders that are not where they were; `live`: {uri, file, file_sha} of every document.
-    With `remove_missing` whoever calls says that what is missing is to leave."""
+) -> Moved:
+    """`absent`: labels of the folders that are not where they were; `live`: {uri, file, file_sha}
+    of every document. With `remove_missing` whoever calls says that what is missing is to leave."""
     paths, within, sure = request.paths, request.within, request.remove_missing
     found = walk.find(paths, sources, settings, within)
     files = {row["file"]: row["file_sha"] for row in live}
@@ -117,7 +124,8 @@ def _doubtful(path: str, found: int, total: int) -> str:
     )
 
 
-# One call may empty a small corpus, but not most of a larger one by mistake (a folder not mounted, a wrong path).
+# One call may empty a small corpus, but not most of a larger one by mistake (a folder not mounted,
+# a wrong path).
 GUARDED = 20
 REMOVED = "removed by remove_documents"  # why a file is skipped
 
@@ -126,14 +134,18 @@ REMOVED = "removed by remove_documents"  # why a file is skipped
 class Plan:
     found: walk.Found
     live: dict[str, dict[str, Any]]  # uri -> {id, file, file_sha, n} of every document there is
-    by_file: dict[str, list[str]] = field(default_factory=dict)  # uri of a file -> uris of its documents
+    by_file: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # uri of a file -> uris of its documents
     to_read: list[walk.FoundFile] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     unchanged: int = 0
     errors: list[dict[str, str]] = field(default_factory=list)
     quota: walk.Quota = field(default_factory=lambda: walk.of(Settings()))
     removed: set[str] = field(default_factory=set)  # uris of documents and files that stay out
-    asked: list[str] = field(default_factory=list)  # those that do not any more, since this call names them
+    asked: list[str] = field(
+        default_factory=list
+    )  # those that do not any more, since this call names them
     notes: list[str] = field(default_factory=list)  # what whoever called has to know
 
     def stays_out(self, uri: str, file: str) -> bool:
@@ -141,7 +153,11 @@ class Plan:
 
 
 def make(
-    folder: Path, manifest: Manifest | None, request: IndexRequest, settings: Settings, edits: Overlay | None = None
+    folder: Path,
+    manifest: Manifest | None,
+    request: IndexRequest,
+    settings: Settings,
+    edits: Overlay | None = None,
 ) -> Plan:
     """Walk and hash; raises BadInput where too much would go at once."""
     live: dict[str, dict[str, Any]] = {}
@@ -152,7 +168,9 @@ def make(
     edits = edits or Overlay()
     plan.asked = _asked(found, request, edits) if edits.removed else []
     plan.removed = edits.removed.keys() - set(plan.asked)
-    back = {uri for uri in (edits.back() | set(plan.asked)) if "#" in uri and uri not in live}  # rows of tables
+    back = {
+        uri for uri in (edits.back() | set(plan.asked)) if "#" in uri and uri not in live
+    }  # rows of tables
     for uri, row in live.items():
         plan.by_file.setdefault(row["file"], []).append(uri)
     present = set()
@@ -170,7 +188,9 @@ def make(
         except OSError as error:
             plan.errors.append({"path": file.uri, "reason": f"cannot be read ({error.strerror})"})
             continue
-        if live[known[0]]["file_sha"] == sha and not any(uri.startswith(f"{file.uri}#") for uri in back):
+        if live[known[0]]["file_sha"] == sha and not any(
+            uri.startswith(f"{file.uri}#") for uri in back
+        ):
             plan.unchanged += len(known)
         else:
             plan.to_read.append(file)
@@ -185,22 +205,32 @@ def make(
     _guard(plan, request)
     if plan.removed:
         gone = set(plan.gone)
-        plan.gone += [uri for uri, row in live.items() if uri not in gone and plan.stays_out(uri, row["file"])]
+        plan.gone += [
+            uri for uri, row in live.items() if uri not in gone and plan.stays_out(uri, row["file"])
+        ]
     return plan
 
 
 def _asked(found: walk.Found, request: IndexRequest, edits: Overlay) -> list[str]:
     """Of the removed ones those that this call names itself: a file, with its rows, or a text."""
-    named = {document.uri for document in read.inline(request.texts)} | {file.uri for file in found.files if file.named}
-    return sorted(uri for uri in edits.removed if uri in named or any(uri.startswith(f"{one}#") for one in named))
+    named = {document.uri for document in read.inline(request.texts)} | {
+        file.uri for file in found.files if file.named
+    }
+    return sorted(
+        uri
+        for uri in edits.removed
+        if uri in named or any(uri.startswith(f"{one}#") for one in named)
+    )
 
 
 def look(
-    request: IndexRequest, manifest: Manifest | None, live: Callable[[], Iterable[Mapping[str, Any]]],
+    request: IndexRequest,
+    manifest: Manifest | None,
+    live: Callable[[], Iterable[Mapping[str, Any]]],
     settings: Settings,
-) -> tuple[walk.Found, Set[str], list[str]]:  # fmt: skip
-    """What is in the folders and files of the request; labels of folders that have moved there; what is to be said.
-    `live` gives the light rows of all documents."""
+) -> tuple[walk.Found, Set[str], list[str]]:
+    """What is in the folders and files of the request; labels of folders that have moved there;
+    what is to be said. `live` gives the light rows of all documents."""
     sources = manifest.sources if manifest else {}
     absent = walk.absent(sources) if request.paths else []
     if not absent:
@@ -229,8 +259,8 @@ def _guard(plan: Plan, request: IndexRequest) -> None:
 
 @dataclass
 class Edit:
-    """One document: `put` (new or changed), `relog` (only its file's hash moved), `derive` (same text, other
-    parameters) or `gone` (document is None)."""
+    """One document: `put` (new or changed), `relog` (only its file's hash moved), `derive` (same
+    text, other parameters) or `gone` (document is None)."""
 
     what: Literal["put", "relog", "derive", "gone"]
     uri: str
@@ -238,12 +268,17 @@ class Edit:
 
 
 def edits(
-    folder: Path, manifest: Manifest | None, plan: Plan, request: IndexRequest, settings: Settings, again: set[str]
+    folder: Path,
+    manifest: Manifest | None,
+    plan: Plan,
+    request: IndexRequest,
+    settings: Settings,
+    again: set[str],
 ) -> Iterator[Edit]:
     """The edits, goners first, then file by file; what cannot be read is added to `plan.errors`.
 
-    `again`: uris of documents that are derived again, from the truth, although their files did not change: their
-    chunking or extraction is not what it should be.
+    `again`: uris of documents that are derived again, from the truth, although their files did not
+    change: their chunking or extraction is not what it should be.
     """
     for uri in sorted(plan.gone):
         yield Edit("gone", uri)
@@ -265,7 +300,9 @@ def edits(
         except decode.ReadError as error:
             plan.errors.append({"path": file.uri, "reason": str(error)})
             if again and manifest is not None:
-                yield from _from_truth(folder, manifest, again & set(plan.by_file.get(file.uri, ())))
+                yield from _from_truth(
+                    folder, manifest, again & set(plan.by_file.get(file.uri, ()))
+                )
             continue
         plan.quota.take(file)
         if not documents:
@@ -275,7 +312,9 @@ def edits(
         yield from _of_file(plan, [document], [], again)
 
 
-def _of_file(plan: Plan, documents: list[Document], before: list[str], again: Set[str]) -> Iterator[Edit]:
+def _of_file(
+    plan: Plan, documents: list[Document], before: list[str], again: Set[str]
+) -> Iterator[Edit]:
     now = set()
     for document in documents:
         now.add(document.uri)
@@ -300,4 +339,8 @@ def _from_truth(folder: Path, manifest: Manifest, uris: set[str]) -> Iterator[Ed
     for batch in live_documents(folder, manifest, columns).to_batches(max_chunksize=500):
         for row in batch.to_pylist():
             if row["uri"] in uris:
-                yield Edit("derive", row["uri"], Document(**{**row, "metadata": json.loads(row["metadata"])}))
+                yield Edit(
+                    "derive",
+                    row["uri"],
+                    Document(**{**row, "metadata": json.loads(row["metadata"])}),
+                )

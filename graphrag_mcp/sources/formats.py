@@ -1,14 +1,18 @@
-"""One function per file type: bytes in, pieces of text out. To add a type, write one and name it in FORMATS.
+"""One function per file type: bytes in, pieces of text out. To add a type, write one and name it in
+FORMATS.
 
-A function takes (bytes, suffix) and yields `Piece`s: one for a plain document, one per row for tables. It raises
-ReadError with a reason in plain words; anything else it raises becomes one too (read.py). Knows neither paths nor
-corpora. What happens to line ends and stray bytes is said in decode.py; the text of HTML is its readable text.
+A function takes (bytes, suffix) and yields `Piece`s: one for a plain document, one per row for
+tables. It raises ReadError with a reason in plain words; anything else it raises becomes one too
+(read.py). Knows neither paths nor corpora. What happens to line ends and stray bytes is said in
+decode.py; the text of HTML is its readable text.
 
-HTML to readable text: title, headings as Markdown `#`, lists, table rows, paragraphs; no script, no style.
+HTML to readable text: title, headings as Markdown `#`, lists, table rows, paragraphs; no script, no
+style.
 
-Takes markup as a string; gives (title, text). Linear in its length whatever the markup: one pass, no recursion, no
-pattern that looks back. The standard library's HTMLParser is not used because it is quadratic on unclosed tags
-(`<a<a<a...`: 4.6 s for 80 KB on Python 3.11, so hours for a file of 20 MB).
+Takes markup as a string; gives (title, text). Linear in its length whatever the markup: one pass,
+no recursion, no pattern that looks back. The standard library's HTMLParser is not used because it
+is quadratic on unclosed tags (`<a<a<a...`: 4.6 s for 80 KB on Python 3.11, so hours for a file of
+20 MB).
 """
 
 from __future__ import annotations
@@ -32,7 +36,17 @@ _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]{0,40}+)(?=[\s/>])")
 _QUOTED_END = re.compile(r"""(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
 _RAW = {  # nothing inside is text for a reader, up to the closing tag
     name: re.compile(rf"</{name}(?=[\s/>])", re.I)
-    for name in ("script", "style", "svg", "template", "iframe", "canvas", "math", "object", "title")
+    for name in (
+        "script",
+        "style",
+        "svg",
+        "template",
+        "iframe",
+        "canvas",
+        "math",
+        "object",
+        "title",
+    )
 }
 _BLOCK = frozenset(
     "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
@@ -40,7 +54,9 @@ _BLOCK = frozenset(
     "tbody tfoot thead title tr ul".split()
 )
 _GAP = frozenset("p h1 h2 h3 h4 h5 h6 table ul ol dl pre blockquote section article div hr".split())
-_NUMERIC = re.compile(r"&#[xX]?[0-9a-fA-F]{8,}+;?")  # int() refuses thousands of digits; no character has eight
+_NUMERIC = re.compile(
+    r"&#[xX]?[0-9a-fA-F]{8,}+;?"
+)  # int() refuses thousands of digits; no character has eight
 _SPACE = re.compile(r"[ \t\n\f]+")
 
 
@@ -67,7 +83,8 @@ def readable(markup: str) -> tuple[str, str]:
                 position = at + 1
             continue
         closed = _QUOTED_END.match(markup, tag.end()) if quoted else None
-        # A quote that never closes fails once, after which quotes are not looked at: still one pass in all.
+        # A quote that never closes fails once, after which quotes are not looked at: still one pass
+        # in all.
         quoted = quoted and closed is not None
         position = closed.end() if closed else markup.find(">", tag.end()) + 1
         name = tag[2].lower()
@@ -75,7 +92,9 @@ def readable(markup: str) -> tuple[str, str]:
             end_tag = _RAW[name].search(markup, position)
             end = end_tag.start() if end_tag else len(markup)
             if name == "title" and not writer.title:
-                writer.title = " ".join(html.unescape(_NUMERIC.sub("", markup[position:end])).split())
+                writer.title = " ".join(
+                    html.unescape(_NUMERIC.sub("", markup[position:end])).split()
+                )
             position = end
         else:
             writer.tag(name, closing=bool(tag[1]))
@@ -83,7 +102,9 @@ def readable(markup: str) -> tuple[str, str]:
 
 
 class _Writer:
-    """Collects text between tags; whitespace as a browser shows it, structure as Markdown writes it."""
+    """Collects text between tags; whitespace as a browser shows it, structure as Markdown writes
+    it.
+    """
 
     def __init__(self) -> None:
         self.title = ""
@@ -92,7 +113,9 @@ class _Writer:
         self._prefix = ""
         self._row: list[str] | None = None
         self._pre = 0
-        self._lists: list[int] = []  # one number per open list: 0 for bullets, else the next item's number
+        self._lists: list[
+            int
+        ] = []  # one number per open list: 0 for bullets, else the next item's number
 
     def text(self, raw: str) -> None:
         if not raw:
@@ -153,7 +176,9 @@ class _Writer:
         if self._pre:
             self._parts.append(content.strip("\n"))
             return
-        content = "\n".join(" ".join(line.split(" ")).strip() for line in content.split("\n")).strip()
+        content = "\n".join(
+            " ".join(line.split(" ")).strip() for line in content.split("\n")
+        ).strip()
         if content:
             self._parts.append(self._prefix + _SPACE_RUN.sub(" ", content))
             self._prefix = ""
@@ -200,14 +225,18 @@ def code(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def read_html(data: bytes, suffix: str) -> Iterator[Piece]:
-    declared = re.search(rb"""<meta[^>]{0,200}?charset=["' ]{0,2}([A-Za-z0-9_.:-]{2,40})""", data[:4096], re.I)
+    declared = re.search(
+        rb"""<meta[^>]{0,200}?charset=["' ]{0,2}([A-Za-z0-9_.:-]{2,40})""", data[:4096], re.I
+    )
     try:
         data.decode("utf-8")
         markup, metadata = decode(data)
     except UnicodeDecodeError:
         try:
             known = codecs.lookup(declared[1].decode("ascii")).name if declared else ""
-            markup, metadata = decode_as(data, known) if known not in ("", "utf-8") else decode(data)
+            markup, metadata = (
+                decode_as(data, known) if known not in ("", "utf-8") else decode(data)
+            )
         except LookupError:
             markup, metadata = decode(data)
     title, text = readable(markup)
@@ -220,13 +249,22 @@ _ID, _TITLE, _TEXT = ("id", "_id", "doc_id"), ("title",), ("text", "content", "b
 
 
 def row(values: Mapping[str, Any], number: int) -> Piece:
-    """A row as a document: its text column, or all of it as `key: value` lines; other scalars are metadata."""
+    """A row as a document: its text column, or all of it as `key: value` lines; other scalars are
+    metadata.
+    """
     if len(values) > COLUMNS:
         raise ReadError(f"it has {len(values):,} columns; {COLUMNS:,} are read")
     names = {str(name).strip().casefold(): name for name in reversed(list(values))}
 
     def pick(wanted: tuple[str, ...]) -> Any:
-        return next((names[name] for name in wanted if name in names and values[names[name]] not in (None, "")), None)
+        return next(
+            (
+                names[name]
+                for name in wanted
+                if name in names and values[names[name]] not in (None, "")
+            ),
+            None,
+        )
 
     id_, title, text = pick(_ID), pick(_TITLE), pick(_TEXT)
     if text is not None and not isinstance(values[text], str):
@@ -234,12 +272,18 @@ def row(values: Mapping[str, Any], number: int) -> Piece:
     metadata = {}
     for name, value in values.items():
         value = _plain(value)
-        if name not in (id_, title, text) and value is not None and (text is not None or len(str(value)) <= 200):
+        if (
+            name not in (id_, title, text)
+            and value is not None
+            and (text is not None or len(str(value)) <= 200)
+        ):
             metadata[clean(str(name))] = value
     body = (
         values[text]
         if text is not None
-        else "\n".join(f"{name}: {shown}" for name, value in values.items() if (shown := _shown(value)).strip())
+        else "\n".join(
+            f"{name}: {shown}" for name, value in values.items() if (shown := _shown(value)).strip()
+        )
     )
     key = " ".join(str(values[id_]).split())[:200] if id_ is not None else ""
     heading = str(values[title]) if title is not None and _plain(values[title]) is not None else ""
@@ -258,7 +302,11 @@ def _plain(value: Any) -> Any:
         return utc(value)
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, list) and value and not any(isinstance(item, list | dict) for item in value):
+    if (
+        isinstance(value, list)
+        and value
+        and not any(isinstance(item, list | dict) for item in value)
+    ):
         items = [_plain(item) for item in value[:1000]]
         return [item for item in items if item is not None] or None
     return None if value is None or isinstance(value, list | dict | bytes) else clean(str(value))
@@ -277,7 +325,9 @@ def _rows(objects: Iterable[Mapping[str, Any]]) -> Iterator[Piece]:
 
 
 def table(data: bytes, suffix: str) -> Iterator[Piece]:
-    """csv and tsv: the first line names the columns; the separator of a csv is the one its first line uses most."""
+    """csv and tsv: the first line names the columns; the separator of a csv is the one its first
+    line uses most.
+    """
     text, _ = decode(data)
     first = text.lstrip("\n").partition("\n")[0]
     separator = "\t" if suffix in ("tsv", "tab") else max(",;\t|", key=first.count)
@@ -290,17 +340,24 @@ def table(data: bytes, suffix: str) -> Iterator[Piece]:
     for position, cell in enumerate(header, 1):
         name = cell.strip()
         names.append(name if name and name not in names else f"column {position}")
-    for number, line in enumerate((line for line in lines if any(cell.strip() for cell in line)), 1):
+    for number, line in enumerate(
+        (line for line in lines if any(cell.strip() for cell in line)), 1
+    ):
         names += [f"column {position}" for position in range(len(names) + 1, len(line) + 1)]
         yield row(dict(zip(names, line, strict=False)), number)
 
 
 def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
-    """An array of objects, or {"documents": [...]}, gives rows; an object with a text a document; else text."""
+    """An array of objects, or {"documents": [...]}, gives rows; an object with a text a document;
+    else text.
+    """
     text, metadata = decode(data)
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError):  # not JSON, nested too deeply, a number of 5,000 digits: still text
+    except (
+        ValueError,
+        RecursionError,
+    ):  # not JSON, nested too deeply, a number of 5,000 digits: still text
         value = None
     if isinstance(value, dict) and isinstance(value.get("documents"), list):
         value = value["documents"]
@@ -313,16 +370,28 @@ def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
 
 
 def _alone(values: Mapping[str, Any]) -> Piece | None:
-    """The document that a file's only object is: it has a text, and a title or nothing that a row would lose."""
-    names = {name.strip().casefold() for name, value in values.items() if isinstance(value, str) and value.strip()}
-    nested = any(isinstance(value, dict | list) and _plain(value) is None for value in values.values() if value)
+    """The document that a file's only object is: it has a text, and a title or nothing that a row
+    would lose.
+    """
+    names = {
+        name.strip().casefold()
+        for name, value in values.items()
+        if isinstance(value, str) and value.strip()
+    }
+    nested = any(
+        isinstance(value, dict | list) and _plain(value) is None
+        for value in values.values()
+        if value
+    )
     if names.isdisjoint(_TEXT) or (nested and "title" not in names):
         return None
     return replace(row(values, 1), key="")
 
 
 def json_lines(data: bytes, suffix: str) -> Iterator[Piece]:
-    """One object a line. A line that is none (a torn last line) is kept as it stands, so that nothing is lost."""
+    """One object a line. A line that is none (a torn last line) is kept as it stands, so that
+    nothing is lost.
+    """
     text, metadata = decode(data)
     number = parsed = 0
     pieces: list[Piece] = []
@@ -335,7 +404,11 @@ def json_lines(data: bytes, suffix: str) -> Iterator[Piece]:
         except (ValueError, RecursionError):
             value = None
         parsed += isinstance(value, dict)
-        pieces.append(row(value, number) if isinstance(value, dict) else Piece(line, key=str(number), prose=False))
+        pieces.append(
+            row(value, number)
+            if isinstance(value, dict)
+            else Piece(line, key=str(number), prose=False)
+        )
     yield from pieces if parsed else [Piece(text, metadata=metadata, prose=False)]
 
 
@@ -348,7 +421,9 @@ def parquet(data: bytes, suffix: str) -> Iterator[Piece]:
     if sum(group.total_byte_size for group in groups) > UNPACKED:
         raise ReadError("it unpacks to more than 500 MB")
     number = size = 0
-    for batch in file.iter_batches(batch_size=16):  # few rows at once: a dictionary can make each of them huge
+    for batch in file.iter_batches(
+        batch_size=16
+    ):  # few rows at once: a dictionary can make each of them huge
         for values in batch.to_pylist():
             number += 1
             piece = row(values, number)
@@ -364,13 +439,16 @@ def office(data: bytes, suffix: str) -> Iterator[Piece]:
     yield Piece(clean(text), clean(title), metadata=metadata, prose=suffix != "xlsx")
 
 
-# Parsed in a process of their own (parsers.py), whatever their size; the next ones when they are large.
+# Parsed in a process of their own (parsers.py), whatever their size; the next ones when they are
+# large.
 APART = packed.OFFICE | {"parquet"}
 ROWS = frozenset(("json", "jsonl", "ndjson", "csv", "tsv", "tab"))
 
 # suffix -> function; what is not named here is read as source code or other plain text.
 FORMATS: dict[str, Callable[[bytes, str], Iterator[Piece]]] = {
-    **dict.fromkeys(("", "txt", "text", "md", "markdown", "mdx", "rst", "adoc", "asciidoc", "org", "tex"), prose),
+    **dict.fromkeys(
+        ("", "txt", "text", "md", "markdown", "mdx", "rst", "adoc", "asciidoc", "org", "tex"), prose
+    ),
     **dict.fromkeys(("html", "htm", "xhtml"), read_html),
     **dict.fromkeys(("csv", "tsv", "tab"), table),
     "json": json_file,

@@ -1,11 +1,13 @@
-"""Packed documents to text: pdf, docx, pptx, xlsx, epub and msg, with the libraries of the extra graphrag-mcp[docs].
+"""Packed documents to text: pdf, docx, pptx, xlsx, epub and msg, with the libraries of the extra
+graphrag-mcp[docs].
 
-Takes the bytes of one file and its suffix; gives (text, title, metadata). Runs in the parser's own process only
-(parser_child.py): these libraries are large, and their input is anybody's. What a packed file would unpack to is
-added up before anything is unpacked. Knows neither paths nor corpora.
+Takes the bytes of one file and its suffix; gives (text, title, metadata). Runs in the parser's own
+process only (parser_child.py): these libraries are large, and their input is anybody's. What a
+packed file would unpack to is added up before anything is unpacked. Knows neither paths nor
+corpora.
 
-`<!-- page 3 -->` and `<!-- slide 3 -->` stand before each page and slide, `## name` before each sheet, so a citation's
-lines can be found in the original.
+`<!-- page 3 -->` and `<!-- slide 3 -->` stand before each page and slide, `## name` before each
+sheet, so a citation's lines can be found in the original.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ from typing import Any
 
 from graphrag_mcp.sources.decode import ReadError
 
-# suffix -> (module without which it cannot be read, the distributions whose versions decide its text).
-# PDF is read by pdfium and not by markitdown: 100 pages in 0.2 s against 28 s, and with the pages told apart. Sheets
-# are read row by row; markitdown makes a page of HTML of them first.
+# suffix -> (module without which it cannot be read, the distributions whose versions decide its
+# text). PDF is read by pdfium and not by markitdown: 100 pages in 0.2 s against 28 s, and with the
+# pages told apart. Sheets are read row by row; markitdown makes a page of HTML of them first.
 NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pdf": ("pypdfium2", ("pypdfium2",)),
     "xlsx": ("openpyxl", ("openpyxl",)),
@@ -38,9 +40,14 @@ NO_EXTRA = 'needs more to be read: pip install "graphrag-mcp[docs]"'
 TEXT_LIMIT = 20_000_000  # characters of one document's text
 UNPACKED = 300_000_000  # bytes that a zip may hold in all
 _ENTRIES = 10_000
-_RATIO, _SMALL = 200, 10_000_000  # a part over 10 MB that was packed 200 times smaller is a bomb; sheets reach 40
+_RATIO, _SMALL = (
+    200,
+    10_000_000,
+)  # a part over 10 MB that was packed 200 times smaller is a bomb; sheets reach 40
 _PAGES = 20_000
-_WIDE = 256  # columns from which on empty cells are left out: one stray cell far to the right is 16,000 bars else
+# columns from which on empty cells are left out: one stray cell far to the right is 16,000 bars
+# else
+_WIDE = 256
 _ROWS = 1_048_576  # of a sheet, as Excel has it
 _ENTITY = tuple("<!ENTITY".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
 _XML = (".xml", ".rels", ".opf", ".ncx", ".xhtml", ".html", ".htm", ".vml")
@@ -54,7 +61,9 @@ def missing(suffix: str) -> bool:
 
 
 def prepare(suffix: str) -> None:
-    """Import what a suffix needs, before its bytes are looked at. ReadError where the extra is not installed."""
+    """Import what a suffix needs, before its bytes are looked at. ReadError where the extra is not
+    installed.
+    """
     try:
         if suffix in ("docx", "pptx", "epub", "msg"):
             import_module("markitdown.converters")
@@ -80,7 +89,9 @@ def text_of(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
 
 
 def parser(suffix: str) -> str:
-    """What read it, e.g. "markitdown 0.1.8, mammoth 1.11.0": part of the document, so another version is seen."""
+    """What read it, e.g. "markitdown 0.1.8, mammoth 1.11.0": part of the document, so another
+    version is seen.
+    """
     named = []
     for name in NEEDS[suffix][1]:
         try:
@@ -146,7 +157,9 @@ def _pdf(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
         pdf = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
         locked = "password" in str(error).lower()
-        raise ReadError("it is encrypted with a password" if locked else "it is damaged, or no PDF file") from error
+        raise ReadError(
+            "it is encrypted with a password" if locked else "it is damaged, or no PDF file"
+        ) from error
     if len(pdf) > _PAGES:
         raise ReadError(f"it says that it has {len(pdf):,} pages; {_PAGES:,} are read")
     parts, size, broken = [], 0, 0
@@ -161,7 +174,8 @@ def _pdf(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
         size += len(words)
         if size > TEXT_LIMIT:
             raise ReadError(f"its text is over {TEXT_LIMIT / 1e6:g} million characters")
-        # pdfium marks a hyphen at the end of a line, where it joins both halves, with U+0002: _tidy takes it out.
+        # pdfium marks a hyphen at the end of a line, where it joins both halves, with U+0002: _tidy
+        # takes it out.
         parts.append(f"<!-- page {number + 1} -->\n\n{words}\n\n")
     if not size or not "".join(part.partition("-->")[2] for part in parts).strip():
         if broken and broken == len(pdf):
@@ -170,13 +184,19 @@ def _pdf(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
     title = str(pdf.get_metadata_dict().get("Title", ""))
     # Many PDFs name another document, or a program: a title that the first page bears is one.
     borne = "".join(title.split()).casefold() in "".join(parts[0].split()).casefold()
-    return "".join(parts), title if borne else "", {"pages": len(pdf)} | ({"pages_not_read": broken} if broken else {})
+    return (
+        "".join(parts),
+        title if borne else "",
+        {"pages": len(pdf)} | ({"pages_not_read": broken} if broken else {}),
+    )
 
 
 def _xlsx(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
     import openpyxl
 
-    book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+    book = openpyxl.load_workbook(
+        io.BytesIO(data), read_only=True, data_only=True, keep_links=False
+    )
     parts: list[str] = []
     size = 0
     for sheet in book.worksheets:
@@ -227,7 +247,9 @@ def _cell(value: Any) -> str:
 
 
 def _converted(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
-    """docx, pptx, epub, msg: markitdown's converter of that type and no other; it never guesses, and asks nobody."""
+    """docx, pptx, epub, msg: markitdown's converter of that type and no other; it never guesses,
+    and asks nobody.
+    """
     from markitdown import StreamInfo, converters
 
     converter = getattr(converters, _CONVERTERS[suffix])()
@@ -237,6 +259,12 @@ def _converted(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
 
 
 _CONVERTERS = {
-    "docx": "DocxConverter", "pptx": "PptxConverter", "epub": "EpubConverter", "msg": "OutlookMsgConverter",
-}  # fmt: skip
-_READERS: dict[str, Callable[[bytes, str], tuple[str, str, dict[str, Any]]]] = {"pdf": _pdf, "xlsx": _xlsx}
+    "docx": "DocxConverter",
+    "pptx": "PptxConverter",
+    "epub": "EpubConverter",
+    "msg": "OutlookMsgConverter",
+}
+_READERS: dict[str, Callable[[bytes, str], tuple[str, str, dict[str, Any]]]] = {
+    "pdf": _pdf,
+    "xlsx": _xlsx,
+}

@@ -1,8 +1,10 @@
-"""Opening files so that what is read is what was allowed: regular files only, and no link on the way.
+"""Opening files so that what is read is what was allowed: regular files only, and no link on the
+way.
 
-Takes absolute paths without links (as `os.path.realpath` gives them); gives bytes or an OSError. A path is opened part
-by part from the root of the file system, so a folder swapped for a link between the check and the reading gives an
-error and not a file from elsewhere; a FIFO or device is never waited for. Knows nothing of what the bytes mean.
+Takes absolute paths without links (as `os.path.realpath` gives them); gives bytes or an OSError. A
+path is opened part by part from the root of the file system, so a folder swapped for a link between
+the check and the reading gives an error and not a file from elsewhere; a FIFO or device is never
+waited for. Knows nothing of what the bytes mean.
 """
 
 from __future__ import annotations
@@ -14,16 +16,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 LINKED = "hard link to a file elsewhere (see the setting hard_links)"
-_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
+_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
+_FOLDER = (
+    getattr(os, "O_PATH", os.O_RDONLY)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_DIRECTORY", 0)
+)
 
 
 ANY = 1 << 30  # hard links to a file, where their number does not matter
 
 
 def open_regular(path: str, links: int = ANY, at: int = -1) -> int:
-    """A descriptor of the regular file at `path`, reached without following any link. OSError otherwise, and for a
-    file that has more than `links` names: one of them may lie anywhere. `at`: its folder, opened by `entries`."""
+    """A descriptor of the regular file at `path`, reached without following any link. OSError
+    otherwise, and for a file that has more than `links` names: one of them may lie anywhere. `at`:
+    its folder, opened by `entries`."""
     return _opened(path, links, at)[0]
 
 
@@ -62,10 +74,13 @@ def _reach(path: str, flags: int) -> int:
 
 @contextmanager
 def entries(folder: str) -> Iterator[tuple[Iterator[os.DirEntry[str]], int]]:
-    """The entries of the folder that is at `folder` and not of one that a link there names, and its descriptor, -1
-    where there are none. Their `path` is not to be used, and they answer only inside the `with`."""
+    """The entries of the folder that is at `folder` and not of one that a link there names, and its
+    descriptor, -1 where there are none. Their `path` is not to be used, and they answer only inside
+    the `with`."""
     if os.open in os.supports_dir_fd and os.scandir in os.supports_fd:
-        at = _reach(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | getattr(os, "O_CLOEXEC", 0))
+        at = _reach(
+            folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | getattr(os, "O_CLOEXEC", 0)
+        )
         try:
             with os.scandir(at) as listed:
                 yield listed, at
@@ -91,7 +106,9 @@ def head(path: str, limit: int, at: int = -1) -> tuple[bytes, os.stat_result]:
     descriptor, status = _opened(path, ANY, at)
     try:
         data = os.read(descriptor, limit)
-        while len(data) < min(limit, status.st_size) and (more := os.read(descriptor, limit - len(data))):
+        while len(data) < min(limit, status.st_size) and (
+            more := os.read(descriptor, limit - len(data))
+        ):
             data += more
         return data, status
     finally:

@@ -1,12 +1,15 @@
-"""The process in which files from anywhere are parsed: one after another from standard input, each within limits.
+"""The process in which files from anywhere are parsed: one after another from standard input, each
+within limits.
 
-Takes frames on standard input (a line of JSON {"suffix", "size", "seconds"}, then the bytes); gives lines of JSON on
-standard output: one per piece of the document, at the end {"end": true} or {"error": reason}. Run as
-`python -P -m graphrag_mcp.index.parser_child`; parsers.py starts it and believes nothing of what it says.
+Takes frames on standard input (a line of JSON {"suffix", "size", "seconds"}, then the bytes); gives
+lines of JSON on standard output: one per piece of the document, at the end {"end": true} or
+{"error": reason}. Run as `python -P -m graphrag_mcp.sources.parser_child`; parsers.py starts it and
+believes nothing of what it says.
 
-Limits: memory and CPU time by the system where it has them (on Linux both), wall time by a thread in C that ends this
-process even when Python hangs. While bytes are parsed no socket, no other process, no file outside the installed
-Python can be opened from Python. The environment holds no key, and this process is never given a file's name.
+Limits: memory and CPU time by the system where it has them (on Linux both), wall time by a thread
+in C that ends this process even when Python hangs. While bytes are parsed no socket, no other
+process, no file outside the installed Python can be opened from Python. The environment holds no
+key, and this process is never given a file's name.
 """
 
 from __future__ import annotations
@@ -23,16 +26,41 @@ MEMORY = 600_000_000  # bytes on top of what the libraries take themselves
 GROWN = 200_000_000  # this process has grown by so much: the next file gets a new one
 _SECRET_FREE = ("/dev/null", "/dev/urandom")
 _NEVER = (
-    "socket.", "subprocess.", "os.exec", "os.fork", "os.spawn", "os.posix_spawn", "os.system", "os.startfile", "pty.",
-    "os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown",
-    "shutil.", "tempfile.", "urllib.", "http.", "ftplib.", "smtplib.", "winreg.", "webbrowser.",
-)  # fmt: skip
+    "socket.",
+    "subprocess.",
+    "os.exec",
+    "os.fork",
+    "os.spawn",
+    "os.posix_spawn",
+    "os.system",
+    "os.startfile",
+    "pty.",
+    "os.remove",
+    "os.rename",
+    "os.mkdir",
+    "os.rmdir",
+    "os.link",
+    "os.symlink",
+    "os.truncate",
+    "os.chmod",
+    "os.chown",
+    "shutil.",
+    "tempfile.",
+    "urllib.",
+    "http.",
+    "ftplib.",
+    "smtplib.",
+    "winreg.",
+    "webbrowser.",
+)
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _sealed = False
 
 
 def _guard(event: str, args: tuple[Any, ...]) -> None:
-    """An audit hook: while bytes are parsed only Python's own files can be read, and nothing else be done."""
+    """An audit hook: while bytes are parsed only Python's own files can be read, and nothing else
+    be done.
+    """
     if not _sealed:
         return
     if event == "open":
@@ -50,7 +78,10 @@ def _readable() -> tuple[str, ...]:
     installed = {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.__file__)}
     installed |= {path for path in sys.path if path.endswith(("site-packages", "dist-packages"))}
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return tuple(f"{os.path.abspath(path).rstrip(os.sep)}{os.sep}" for path in (*installed, package)) + _SECRET_FREE
+    return (
+        tuple(f"{os.path.abspath(path).rstrip(os.sep)}{os.sep}" for path in (*installed, package))
+        + _SECRET_FREE
+    )
 
 
 def _prepare(suffix: str) -> None:
@@ -110,7 +141,9 @@ def _resident() -> int:
     """The most memory that this process has held, in bytes; 0 where nobody says."""
     if sys.platform.startswith("linux"):  # what getrusage says there is the parent's too
         with open("/proc/self/status", encoding="ascii") as file:
-            return next((int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:")), 0)
+            return next(
+                (int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:")), 0
+            )
     try:
         import resource
 
@@ -130,7 +163,9 @@ def _resident() -> int:
         kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]
         kernel.GetCurrentProcess.restype = ctypes.c_void_p
         kernel.K32GetProcessMemoryInfo.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ulong]
-        kernel.K32GetProcessMemoryInfo(kernel.GetCurrentProcess(), ctypes.byref(counters), counters.cb)
+        kernel.K32GetProcessMemoryInfo(
+            kernel.GetCurrentProcess(), ctypes.byref(counters), counters.cb
+        )
         return int(counters.size0)  # PeakWorkingSetSize
     except (AttributeError, OSError):
         return 0
@@ -183,7 +218,9 @@ def main() -> None:
     mimetypes.init()
     sys.addaudithook(_guard)
     if not sys.platform.startswith("linux"):
-        threading.Thread(target=_watch, args=(_resident() + MEMORY + 300_000_000,), daemon=True).start()
+        threading.Thread(
+            target=_watch, args=(_resident() + MEMORY + 300_000_000,), daemon=True
+        ).start()
     _libraries = _address_space()
     began = _resident()
     while line := frames.readline(1000):
@@ -193,7 +230,11 @@ def main() -> None:
             return
         said = _parse(out, data, head["suffix"], head["seconds"])
         del data
-        said["last"] = said.get("last", False) or _address_space() > _libraries + GROWN or _resident() > began + MEMORY
+        said["last"] = (
+            said.get("last", False)
+            or _address_space() > _libraries + GROWN
+            or _resident() > began + MEMORY
+        )
         out.write(json.dumps(said).encode() + b"\n")
         out.flush()
         if said["last"]:

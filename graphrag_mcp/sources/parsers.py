@@ -1,8 +1,10 @@
-"""Files parsed in a process of their own: started when the first such file comes, used for the next ones, ended soon.
+"""Files parsed in a process of their own: started when the first such file comes, used for the next
+ones, ended soon.
 
-Takes the bytes of a file (its name never leaves this process) and its suffix; gives its pieces, or raises ReadError
-with the reason. A parser that dies, hangs or floods costs that one document; the next gets a new process. What comes
-back is checked like anything from outside. Knows no paths; the limits inside are those of parser_child.py.
+Takes the bytes of a file (its name never leaves this process) and its suffix; gives its pieces, or
+raises ReadError with the reason. A parser that dies, hangs or floods costs that one document; the
+next gets a new process. What comes back is checked like anything from outside. Knows no paths; the
+limits inside are those of parser_child.py.
 """
 
 from __future__ import annotations
@@ -23,11 +25,22 @@ from graphrag_mcp.sources.formats import Piece
 
 SECONDS = 25.0  # for one file; the process watches the clock itself, and this one
 GRACE = 4.0  # seconds later, its start included
-LARGE = 4_000_000  # bytes from which tables and JSON are parsed apart too: they take up to 40 times that in memory
+# bytes from which tables and JSON are parsed apart too: they take up to 40 times that in memory
+LARGE = 4_000_000
 OUTPUT = 120_000_000  # bytes that a file may become
 PIECES = 200_000  # documents that one file may become
 IDLE = 20.0  # seconds after which a process with nothing to do is ended
-_KEPT = ("PATH", "SYSTEMROOT", "WINDIR", "TEMP", "TMP", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+_KEPT = (
+    "PATH",
+    "SYSTEMROOT",
+    "WINDIR",
+    "TEMP",
+    "TMP",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+)
 
 
 def apart(suffix: str, size: int) -> bool:
@@ -42,9 +55,13 @@ class _Child:
         if package.name not in ("site-packages", "dist-packages"):  # run from a checkout
             environment["PYTHONPATH"] = str(package)
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "graphrag_mcp.index.parser_child"], env=environment, cwd=sys.prefix,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [sys.executable, "-P", "-m", "graphrag_mcp.sources.parser_child"],
+            env=environment,
+            cwd=sys.prefix,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
         self.late = False
         self.used = time.monotonic()
 
@@ -66,7 +83,10 @@ class _Child:
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None
         try:
-            stdin.write(json.dumps({"suffix": suffix, "size": len(data), "seconds": seconds}).encode() + b"\n")
+            stdin.write(
+                json.dumps({"suffix": suffix, "size": len(data), "seconds": seconds}).encode()
+                + b"\n"
+            )
             stdin.write(data)
             stdin.flush()
         except OSError:
@@ -76,7 +96,9 @@ class _Child:
         while line := stdout.readline(OUTPUT):
             size += len(line)
             if size >= OUTPUT or len(pieces) > PIECES:
-                raise ReadError(f"it holds over {PIECES:,} rows, or {OUTPUT / 1e6:g} MB of text. Split it")
+                raise ReadError(
+                    f"it holds over {PIECES:,} rows, or {OUTPUT / 1e6:g} MB of text. Split it"
+                )
             said = _read(line)
             if isinstance(said, Piece):
                 pieces.append(said)
@@ -88,7 +110,10 @@ class _Child:
 
     def _why(self, seconds: float) -> str:
         code = self.process.wait()
-        if self.late or code in (1, -24):  # -24: SIGXCPU; 1: the clock inside, the only way to that code
+        if self.late or code in (
+            1,
+            -24,
+        ):  # -24: SIGXCPU; 1: the clock inside, the only way to that code
             return f"reading it takes over {seconds:g} seconds"
         if code in (77, -6, -9):
             return "reading it takes too much memory"

@@ -1,7 +1,8 @@
 """What stands in a file: its hash, its documents. With find.py the two steps of reading.
 
-`find` says which files there are; `sha` and `load` take one of them, so that an unchanged folder costs a walk and a
-hash. `inline` makes documents of texts handed over in a call. Knows nothing of what is already indexed.
+`find` says which files there are; `sha` and `load` take one of them, so that an unchanged folder
+costs a walk and a hash. `inline` makes documents of texts handed over in a call. Knows nothing of
+what is already indexed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import formats, parsers, walk
 from graphrag_mcp.sources.decode import ReadError, clean, find_title, iso_date
 from graphrag_mcp.sources.opening import blocks, read, why
-from graphrag_mcp.sources.walk import NAMED_LIMIT, Found, FoundFile, Scope, absent, find, shown, suffix_of
+from graphrag_mcp.sources.walk import NAMED_LIMIT, FoundFile, shown, suffix_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.types import Document, InlineText, content_id
 
@@ -30,11 +31,17 @@ def sha(file: FoundFile) -> str:
 
 
 def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
-    """The documents of a file, none when it is blank. ReadError, whose text is the reason, when it cannot be read."""
+    """The documents of a file, none when it is blank. ReadError, whose text is the reason, when it
+    cannot be read.
+    """
     name = os.path.basename(file.path)
     try:
-        data = read(file.path, NAMED_LIMIT if file.named else settings.max_file_bytes, links=file.links)
-        changed = datetime.fromtimestamp(os.lstat(file.path).st_mtime, UTC).isoformat(timespec="seconds")
+        data = read(
+            file.path, NAMED_LIMIT if file.named else settings.max_file_bytes, links=file.links
+        )
+        changed = datetime.fromtimestamp(os.lstat(file.path).st_mtime, UTC).isoformat(
+            timespec="seconds"
+        )
     except OSError as error:
         raise ReadError(why(error)) from error
     digest, suffix = hashlib.sha256(data).hexdigest(), suffix_of(name)
@@ -51,12 +58,20 @@ def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
                 yield _document(file, name, piece, taken, created=changed, digest=digest)
     except ReadError:
         raise
-    except Exception as error:  # bytes from anywhere, parsers from elsewhere: one bad file never stops a run
+    except (
+        Exception
+    ) as error:  # bytes from anywhere, parsers from elsewhere: one bad file never stops a run
         raise ReadError(f"cannot be read as {suffix or 'text'} ({type(error).__name__})") from error
 
 
 def _document(
-    file: FoundFile, name: str, piece: formats.Piece, taken: dict[str, int], *, created: str, digest: str
+    file: FoundFile,
+    name: str,
+    piece: formats.Piece,
+    taken: dict[str, int],
+    *,
+    created: str,
+    digest: str,
 ) -> Document:
     uri = file.uri
     if piece.key:
@@ -68,7 +83,11 @@ def _document(
     found = find_title(piece.text) if piece.prose and not piece.title else ""
     title = piece.title or found or (f"{shown(name)} #{piece.key}" if piece.key else shown(name))
     metadata = dict(piece.metadata)
-    if piece.prose and {key.casefold() for key in metadata}.isdisjoint(dates.KEYS) and not dates.in_name(name):
+    if (
+        piece.prose
+        and {key.casefold() for key in metadata}.isdisjoint(dates.KEYS)
+        and not dates.in_name(name)
+    ):
         said = dates.in_address(metadata) or dates.in_head(piece.text)
         metadata |= {"date": said} if said else {}
     dated = iso_date(metadata.get("date") or metadata.get("created") or "")
@@ -80,7 +99,9 @@ def _one_line(title: object) -> str:
 
 
 def inline(texts: Sequence[InlineText]) -> Iterator[Document]:
-    """Texts handed over in a call as documents, blank ones left out; of two with one id the last counts."""
+    """Texts handed over in a call as documents, blank ones left out; of two with one id the last
+    counts.
+    """
     documents: dict[str, Document] = {}
     for given in texts:
         text = clean(given.text)
@@ -91,5 +112,7 @@ def inline(texts: Sequence[InlineText]) -> Iterator[Document]:
         metadata = json.loads(clean(json.dumps(given.metadata, default=str, ensure_ascii=False)))
         uri = f"text:{name}"
         title = _one_line(given.title or find_title(text) or name)
-        documents[uri] = Document(uri, title, text, metadata, iso_date(metadata.get("date", "")), uri, digest)
+        documents[uri] = Document(
+            uri, title, text, metadata, iso_date(metadata.get("date", "")), uri, digest
+        )
     yield from documents.values()

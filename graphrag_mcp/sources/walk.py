@@ -1,21 +1,25 @@
 """Which files there are: folders walked, what is left out counted with its reason.
 
-Takes paths and the sources of the corpus; gives the files to index, the scopes that were read, new sources, what was
-skipped and what went wrong. Reads no file beyond its first 8 KB and knows nothing of what is already indexed.
+Takes paths and the sources of the corpus; gives the files to index, the scopes that were read, new
+sources, what was skipped and what went wrong. Reads no file beyond its first 8 KB and knows nothing
+of what is already indexed.
 
-A source is a folder with a label; a file's uri is `<label>/<relative path>` whatever call found it. A folder or file
-inside a source belongs to the deepest one that holds it. Links in a folder are never followed.
+A source is a folder with a label; a file's uri is `<label>/<relative path>` whatever call found it.
+A folder or file inside a source belongs to the deepest one that holds it. Links in a folder are
+never followed.
 
 What a folder walk leaves out, and why: one reason in plain words, or "" to take the entry.
 
-Takes names, sizes and the lines of ignore files; gives reasons. Opens only ignore files (through the opener it is
-given) and knows neither documents nor how a file is parsed.
+Takes names, sizes and the lines of ignore files; gives reasons. Opens only ignore files (through
+the opener it is given) and knows neither documents nor how a file is parsed.
 
-How much one call of indexing may read and make, so that a huge tree fills neither the disk nor the day.
+How much one call of indexing may read and make, so that a huge tree fills neither the disk nor the
+day.
 
-Takes the settings, and each file as it is read; says when the call has had enough and what is left. Counts only files
-that were read and taken: what is left is read by the next call, which finds the others unchanged. A file is never cut,
-so one call can pass a limit by one file. Knows nothing of how a file is read or what becomes of it.
+Takes the settings, and each file as it is read; says when the call has had enough and what is left.
+Counts only files that were read and taken: what is left is read by the next call, which finds the
+others unchanged. A file is never cut, so one call can pass a limit by one file. Knows nothing of
+how a file is read or what becomes of it.
 """
 
 from __future__ import annotations
@@ -39,7 +43,12 @@ from graphrag_mcp.sources import office
 from graphrag_mcp.sources.opening import ANY, LINKED, entries, head, read, why
 
 SECRET, HIDDEN, DEPENDENCY, LOCK, MINIFIED, BINARY = (
-    "looks like a secret", "hidden", "dependency or build folder", "lock file", "minified file", "binary",
+    "looks like a secret",
+    "hidden",
+    "dependency or build folder",
+    "lock file",
+    "minified file",
+    "binary",
 )
 UNSUPPORTED, IGNORED, OURS = "unsupported type", "ignored by .gitignore", "index of this server"
 
@@ -57,18 +66,35 @@ _DEPENDENCIES = frozenset(
     "node_modules bower_components jspm_packages __pycache__ __pypackages__ site-packages dist-packages pods "
     "deriveddata elm-stuff cmakefiles".split()
 )
-# Ordinary words: skipped only where a project file beside them says that a tool writes there. A folder of notes
-# may well be called "build" or "vendor".
+# Ordinary words: skipped only where a project file beside them says that a tool writes there. A
+# folder of notes may well be called "build" or "vendor".
 _JS_PY_C = (
-    "package.json", "pyproject.toml", "setup.py", "setup.cfg", "cmakelists.txt", "build.gradle", "build.gradle.kts",
-    "meson.build", "makefile", "gulpfile.js", "pubspec.yaml", "angular.json", "deno.json",
+    "package.json",
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "cmakelists.txt",
+    "build.gradle",
+    "build.gradle.kts",
+    "meson.build",
+    "makefile",
+    "gulpfile.js",
+    "pubspec.yaml",
+    "angular.json",
+    "deno.json",
 )
 _BUILT_BY: dict[str, tuple[str, ...]] = {
-    "dist": _JS_PY_C, "build": _JS_PY_C, "out": _JS_PY_C, "coverage": _JS_PY_C, "htmlcov": _JS_PY_C,
+    "dist": _JS_PY_C,
+    "build": _JS_PY_C,
+    "out": _JS_PY_C,
+    "coverage": _JS_PY_C,
+    "htmlcov": _JS_PY_C,
     "target": ("cargo.toml", "pom.xml", "build.sbt", "project.clj"),
     "vendor": ("go.mod", "composer.json", "gemfile", "cargo.toml", "package.json"),
-    "_build": ("mix.exs", "conf.py", "dune-project", "rebar.config", "makefile"), "deps": ("mix.exs", "rebar.config"),
-    "obj": ("*.csproj", "*.fsproj", "*.vbproj"), "bin": ("*.csproj", "*.fsproj", "*.vbproj"),
+    "_build": ("mix.exs", "conf.py", "dune-project", "rebar.config", "makefile"),
+    "deps": ("mix.exs", "rebar.config"),
+    "obj": ("*.csproj", "*.fsproj", "*.vbproj"),
+    "bin": ("*.csproj", "*.fsproj", "*.vbproj"),
     "venv": ("pyproject.toml", "setup.py", "requirements.txt"),
 }
 _LOCKS = frozenset(
@@ -76,7 +102,9 @@ _LOCKS = frozenset(
     "pipfile.lock pixi.lock conda-lock.yml cargo.lock gemfile.lock composer.lock go.sum go.work.sum flake.lock "
     "mix.lock pubspec.lock podfile.lock package.resolved gradle.lockfile packages.lock.json module.bazel.lock".split()
 )
-_MINIFIED = re.compile(r".*[.-](?:min\.(?:js|mjs|cjs|css|html|json)|bundle\.js)|.*\.(?:js|mjs|cjs|css|ts)\.map")
+_MINIFIED = re.compile(
+    r".*[.-](?:min\.(?:js|mjs|cjs|css|html|json)|bundle\.js)|.*\.(?:js|mjs|cjs|css|ts)\.map"
+)
 _BINARY = frozenset(
     "7z a aac apk avi avif bin bmp br bz2 cab class dat db deb dex dll dmg dylib ear eot exe feather flac gif "
     "glb gz heic icns ico img iso jar jpeg jpg jp2 lib lz4 m4a m4v mdb mkv mo mov mp3 mp4 mpeg mpg msi node "
@@ -84,7 +112,9 @@ _BINARY = frozenset(
     "rpm safetensors so sqlite sqlite3 swf tar tgz tif tiff ttf wasm wav webm webp whl wmv woff woff2 xz zip "
     "zst".split()
 )
-_UNSUPPORTED = frozenset("doc dot xls ppt pps rtf odt ods odp pages numbers svg ps eps mobi azw azw3".split())
+_UNSUPPORTED = frozenset(
+    "doc dot xls ppt pps rtf odt ods odp pages numbers svg ps eps mobi azw azw3".split()
+)
 
 
 def suffix_of(name: str) -> str:
@@ -124,28 +154,40 @@ def file_reason(name: str) -> str:
 
 
 def folder_reason(name: str, beside: Collection[str]) -> str:
-    """Why a walk does not enter a folder of this name; `beside`: casefolded names in the folder that holds it."""
+    """Why a walk does not enter a folder of this name; `beside`: casefolded names in the folder
+    that holds it.
+    """
     folded = name.casefold()
     if name.startswith("."):
         return HIDDEN
     if folded in _DEPENDENCIES or folded.endswith((".egg-info", ".dist-info")):
         return DEPENDENCY
     makers = _BUILT_BY.get(folded, ())
-    if any(maker in beside if maker[0] != "*" else any(n.endswith(maker[1:]) for n in beside) for maker in makers):
+    if any(
+        maker in beside if maker[0] != "*" else any(n.endswith(maker[1:]) for n in beside)
+        for maker in makers
+    ):
         return DEPENDENCY
     return ""
 
 
 def machine_made(names: Collection[str]) -> bool:
-    """A folder whose own entries say so: a Python virtual environment, a cache by the CACHEDIR.TAG convention, or a
-    corpus of another home than `ours`."""
-    return "pyvenv.cfg" in names or "cachedir.tag" in names or {"manifest.json", "truth", "tables"} <= set(names)
+    """A folder whose own entries say so: a Python virtual environment, a cache by the CACHEDIR.TAG
+    convention, or a corpus of another home than `ours`."""
+    return (
+        "pyvenv.cfg" in names
+        or "cachedir.tag" in names
+        or {"manifest.json", "truth", "tables"} <= set(names)
+    )
 
 
 def is_our_home(home: str | os.PathLike[str]) -> tuple[str, ...]:
-    """The folders that a home keeps indexes, walks and jobs in. A home may lie among the documents: its own files read
-    as such would change with every run, and bring back what was removed and what belongs to another token."""
-    return tuple(os.path.join(os.path.realpath(home), name) for name in ("corpora", "drift", "jobs"))
+    """The folders that a home keeps indexes, walks and jobs in. A home may lie among the documents:
+    its own files read as such would change with every run, and bring back what was removed and what
+    belongs to another token."""
+    return tuple(
+        os.path.join(os.path.realpath(home), name) for name in ("corpora", "drift", "jobs")
+    )
 
 
 # ---- ignore files -------------------------------------------------------------------------------
@@ -163,7 +205,9 @@ class Rules:
 
 
 def read_rules(base: str, opener: Callable[[str], bytes | None], name: str) -> Rules | None:
-    """The rules in the ignore file `name`; None when there is no such file. OSError when it cannot be read."""
+    """The rules in the ignore file `name`; None when there is no such file. OSError when it cannot
+    be read.
+    """
     data = opener(name)
     if data is None:
         return None
@@ -172,22 +216,31 @@ def read_rules(base: str, opener: Callable[[str], bytes | None], name: str) -> R
 
 
 def ignored(path: str, rules: list[Rules]) -> bool:
-    """Is the absolute `path` (a folder with a slash at its end) ignored? The innermost rule that speaks decides."""
+    """Is the absolute `path` (a folder with a slash at its end) ignored? The innermost rule that
+    speaks decides.
+    """
     for rule in reversed(rules):
-        if path.startswith(rule.base) and (verdict := rule.spec.check_file(path[len(rule.base) :]).include) is not None:
+        if (
+            path.startswith(rule.base)
+            and (verdict := rule.spec.check_file(path[len(rule.base) :]).include) is not None
+        ):
             return verdict
     return False
 
 
 def _tame(line: str) -> str:
-    """A pattern of many stars takes exponential time to match (`*a*a*a*a*b`); past three a part keeps its outer ones,
-    which ignores a little more: the safe side for a hostile file."""
+    """A pattern of many stars takes exponential time to match (`*a*a*a*a*b`); past three a part
+    keeps its outer ones, which ignores a little more: the safe side for a hostile file."""
     if line.count("*") <= _STARS:
         return line
     parts = []
     for part in re.sub(r"(?:\*\*/)+", "**/", line).split("/"):
         part = re.sub(r"\*+", "*", part) if part != "**" else part
-        parts.append(part if part.count("*") <= _STARS else f"{part.partition('*')[0]}*{part.rpartition('*')[2]}")
+        parts.append(
+            part
+            if part.count("*") <= _STARS
+            else f"{part.partition('*')[0]}*{part.rpartition('*')[2]}"
+        )
     if parts.count("**") > 2:
         first, last = parts.index("**"), len(parts) - 1 - parts[::-1].index("**")
         parts[first : last + 1] = ["**"]
@@ -226,7 +279,11 @@ class Quota:
     def left(self, files: Sequence[FoundFile]) -> dict[str, str]:
         """What a result says of files that this call has not read: {"path", "reason"}."""
         name = self.full()
-        many = f"{len(files):,} files, {sum(map(_size, files)) / 1e6:,.0f} MB" if len(files) > 1 else "1 file"
+        many = (
+            f"{len(files):,} files, {sum(map(_size, files)) / 1e6:,.0f} MB"
+            if len(files) > 1
+            else "1 file"
+        )
         reason = (
             f"left for the next call ({many} from here on): one call takes {name} = {getattr(self, name):,}. "
             f"Index again to go on, or raise {name} in the settings"
@@ -235,7 +292,9 @@ class Quota:
 
 
 def too_many(pieces: int, settings: Settings) -> str:
-    """Why a file of so many documents is not read; "" while it may be. Each is at least one text unit."""
+    """Why a file of so many documents is not read; "" while it may be. Each is at least one text
+    unit.
+    """
     if pieces <= settings.max_text_units:
         return ""
     return (
@@ -259,15 +318,18 @@ HEAD = 8192  # bytes of a file that are looked at before it is taken
 NAMED_LIMIT = 200_000_000  # bytes of a file named itself
 WALK_LIMIT = 2_000_000  # entries that one call looks at
 _BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_IGNORE_LIMIT = 256_000  # bytes of an ignore file; beyond it the folder is left out rather than half ignored
+_IGNORE_LIMIT = (
+    256_000  # bytes of an ignore file; beyond it the folder is left out rather than half ignored
+)
 _PACKED = office.OFFICE | {"parquet"}  # holds NUL bytes by nature
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file to index: absolute path without links, uri, label of its source; `named` when a call named it itself.
-    `links`: how many names it may have when it is opened, which is how many of them this call has seen. `sha`: its
-    SHA-256 where looking at its beginning was reading it whole."""
+    """A file to index: absolute path without links, uri, label of its source; `named` when a call
+    named it itself. `links`: how many names it may have when it is opened, which is how many of
+    them this call has seen. `sha`: its SHA-256 where looking at its beginning was reading it
+    whole."""
 
     path: str
     uri: str
@@ -279,7 +341,9 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A folder read in this call, as a prefix of uris ("docs/guide/"); not complete: missing files may still exist."""
+    """A folder read in this call, as a prefix of uris ("docs/guide/"); not complete: missing files
+    may still exist.
+    """
 
     prefix: str
     complete: bool
@@ -289,11 +353,17 @@ class Scope:
 class Found:
     files: list[FoundFile] = field(default_factory=list)  # by uri
     scopes: list[Scope] = field(default_factory=list)
-    sources: dict[str, dict[str, str]] = field(default_factory=dict)  # label -> {"path", "kind": folder | files}
-    skipped: dict[str, int] = field(default_factory=dict)  # reason -> files, and folders not entered
+    sources: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # label -> {"path", "kind": folder | files}
+    skipped: dict[str, int] = field(
+        default_factory=dict
+    )  # reason -> files, and folders not entered
     errors: list[dict[str, str]] = field(default_factory=list)  # {"path", "reason"}
     entries: int = 0  # looked at
-    linked: dict[tuple[int, int], list[FoundFile]] = field(default_factory=dict)  # files of several names, by inode
+    linked: dict[tuple[int, int], list[FoundFile]] = field(
+        default_factory=dict
+    )  # files of several names, by inode
 
     def skip(self, reason: str, count: int = 1) -> None:
         self.skipped[reason] = self.skipped.get(reason, 0) + count
@@ -305,9 +375,11 @@ def find(
     settings: Settings,
     within: Sequence[str] = (),
 ) -> Found:
-    """The files under `paths` (folders or files; links among them are resolved first). Never raises for a path.
+    """The files under `paths` (folders or files; links among them are resolved first). Never raises
+    for a path.
 
-    `within`: folders without links that the paths must lie in when all links are resolved; none: anywhere.
+    `within`: folders without links that the paths must lie in when all links are resolved; none:
+    anywhere.
     """
     found = Found(sources={label: dict(source) for label, source in sources.items()})
     folders: list[str] = []
@@ -320,19 +392,29 @@ def find(
         except (OSError, ValueError) as error:
             found.errors.append({"path": shown(path), "reason": why(error)})
             continue
-        if within and not any(_inside(real, folder) for folder in within):  # moved since the caller looked
-            found.errors.append({"path": shown(path), "reason": "outside the folders this server may read"})
+        if within and not any(
+            _inside(real, folder) for folder in within
+        ):  # moved since the caller looked
+            found.errors.append(
+                {"path": shown(path), "reason": "outside the folders this server may read"}
+            )
             continue
         if any(_inside(real, folder) for folder in ours):
-            found.errors.append({"path": shown(path), "reason": f"{OURS}, and such files are never indexed"})
+            found.errors.append(
+                {"path": shown(path), "reason": f"{OURS}, and such files are never indexed"}
+            )
             continue
         (folders if stat.S_ISDIR(mode) else singles).append(real)
     files: dict[str, FoundFile] = {}  # by path
-    for folder in sorted(set(folders), key=lambda path: (path.count(os.sep), path)):  # outer folders give the labels
+    for folder in sorted(
+        set(folders), key=lambda path: (path.count(os.sep), path)
+    ):  # outer folders give the labels
         label = _label(folder, found.sources, kind="folder")
         walk = _Walk(found, settings, files, label)
         walk.folder(folder)
-        found.scopes += [Scope(prefix, prefix not in walk.incomplete) for prefix in sorted(walk.scopes)]
+        found.scopes += [
+            Scope(prefix, prefix not in walk.incomplete) for prefix in sorted(walk.scopes)
+        ]
     _settle_links(found, files)
     for path in sorted(set(singles)):
         _single(path, found, files, settings)
@@ -347,9 +429,13 @@ def find(
 
 
 def absent(sources: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Labels of folders that are not where they were: nothing is there, an empty folder, or a link that leads
-    elsewhere."""
-    return [label for label, source in sources.items() if source["kind"] != "import" and _absent(source["path"])]
+    """Labels of folders that are not where they were: nothing is there, an empty folder, or a link
+    that leads elsewhere."""
+    return [
+        label
+        for label, source in sources.items()
+        if source["kind"] != "import" and _absent(source["path"])
+    ]
 
 
 def _absent(path: str) -> bool:
@@ -374,14 +460,18 @@ def _label(folder: str, sources: dict[str, dict[str, str]], *, kind: str) -> str
         if kind == "folder" and sources[label]["path"] == folder:
             sources[label]["kind"] = "folder"
         return label
-    name = shown(os.path.basename(folder)).replace(":", "_") or "root"  # `text:` is the prefix of inline texts
+    name = (
+        shown(os.path.basename(folder)).replace(":", "_") or "root"
+    )  # `text:` is the prefix of inline texts
     label = _distinct(name, sources)
     sources[label] = {"path": folder, "kind": kind}
     return label
 
 
 def _settle_links(found: Found, files: dict[str, FoundFile]) -> None:
-    """A file of several names is taken when all of them were seen in this call; else one may lie outside."""
+    """A file of several names is taken when all of them were seen in this call; else one may lie
+    outside.
+    """
     for linked in found.linked.values():
         if len(linked) < linked[0].links:
             found.skip(LINKED, len(linked))
@@ -402,7 +492,9 @@ def _distinct(name: str, taken: Iterable[str]) -> str:
 
 
 def shown(name: str) -> str:
-    """A name as uris hold it: NFC; bytes that are no UTF-8, and characters that would break a line, as \\xNN."""
+    """A name as uris hold it: NFC; bytes that are no UTF-8, and characters that would break a line,
+    as \\xNN.
+    """
     if not name.isascii():
         given = os.fsencode(name) if os.name == "posix" else name.encode("utf-8", "surrogatepass")
         name = unicodedata.normalize("NFC", given.decode("utf-8", "backslashreplace"))
@@ -410,14 +502,18 @@ def shown(name: str) -> str:
 
 
 def _uri(label: str, root: str, path: str) -> str:
-    relative = path[len(root.rstrip(os.sep)) + 1 :] if _inside(path, root) else os.path.relpath(path, root)
+    relative = (
+        path[len(root.rstrip(os.sep)) + 1 :] if _inside(path, root) else os.path.relpath(path, root)
+    )
     return f"{label}/{shown(relative.replace(os.sep, '/'))}"
 
 
 class _Walk:
     """One folder named in a call, read with an explicit stack (a tree may be deeper than Python's)."""
 
-    def __init__(self, found: Found, settings: Settings, files: dict[str, FoundFile], label: str) -> None:
+    def __init__(
+        self, found: Found, settings: Settings, files: dict[str, FoundFile], label: str
+    ) -> None:
         self.found, self.settings, self.files = found, settings, files
         self.label, self.root = label, found.sources[label]["path"]
         self.scopes: set[str] = set()
@@ -432,7 +528,9 @@ class _Walk:
         stack = [(top, self.label, self.root, prefix, _rules_above(top))]
         while stack:
             folder, label, root, prefix, rules = stack.pop()
-            if folder != top and folder in self._inner:  # a source of its own: its documents keep their uris
+            if (
+                folder != top and folder in self._inner
+            ):  # a source of its own: its documents keep their uris
                 label, root = self._inner[folder], folder
                 prefix = f"{label}/"
                 self.found.sources[label]["kind"] = "folder"
@@ -456,7 +554,9 @@ class _Walk:
     def _folder(
         self, folder: str, top: bool, label: str, root: str, prefix: str, rules: list[Rules]
     ) -> list[tuple[str, list[Rules]]]:
-        """Takes or counts the entries of one folder; gives the folders to enter. OSError when it cannot be listed."""
+        """Takes or counts the entries of one folder; gives the folders to enter. OSError when it
+        cannot be listed.
+        """
         inner: list[tuple[str, list[Rules]]] = []
         above, uris = os.path.join(folder, ""), _uri(label, root, folder).rstrip("/") + "/"
         with entries(folder) as (listed, at):
@@ -479,11 +579,17 @@ class _Walk:
         return inner
 
     def _entry(
-        self, entry: os.DirEntry[str], path: str, beside: set[str], label: str, uris: str, rules: list[Rules],
+        self,
+        entry: os.DirEntry[str],
+        path: str,
+        beside: set[str],
+        label: str,
+        uris: str,
+        rules: list[Rules],
         at: int,
-    ) -> bool:  # fmt: skip
-        """Takes or counts one entry of the open folder `at`, whose uris begin with `uris`; True when it is a folder to
-        enter."""
+    ) -> bool:
+        """Takes or counts one entry of the open folder `at`, whose uris begin with `uris`; True
+        when it is a folder to enter."""
         if entry.is_symlink() or getattr(entry, "is_junction", bool)():
             self.found.skip("symbolic link")
         elif entry.is_dir(follow_symlinks=False):
@@ -530,8 +636,9 @@ class _Walk:
 
 
 def _head_reason(name: str, start: bytes | None) -> tuple[str, str]:
-    """Why the name and the first 8 KB say not to read a file; "" also when it cannot be opened: `sha` will say so.
-    And its SHA-256 where that is all of it: most files are read once, and not twice."""
+    """Why the name and the first 8 KB say not to read a file; "" also when it cannot be opened:
+    `sha` will say so. And its SHA-256 where that is all of it: most files are read once, and not
+    twice."""
     suffix = suffix_of(name)
     if office.missing(suffix):
         return f"{suffix} {office.NO_EXTRA}", ""
@@ -544,7 +651,9 @@ def _head_reason(name: str, start: bytes | None) -> tuple[str, str]:
 
 
 def _single(path: str, found: Found, files: dict[str, FoundFile], settings: Settings) -> None:
-    """A file named itself: taken even if ignored, hidden or large; what cannot be taken is an error."""
+    """A file named itself: taken even if ignored, hidden or large; what cannot be taken is an
+    error.
+    """
     name = os.path.basename(path)
     label = _label(os.path.dirname(path), found.sources, kind="files")
     uri = _uri(label, found.sources[label]["path"], path)
@@ -582,12 +691,17 @@ def _start(path: str) -> bytes | None:
 
 
 def _rules_in(folder: str, names: set[str]) -> list[Rules]:
-    """The rules of one folder, weakest first. OSError when an ignore file is there but cannot be used."""
+    """The rules of one folder, weakest first. OSError when an ignore file is there but cannot be
+    used.
+    """
     base = PurePath(folder).as_posix().rstrip("/") + "/"
     files = [name for name in IGNORE_FILES if name in names]
     if ".git" in names:
         files.insert(0, os.path.join(".git", "info", "exclude"))
-    rules = [read_rules(base, lambda name: _ignore_file(os.path.join(folder, name)), name) for name in files]
+    rules = [
+        read_rules(base, lambda name: _ignore_file(os.path.join(folder, name)), name)
+        for name in files
+    ]
     return [rule for rule in rules if rule is not None]
 
 
@@ -600,13 +714,15 @@ def _ignore_file(path: str) -> bytes | None:
             return None
         raise
     if len(data) > _IGNORE_LIMIT:
-        raise OSError(errno.EFBIG, f"{os.path.basename(path)} is over 256 KB, so this folder is left out")
+        raise OSError(
+            errno.EFBIG, f"{os.path.basename(path)} is over 256 KB, so this folder is left out"
+        )
     return data
 
 
 def _rules_above(top: str) -> list[Rules]:
-    """The rules that hold for `top` from the Git repository around it; none when they ignore `top` itself, which
-    was named all the same."""
+    """The rules that hold for `top` from the Git repository around it; none when they ignore `top`
+    itself, which was named all the same."""
     above: list[str] = []
     folder = top
     while not os.path.lexists(os.path.join(folder, ".git")):

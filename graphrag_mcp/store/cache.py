@@ -1,8 +1,10 @@
-"""Columns of one generation's table in memory, and where their rows are: by the value of a key, by Lance's row ids.
+"""Columns of one generation's table in memory, and where their rows are: by the value of a key, by
+Lance's row ids.
 
-Takes rows as they were read, with their row ids; gives places in them. What a search is told by a ranking of Lance, or
-knows by id, it then finds without the table: reading ids beside row ids costs 3 ms of CPU for 200 rows, asking an index
-for 20 ids 3 ms more than asking for 20 row ids. Opens nothing and knows no generation.
+Takes rows as they were read, with their row ids; gives places in them. What a search is told by a
+ranking of Lance, or knows by id, it then finds without the table: reading ids beside row ids costs
+3 ms of CPU for 200 rows, asking an index for 20 ids 3 ms more than asking for 20 row ids. Opens
+nothing and knows no generation.
 """
 
 from __future__ import annotations
@@ -21,27 +23,42 @@ from graphrag_mcp.store.schema import TABLES
 ROW_ID = "_rowid"  # Lance's own number of a row, in one version of a table
 STEP = 64  # of the values that `Ordered` looks at first: half of its time
 DIGITS = 32  # of an id (types.content_id)
-# Rows up to which searches keep a table in memory (a read then costs 0.2 ms instead of 2 to 5), up to 20 MB each; from
-# the second question on columns of larger ones, where a SAMPLE of the rows says that they take no more BYTES.
-HELD = {"terms": 200_000, "passages": 25_000, "entities": 25_000, "reports": 6_000, "relationships": 25_000}
+# Rows up to which searches keep a table in memory (a read then costs 0.2 ms instead of 2 to 5), up
+# to 20 MB each; from the second question on columns of larger ones, where a SAMPLE of the rows says
+# that they take no more BYTES.
+HELD = {
+    "terms": 200_000,
+    "passages": 25_000,
+    "entities": 25_000,
+    "reports": 6_000,
+    "relationships": 25_000,
+}
 BYTES, SAMPLE = 72 << 20, 256
 COLUMNS = 60_000  # rows up to which they keep the columns they rank by: 14 MB for 33,000 passages
-ADDRESSED = 400_000  # rows up to which they keep where each id is: 2 MB and 40 ms of CPU, once, for 105,000
+ADDRESSED = (
+    400_000  # rows up to which they keep where each id is: 2 MB and 40 ms of CPU, once, for 105,000
+)
 KEPT = 4_000  # rows of a table remembered between searches, some 10 MB
 _ID = re.compile(r"[0-9a-f]{32}")
 _HALF = (1 << 64) - 1
 
 
 class Kept:
-    """Rows of a table, without their row ids, each column in one piece; and the places of rows in it."""
+    """Rows of a table, without their row ids, each column in one piece; and the places of rows in
+    it.
+    """
 
     def __init__(self, parts: Iterable[pa.Table]) -> None:
-        """`parts`: tables of the same columns, at least one, which are copied and let go one after another."""
+        """`parts`: tables of the same columns, at least one, which are copied and let go one after
+        another.
+        """
         import numpy as np
 
         rows = _gathered(parts)
         self.rows = rows.drop_columns([ROW_ID])
-        (self._batch,) = self.rows.to_batches() or [pa.RecordBatch.from_pylist([], self.rows.schema)]
+        (self._batch,) = self.rows.to_batches() or [
+            pa.RecordBatch.from_pylist([], self.rows.schema)
+        ]
         self.row_ids = rows[ROW_ID].to_numpy()
         self._order = np.argsort(self.row_ids, kind="stable")
         self._sorted = self.row_ids[self._order]
@@ -62,16 +79,23 @@ class Kept:
         import numpy as np
 
         names = self.rows.column_names if names is None else list(names)
-        return pa.Table.from_batches([self._batch.select(names).take(pa.array(np.asarray(places, np.int64)))])
+        return pa.Table.from_batches(
+            [self._batch.select(names).take(pa.array(np.asarray(places, np.int64)))]
+        )
 
     def joined(self, read: pa.Table, places: Sequence[int], names: Sequence[str]) -> pa.Table:
-        """The rows at these places, in their order: columns that were read, with the row ids, beside those kept."""
+        """The rows at these places, in their order: columns that were read, with the row ids,
+        beside those kept.
+        """
         at, here = self.behind(read[ROW_ID])
         row = dict(zip(at.tolist(), here.nonzero()[0].tolist(), strict=True))
         found = [place for place in places if place in row]
         fresh = read.take(pa.array([row[place] for place in found], pa.int64()))
         kept = self.take(found, [name for name in names if name not in fresh.column_names])
-        return pa.table([fresh[name] if name in fresh.column_names else kept[name] for name in names], list(names))
+        return pa.table(
+            [fresh[name] if name in fresh.column_names else kept[name] for name in names],
+            list(names),
+        )
 
     def behind(self, row_ids: pa.ChunkedArray) -> tuple[Any, Any]:
         """The places of rows by Lance's ids, and which of these ids are here at all."""
@@ -89,8 +113,9 @@ class Kept:
 
 
 def _gathered(parts: Iterable[pa.Table]) -> pa.Table:
-    """The rows of all in one chunk. Arrow would hold the parts and the whole at once, and of what is freed then the
-    allocators keep half: 150 MB for 70 MB of entities. So each part is copied to the end of buffers that grow."""
+    """The rows of all in one chunk. Arrow would hold the parts and the whole at once, and of what
+    is freed then the allocators keep half: 150 MB for 70 MB of entities. So each part is copied to
+    the end of buffers that grow."""
     columns: dict[str, _Column] = {}
     for part in parts:
         columns = columns or {field.name: _column(field.type) for field in part.schema}
@@ -109,7 +134,9 @@ class _Column:
     def add(self, array: pa.Array) -> None:
         width = self.kind.bit_width // 8
         self.count += len(array)
-        self.data += memoryview(array.buffers()[1] or b"")[array.offset * width : (array.offset + len(array)) * width]
+        self.data += memoryview(array.buffers()[1] or b"")[
+            array.offset * width : (array.offset + len(array)) * width
+        ]
 
     def array(self) -> pa.Array:
         return pa.Array.from_buffers(self.kind, self.count, [None, pa.py_buffer(self.data)])
@@ -132,14 +159,18 @@ class _Texts(_Column):
 
         if not len(array):
             return 0, 0
-        ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
+        ends = np.frombuffer(array.buffers()[1], np.int32)[
+            array.offset : array.offset + len(array) + 1
+        ]
         self.ends += memoryview(ends[1:] + np.int32(self.last - int(ends[0])))
         self.last += int(ends[-1] - ends[0])
         self.count += len(array)
         return int(ends[0]), int(ends[-1])
 
     def array(self) -> pa.Array:
-        return pa.Array.from_buffers(self.kind, self.count, [None, pa.py_buffer(self.ends), pa.py_buffer(self.data)])
+        return pa.Array.from_buffers(
+            self.kind, self.count, [None, pa.py_buffer(self.ends), pa.py_buffer(self.data)]
+        )
 
 
 class _Lists(_Texts):
@@ -166,13 +197,17 @@ class _Structs(_Column):
             column.add(field)
 
     def array(self) -> pa.Array:
-        return pa.StructArray.from_arrays([column.array() for column in self.fields], fields=list(self.kind))
+        return pa.StructArray.from_arrays(
+            [column.array() for column in self.fields], fields=list(self.kind)
+        )
 
 
 def _column(kind: pa.DataType) -> _Column:
     of = {pa.types.is_string: _Texts, pa.types.is_list: _Lists, pa.types.is_struct: _Structs}
     made = next((made for test, made in of.items() if test(kind)), _Column)
-    assert made is not _Column or kind.bit_width % 8 == 0, f"no copy of {kind}: its values share bytes"
+    assert made is not _Column or kind.bit_width % 8 == 0, (
+        f"no copy of {kind}: its values share bytes"
+    )
     return made(kind)
 
 
@@ -186,14 +221,18 @@ class Ids:
         import numpy as np
 
         self._order = np.argsort(halves[:, 0], kind="stable")
-        self._first, self._second = (np.ascontiguousarray(halves[self._order, part]) for part in (0, 1))
+        self._first, self._second = (
+            np.ascontiguousarray(halves[self._order, part]) for part in (0, 1)
+        )
 
     def places(self, ids: Sequence[str]) -> list[int]:
         """Of the rows with one of these ids, in their order; what is no id is nowhere."""
         import numpy as np
 
         numbers = [int(id, 16) for id in ids if _ID.fullmatch(id)]
-        first, second = (np.array([(one >> shift) & _HALF for one in numbers], np.uint64) for shift in (64, 0))
+        first, second = (
+            np.array([(one >> shift) & _HALF for one in numbers], np.uint64) for shift in (64, 0)
+        )
         low, high = (np.searchsorted(self._first, first, side) for side in ("left", "right"))
         if (many := high - low).max(initial=0) > 1:  # the rows of each one after another
             second, low = np.repeat(second, many), np.repeat(low, many)
@@ -240,11 +279,15 @@ def _digits() -> Any:
 
 
 class Ordered:
-    """The places of any other values in a column, by their order, in 8 bytes a row; a dict takes 250."""
+    """The places of any other values in a column, by their order, in 8 bytes a row; a dict takes
+    250.
+    """
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         self._values = _one(column)
-        self._order = pc.sort_indices(self._values).to_numpy()  # stable, and by code points as Python compares
+        self._order = pc.sort_indices(
+            self._values
+        ).to_numpy()  # stable, and by code points as Python compares
         self._heads = [self[at] for at in range(0, len(self), STEP)]
 
     def __len__(self) -> int:
@@ -276,7 +319,11 @@ def names_of(table: str, columns: Sequence[str] | None) -> list[str]:
 
 
 def empty(table: str, columns: Sequence[str] | None) -> pa.Table:
-    """No rows, in these columns (or all of the table), of which one may be ROW_ID; the score of a ranking is none."""
+    """No rows, in these columns (or all of the table), of which one may be ROW_ID; the score of a
+    ranking is none.
+    """
     row_id = {ROW_ID: pa.field(ROW_ID, pa.uint64())}
     names = [name for name in names_of(table, columns) if name != "_score"]
-    return pa.schema([row_id.get(name) or TABLES[table].field(name) for name in names]).empty_table()
+    return pa.schema(
+        [row_id.get(name) or TABLES[table].field(name) for name in names]
+    ).empty_table()

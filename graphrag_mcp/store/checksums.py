@@ -1,11 +1,13 @@
-"""Check values: of a row, CRC-32 over all its columns but `check`; of a file under `tables/`, size, SHA-256 and CRC-32.
+"""Check values: of a row, CRC-32 over all its columns but `check`; of a file under `tables/`, size,
+SHA-256 and CRC-32.
 
-A row's value depends on nothing but the row: not on how rows are batched, not on which rows stand beside it.
+A row's value depends on nothing but the row: not on how rows are batched, not on which rows stand
+beside it.
 
-Lance never changes a file that it has written, so what a commit adds is hashed once, then: a record in `files/` lists
-the new files, and the manifest names the records. Doctor compares the SHA-256, who opens a table the CRC-32: it finds
-every flipped bit as well, in 3 GB a second instead of 1.6. Takes `pyarrow` data, folders and the records' names; knows
-no generation and opens no table.
+Lance never changes a file that it has written, so what a commit adds is hashed once, then: a record
+in `files/` lists the new files, and the manifest names the records. Doctor compares the SHA-256,
+who opens a table the CRC-32: it finds every flipped bit as well, in 3 GB a second instead of 1.6.
+Takes `pyarrow` data, folders and the records' names; knows no generation and opens no table.
 """
 
 from __future__ import annotations
@@ -27,12 +29,16 @@ BATCH = 8_192  # rows taken apart at once
 SEEN = 8_000  # files remembered as whole, some 3 MB
 FOLDERS = 8  # corpora of which what their records say is remembered
 RECORDS = 32  # records that a manifest names; one more, and they are written again as one
-LOOKED = 64 << 20  # bytes of a table's files that opening it may look at: 64 MB take 20 ms, once a process
+LOOKED = (
+    64 << 20
+)  # bytes of a table's files that opening it may look at: 64 MB take 20 ms, once a process
 WHOLE = 1 << 16  # bytes that are read at once
 HINT = "latest_version_hint.json"  # the one file that Lance does change
 
 Entry = dict[str, str]  # a record as a manifest names it: {file, sha256}
-File = tuple[int, str] | tuple[int, str, int]  # size, SHA-256, CRC-32; records of before have none of these
+File = (
+    tuple[int, str] | tuple[int, str, int]
+)  # size, SHA-256, CRC-32; records of before have none of these
 Files = dict[str, File]  # by path inside a table's folder
 
 
@@ -55,14 +61,18 @@ def prepared(table_name: str, rows: pa.Table | None) -> pa.Table | None:
     rows = seal(table_name, rows)
     for column in rows.column_names:
         if rows[column].null_count:
-            raise ValueError(f"{table_name}.{column} has {rows[column].null_count} nulls; they are never stored")
+            raise ValueError(
+                f"{table_name}.{column} has {rows[column].null_count} nulls; they are never stored"
+            )
     return rows
 
 
 def check_values(table: pa.Table) -> pa.Array:
-    """One value a row (int64): over numbers and lengths first, then over the bytes of texts and the parts of lists.
+    """One value a row (int64): over numbers and lengths first, then over the bytes of texts and the
+    parts of lists.
 
-    Works on Arrow's buffers, 4 to 6 microseconds a row; a repr of every row costs about ten times that.
+    Works on Arrow's buffers, 4 to 6 microseconds a row; a repr of every row costs about ten times
+    that.
     """
     import numpy as np
 
@@ -70,7 +80,9 @@ def check_values(table: pa.Table) -> pa.Array:
     names = sorted(name for name in table.column_names if name != "check")
     for batch in table.select(names).to_batches(BATCH):
         numbers: list[Any] = []  # one int64 a row each
-        pieces: list[tuple[memoryview, list[int]]] = []  # bytes, and where each row's part begins (and the last ends)
+        pieces: list[
+            tuple[memoryview, list[int]]
+        ] = []  # bytes, and where each row's part begins (and the last ends)
         for column in batch.columns:
             _take_apart(column, np.arange(batch.num_rows + 1), True, numbers, pieces)
         width = 8 * len(numbers)
@@ -84,8 +96,11 @@ def check_values(table: pa.Table) -> pa.Array:
     return pa.array(values, pa.int64())
 
 
-def _take_apart(array: pa.Array, rows: Any, top: bool, numbers: list[Any], pieces: list[Any]) -> None:
-    """Sort the content of `array` into `numbers` (one a row, only at the `top`) and `pieces` (ranges of bytes).
+def _take_apart(
+    array: pa.Array, rows: Any, top: bool, numbers: list[Any], pieces: list[Any]
+) -> None:
+    """Sort the content of `array` into `numbers` (one a row, only at the `top`) and `pieces`
+    (ranges of bytes).
 
     `rows[i]:rows[i + 1]` are the values of row i: themselves at the top, a list's items below.
     """
@@ -97,7 +112,9 @@ def _take_apart(array: pa.Array, rows: Any, top: bool, numbers: list[Any], piece
         return
     if pa.types.is_list(array.type) or pa.types.is_string(array.type):
         if len(array):
-            offsets = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
+            offsets = np.frombuffer(array.buffers()[1], np.int32)[
+                array.offset : array.offset + len(array) + 1
+            ]
         else:
             offsets = np.zeros(1, np.int32)
         ends = offsets.astype(np.int64)
@@ -120,26 +137,38 @@ def _take_apart(array: pa.Array, rows: Any, top: bool, numbers: list[Any], piece
 
 
 def record(
-    folder: Path, entries: Sequence[Entry], before: Mapping[str, int], now: Mapping[str, int], generation: int
+    folder: Path,
+    entries: Sequence[Entry],
+    before: Mapping[str, int],
+    now: Mapping[str, int],
+    generation: int,
 ) -> tuple[list[Entry], bytes]:
-    """The records for the next manifest, and the bytes of the last of them (none when nothing is new).
+    """The records for the next manifest, and the bytes of the last of them (none when nothing is
+    new).
 
-    `entries` and `before` are the records and tables of the manifest before it: only what these do not know is hashed.
-    A known file is never hashed again, so a bit that flips later is not taken for right.
+    `entries` and `before` are the records and tables of the manifest before it: only what these do
+    not know is hashed. A known file is never hashed again, so a bit that flips later is not taken
+    for right.
     """
     known, broken = recorded(folder, entries) if now else ({}, [])
-    dropped = not before.keys() <= now.keys()  # what is said of tables that are gone must not meet their successors
+    dropped = (
+        not before.keys() <= now.keys()
+    )  # what is said of tables that are gone must not meet their successors
     merge = dropped or (len(entries) >= RECORDS and not broken)
     fresh: dict[str, Files] = {}
     for name in sorted(now):
         old = known.get(name, {}) if name in before else {}
         paths = _paths(folder / "tables" / f"{name}.lance", {} if merge else old)
         new = {path: old[path] if path in old else _measured(path, folder, name) for path in paths}
-        fresh[name] = new if merge else {path: value for path, value in new.items() if path not in old}
+        fresh[name] = (
+            new if merge else {path: value for path, value in new.items() if path not in old}
+        )
     kept = [] if merge or not now else list(entries)
     if not any(fresh.values()):
         return kept, b""
-    raw = json.dumps({name: files for name, files in fresh.items() if files}, sort_keys=True).encode()
+    raw = json.dumps(
+        {name: files for name, files in fresh.items() if files}, sort_keys=True
+    ).encode()
     digest = hashlib.sha256(raw).hexdigest()
     return [*kept, {"file": f"{generation:08d}-{digest[:8]}.json", "sha256": digest}], raw
 
@@ -154,8 +183,8 @@ def spoiled(
 ) -> list[str]:
     """Files that this version of the table reads and that are not what they were.
 
-    Looks at each once a process, and at none where there are more than `limit` bytes to look at. A reader asks, so what
-    is not there is no fault: the writer may have removed it.
+    Looks at each once a process, and at none where there are more than `limit` bytes to look at. A
+    reader asks, so what is not there is no fault: the writer may have removed it.
     """
     wrong = []
     root, own = f"{folder}/tables/{table}.lance/", f"_versions/{(1 << 64) - 1 - version}.manifest"
@@ -177,7 +206,9 @@ def spoiled(
             break
         if len(_seen) > SEEN:
             _seen.clear()  # a server that commits all day opens files without end
-        bad = {path: what for path, known in files.items() if (what := _wrongness(root + path, *known))}
+        bad = {
+            path: what for path, known in files.items() if (what := _wrongness(root + path, *known))
+        }
         wrong += [f"{table}.lance/{path}: {what}" for path, what in bad.items()]
         _seen.update((root + path, *known[:2]) for path, known in files.items() if path not in bad)
         if not bad:
@@ -186,10 +217,12 @@ def spoiled(
 
 
 def _named(path: str, version: bytes) -> bool:
-    """Does Lance's description of a version name this file? Half of what lies there belongs to older ones.
+    """Does Lance's description of a version name this file? Half of what lies there belongs to
+    older ones.
 
-    It holds the names of data files, the 16 bytes of each index's id, and of files of deleted rows the number that ends
-    their names. Where it names no data file so, Lance writes otherwise than it does today and every file counts.
+    It holds the names of data files, the 16 bytes of each index's id, and of files of deleted rows
+    the number that ends their names. Where it names no data file so, Lance writes otherwise than it
+    does today and every file counts.
     """
     kind, _, name = path.partition("/")
     if b".lance" not in version:
@@ -215,8 +248,12 @@ def _varint(number: int) -> bytes:
     return bytes([*found, number])
 
 
-def verify(folder: Path, entries: Sequence[Entry], tables: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """(file, what is wrong with it) for all that is recorded and there, and for the records themselves."""
+def verify(
+    folder: Path, entries: Sequence[Entry], tables: Mapping[str, int]
+) -> Iterator[tuple[str, str]]:
+    """(file, what is wrong with it) for all that is recorded and there, and for the records
+    themselves.
+    """
     known, _ = recorded(folder, entries)
     for entry in entries:  # as they are now, not as this process remembers them
         where = f"files/{entry['file']}"
@@ -236,10 +273,15 @@ def verify(folder: Path, entries: Sequence[Entry], tables: Mapping[str, int]) ->
 
 
 def _hint(root: Path, where: str, known: Files) -> Iterator[tuple[str, str]]:
-    """The newest version, as Lance notes it beside them; after a kill it may be behind what was not committed."""
+    """The newest version, as Lance notes it beside them; after a kill it may be behind what was not
+    committed.
+    """
     try:
         raw = (root / "_versions" / HINT).read_bytes()
-        versions = {(1 << 64) - 1 - int(path.stem): path.name for path in (root / "_versions").glob("*.manifest")}
+        versions = {
+            (1 << 64) - 1 - int(path.stem): path.name
+            for path in (root / "_versions").glob("*.manifest")
+        }
         hint = json.loads(raw)["version"]
         if raw != json.dumps({"version": hint}, separators=(",", ":")).encode():
             raise ValueError(raw)
@@ -251,33 +293,43 @@ def _hint(root: Path, where: str, known: Files) -> Iterator[tuple[str, str]]:
     except (ValueError, KeyError, TypeError):
         yield where, "it is not what Lance writes there"
         return
-    if hint not in versions or any(n > hint and f"_versions/{name}" in known for n, name in versions.items()):
+    if hint not in versions or any(
+        n > hint and f"_versions/{name}" in known for n, name in versions.items()
+    ):
         yield where, f"it says {hint}, which is not the newest version"
 
 
-_seen: set[tuple[str, int, str]] = set()  # files, and records of a table, that this process has found whole
+_seen: set[tuple[str, int, str]] = (
+    set()
+)  # files, and records of a table, that this process has found whole
 
 
-_parsed: dict[str, dict[str, dict[str, Any]]] = {}  # what records say, by corpus and by the SHA-256 of each
+_parsed: dict[
+    str, dict[str, dict[str, Any]]
+] = {}  # what records say, by corpus and by the SHA-256 of each
 
 
 @lru_cache(maxsize=1)
-def _merged(folder: str, entries: tuple[tuple[str, str], ...]) -> tuple[Mapping[str, Files], list[str]]:
+def _merged(
+    folder: str, entries: tuple[tuple[str, str], ...]
+) -> tuple[Mapping[str, Files], list[str]]:
     known: dict[str, Files] = {}
     broken = []
     held = _held(folder, [sha256 for _, sha256 in entries])
     for name, sha256 in entries:
         try:
             for table, files in _record(held, f"{folder}/files/{name}", sha256).items():
-                known.setdefault(table, {}).update({path: tuple(value) for path, value in files.items()})
+                known.setdefault(table, {}).update(
+                    {path: tuple(value) for path, value in files.items()}
+                )
         except (OSError, ValueError):
             broken.append(name)
     return known, broken
 
 
 def _held(folder: str, named: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """What was parsed of the records that a manifest names. Of others nothing is kept: one in 32 lists every file there
-    is, some 5 MB while an agent commits all day."""
+    """What was parsed of the records that a manifest names. Of others nothing is kept: one in 32
+    lists every file there is, some 5 MB while an agent commits all day."""
     known = _parsed.pop(folder, {})
     _parsed[folder] = held = {sha256: known[sha256] for sha256 in named if sha256 in known}
     for other in list(_parsed)[:-FOLDERS]:
@@ -295,7 +347,9 @@ def _record(held: dict[str, dict[str, Any]], path: str, sha256: str) -> dict[str
 
 
 def _paths(root: Path, known: Files) -> Iterator[str]:
-    """The files of a table. An index's folder is written before its version is, so a known one holds nothing new."""
+    """The files of a table. An index's folder is written before its version is, so a known one
+    holds nothing new.
+    """
     indexes = {path[: path.index("/", 9)] for path in known if path.startswith("_indices/")}
     flat = ["_deletions", "_transactions", "_versions", "data"]
     for folder in [*flat, *(f"_indices/{name}" for name in _names(root / "_indices"))]:
@@ -326,7 +380,9 @@ def _measured(path: str, folder: Path, table: str) -> File:
 
 
 def _sha256(file: Any) -> str:
-    """`hashlib.file_digest` makes room for 256 KB first, which costs more than hashing a small file does."""
+    """`hashlib.file_digest` makes room for 256 KB first, which costs more than hashing a small file
+    does.
+    """
     head = file.read(WHOLE)
     if len(head) < WHOLE:
         return hashlib.sha256(head).hexdigest()

@@ -1,9 +1,10 @@
 """The edit log: what people and agents changed by hand, and what all of it together amounts to.
 
-Takes rows in the order in which they were written; gives an `Overlay`: which names stand for others, which words win
-over what was extracted, what is hidden, what is there without evidence, which documents stay out. A row is never
-changed; an undo is a row of its own. Rows speak of names (normalised) and uris, never of ids or numbers, so a log means
-the same in every index of the same documents. Knows no table but the log's segments.
+Takes rows in the order in which they were written; gives an `Overlay`: which names stand for
+others, which words win over what was extracted, what is hidden, what is there without evidence,
+which documents stay out. A row is never changed; an undo is a row of its own. Rows speak of names
+(normalised) and uris, never of ids or numbers, so a log means the same in every index of the same
+documents. Knows no table but the log's segments.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """One change; a call writes one or several with one `id`. `keys`: the names it speaks of, normalised, or uris, or
-    the id that an undo names; `forms`: the same as they were written. Of a merge the first name is what stays."""
+    """One change; a call writes one or several with one `id`. `keys`: the names it speaks of,
+    normalised, or uris, or the id that an undo names; `forms`: the same as they were written. Of a
+    merge the first name is what stays."""
 
     id: str
     op: str
@@ -48,7 +50,9 @@ class LogRow:
 
 @dataclass(slots=True)
 class Edit:
-    """What was done to one name or one pair, all edits together. `rows` are ids of the log, the last one last."""
+    """What was done to one name or one pair, all edits together. `rows` are ids of the log, the
+    last one last.
+    """
 
     keys: tuple[str, ...]
     created: bool = False
@@ -66,14 +70,18 @@ class Overlay:
 
     log: tuple[LogRow, ...] = ()
     undone: dict[str, str] = field(default_factory=dict)  # id -> id of the undo that is in force
-    alias: dict[str, str] = field(default_factory=dict)  # name -> the name it stands for; never a chain
+    alias: dict[str, str] = field(
+        default_factory=dict
+    )  # name -> the name it stands for; never a chain
     aliased: dict[str, str] = field(default_factory=dict)  # name -> id of the row that made it one
     names: dict[str, list[str]] = field(default_factory=dict)  # the reverse, sorted
     forms: dict[str, str] = field(default_factory=dict)
     entities: dict[str, Edit] = field(default_factory=dict)
     pairs: dict[Pair, Edit] = field(default_factory=dict)
     pairs_of: dict[str, list[Edit]] = field(default_factory=dict)
-    removed: dict[str, str] = field(default_factory=dict)  # uri of a document or file -> id of the row
+    removed: dict[str, str] = field(
+        default_factory=dict
+    )  # uri of a document or file -> id of the row
     rejected: dict[Pair, str] = field(default_factory=dict)
 
     def hidden(self, key: str) -> bool:
@@ -86,7 +94,9 @@ class Overlay:
         return any(edit is not None and edit.created for edit in known) and not self.hidden(key)
 
     def stands_for(self, key: str, found: str) -> str:
-        """The name of the entity that `key` means, `found` by what the texts define; "" where it is hidden."""
+        """The name of the entity that `key` means, `found` by what the texts define; "" where it is
+        hidden.
+        """
         if key in self.alias:
             found = self.alias[key]
         elif self.hidden(key):
@@ -97,7 +107,9 @@ class Overlay:
 
     def back(self) -> set[str]:
         """Uris of documents that were removed once and are not any more."""
-        return {uri for row in self.log if row.op == "remove" for uri in row.keys} - self.removed.keys()
+        return {
+            uri for row in self.log if row.op == "remove" for uri in row.keys
+        } - self.removed.keys()
 
     def words(self, key: str) -> Mapping[str, Any]:
         """The fields of an entity that win over what was extracted."""
@@ -110,7 +122,14 @@ def load(folder: Path, manifest: Manifest | None) -> list[LogRow]:
     if manifest is None or not any(segment["kind"] == EDITS for segment in manifest.segments):
         return []
     return [
-        LogRow(**{**row, "keys": _keys(row), "forms": tuple(row["forms"]), "fields": json.loads(row["fields"])})
+        LogRow(
+            **{
+                **row,
+                "keys": _keys(row),
+                "forms": tuple(row["forms"]),
+                "fields": json.loads(row["fields"]),
+            }
+        )
         for row in segment_store.load(folder, manifest, EDITS).to_pylist()
     ]
 
@@ -122,18 +141,31 @@ def _keys(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def renamed(folder: Path, manifest: Manifest) -> bool:
-    """Does the log speak of names that this release normalises otherwise than the one that wrote them?"""
+    """Does the log speak of names that this release normalises otherwise than the one that wrote
+    them?
+    """
     if not any(segment["kind"] == EDITS for segment in manifest.segments):
         return False
-    return any(tuple(row["keys"]) != _keys(row) for row in segment_store.load(folder, manifest, EDITS).to_pylist())
+    return any(
+        tuple(row["keys"]) != _keys(row)
+        for row in segment_store.load(folder, manifest, EDITS).to_pylist()
+    )
 
 
 def to_table(rows: Iterable[LogRow]) -> pa.Table:
     plain = [
-        {"id": row.id, "op": row.op, "kind": row.kind, "keys": list(row.keys), "forms": list(row.forms),
-         "fields": json.dumps(dict(row.fields), ensure_ascii=False, sort_keys=True), "by": row.by, "time": row.time}
+        {
+            "id": row.id,
+            "op": row.op,
+            "kind": row.kind,
+            "keys": list(row.keys),
+            "forms": list(row.forms),
+            "fields": json.dumps(dict(row.fields), ensure_ascii=False, sort_keys=True),
+            "by": row.by,
+            "time": row.time,
+        }
         for row in rows
-    ]  # fmt: skip
+    ]
     return pa.Table.from_pylist(plain, EDIT_LOG)
 
 
@@ -157,7 +189,9 @@ def undone(log: Iterable[LogRow]) -> dict[str, str]:
 
 
 def fold(log: Iterable[LogRow]) -> Overlay:
-    """What the rows amount to. Never fails: a row that does not fit what came before it changes nothing."""
+    """What the rows amount to. Never fails: a row that does not fit what came before it changes
+    nothing.
+    """
     made = Overlay(log=tuple(log))
     made.undone = undone(made.log)
     for order, row in enumerate(made.log):
@@ -250,7 +284,9 @@ def differing(old: Overlay, new: Overlay) -> tuple[set[str], set[Pair]]:
 
 @dataclass
 class PairFact:
-    """What edits say of one relationship: hidden, or there without evidence, and the fields that win."""
+    """What edits say of one relationship: hidden, or there without evidence, and the fields that
+    win.
+    """
 
     source_id: str
     target_id: str
@@ -270,8 +306,9 @@ def concerned(edits: Overlay, keys: Collection[str]) -> list[Edit]:
 
 
 def pair_id(edit: Edit, entity_of: Mapping[str, str]) -> tuple[str, str, str] | None:
-    """(id, source, target) of the relationship that a pair of names is under these resolutions; None where it is none
-    any more. A pair that was changed or hidden is that pair of names alone, one that was made follows its names."""
+    """(id, source, target) of the relationship that a pair of names is under these resolutions;
+    None where it is none any more. A pair that was changed or hidden is that pair of names alone,
+    one that was made follows its names."""
     ends = [entity_of.get(key, "") for key in edit.keys]
     if not all(ends) or ends[0] == ends[1] or (not edit.created and tuple(ends) != edit.keys):
         return None
@@ -280,8 +317,12 @@ def pair_id(edit: Edit, entity_of: Mapping[str, str]) -> tuple[str, str, str] | 
 
 
 def facts(edits: Iterable[Edit], entity_of: Mapping[str, str]) -> dict[str, PairFact]:
-    """What edits say, by relationship: of several that are one now, the pair of the entities' own names counts most."""
-    own = {edit.keys: tuple(entity_of.get(key, "") for key in edit.keys) == edit.keys for edit in edits}
+    """What edits say, by relationship: of several that are one now, the pair of the entities' own
+    names counts most.
+    """
+    own = {
+        edit.keys: tuple(entity_of.get(key, "") for key in edit.keys) == edit.keys for edit in edits
+    }
     found: dict[str, PairFact] = {}
     for edit in sorted(edits, key=lambda edit: (own[edit.keys], edit.order)):
         place = pair_id(edit, entity_of)

@@ -1,7 +1,9 @@
-"""LanceDB, imported without what is never used here, its connections, the loop that its reads run in, its indexes.
+"""LanceDB, imported without what is never used here, its connections, the loop that its reads run
+in, its indexes.
 
-Takes folders; gives the module `lancedb` and databases. By itself it imports `lance_namespace` and builds several
-hundred pydantic models of a REST API, for connections that are never made here, and pandas.
+Takes folders; gives the module `lancedb` and databases. By itself it imports `lance_namespace` and
+builds several hundred pydantic models of a REST API, for connections that are never made here, and
+pandas.
 """
 
 from __future__ import annotations
@@ -23,11 +25,13 @@ from graphrag_mcp.errors import Damaged
 from graphrag_mcp.lazy_imports import imported
 from graphrag_mcp.store.schema import FULL_TEXT, SCALAR, VECTORS
 
-# A server that commits all day puts every version it ever opened into these caches, and Lance's own limits are 6 GB and
-# 1 GB: half an hour of notes took 1 GB. Searches over 105,000 entities are as fast with these as with 32 and 16 MB, of
-# which they fill 37. What they hold takes twice what they count. Both are shared by all corpora of the process.
+# A server that commits all day puts every version it ever opened into these caches, and Lance's own
+# limits are 6 GB and 1 GB: half an hour of notes took 1 GB. Searches over 105,000 entities are as
+# fast with these as with 32 and 16 MB, of which they fill 37. What they hold takes twice what they
+# count. Both are shared by all corpora of the process.
 INDEX_CACHE, METADATA_CACHE = 24 << 20, 4 << 20
-FLAT = 60_000  # rows up to which vectors are compared one by one: 5 ms at 60,000 x 384; an index there took 40 s
+# rows up to which vectors are compared one by one: 5 ms at 60,000 x 384; an index there took 40 s
+FLAT = 60_000
 REPAIR = "Run graphrag-mcp doctor --repair"
 TOGETHER = 1 << 18  # rows that are handed over at once, and so stand in one piece of memory
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # <malloc.h>
@@ -36,15 +40,25 @@ _heaps = False  # has somebody said how much memory may lie free?
 _connections: dict[tuple[str, int, bool], Any] = {}
 _connecting = threading.Lock()
 UNUSED = ("lance_namespace", "lance_namespace_urllib3_client")
-# Before Python 3.12 lancedb marks its methods by a package that compares each with what it overrides: 0.12 of 0.4 s.
-UNCHECKED = {"overrides": {"override": lambda method: method, "EnforceOverrides": type("EnforceOverrides", (), {})}}
+# Before Python 3.12 lancedb marks its methods by a package that compares each with what it
+# overrides: 0.12 of 0.4 s.
+UNCHECKED = {
+    "overrides": {
+        "override": lambda method: method,
+        "EnforceOverrides": type("EnforceOverrides", (), {}),
+    }
+}
 
 
 def lancedb() -> Any:
     """The module, imported at the first call; as it is when somebody has imported it before."""
-    if not _heaps:  # 40 MB of 420 after a hundred searches over 105,000 entities, which are as fast without
+    if (
+        not _heaps
+    ):  # 40 MB of 420 after a hundred searches over 105,000 entities, which are as fast without
         few_heaps(4 << 20, 1 << 20)
-    os.environ.setdefault("LANCEDB_LOG", "error")  # else Lance writes warnings to stderr; read when it is imported
+    os.environ.setdefault(
+        "LANCEDB_LOG", "error"
+    )  # else Lance writes warnings to stderr; read when it is imported
     imported("pyarrow.dataset", missing=("pandas",))  # it only looks whether that is there
     return imported("lancedb", stand_ins=UNUSED, instead=UNCHECKED)
 
@@ -52,17 +66,26 @@ def lancedb() -> Any:
 @lru_cache(maxsize=1)
 def session() -> Any:
     """What all connections of this process share."""
-    return lancedb().Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE)
+    return lancedb().Session(
+        index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE
+    )
 
 
 def connect(folder: Path, reader: bool = False) -> Any:
-    """The folder's database, once per process. Readers take the asynchronous one: lancedb's synchronous tables fetch
-    the schema three times a query, each a hand-over between threads (3.2 against 1.7 ms CPU for 20 rows by key)."""
+    """The folder's database, once per process. Readers take the asynchronous one: lancedb's
+    synchronous tables fetch the schema three times a query, each a hand-over between threads (3.2
+    against 1.7 ms CPU for 20 rows by key)."""
     path = folder / "tables"
-    key = (str(path), path.stat().st_ino, reader)  # a corpus deleted and made again must not meet cached versions
+    key = (
+        str(path),
+        path.stat().st_ino,
+        reader,
+    )  # a corpus deleted and made again must not meet cached versions
     with _connecting:
         if key not in _connections:
-            made = (lancedb().connect_async if reader else lancedb().connect)(path, session=session())
+            made = (lancedb().connect_async if reader else lancedb().connect)(
+                path, session=session()
+            )
             _connections[key] = wait(made) if reader else made
         return _connections[key]
 
@@ -80,15 +103,15 @@ def wait(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def collected(query: Any) -> pa.Table:
-    """All rows. Left to itself LanceDB hands them over by 1,024, each time between two threads: half of the CPU of
-    reading 200,000 ids."""
+    """All rows. Left to itself LanceDB hands them over by 1,024, each time between two threads:
+    half of the CPU of reading 200,000 ids."""
     reader = await started(query, TOGETHER)
     return pa.Table.from_batches(await reader.read_all(), reader.schema)
 
 
 async def started(query: Any, most: int) -> Any:
-    """A reader of at most so many rows at a time. A query that knows its table would first ask for its schema, to look
-    for columns of a kind that no table here has: 0.4 of 3 ms."""
+    """A reader of at most so many rows at a time. A query that knows its table would first ask for
+    its schema, to look for columns of a kind that no table here has: 0.4 of 3 ms."""
     query._table = None
     return await query.to_batches(max_batch_length=most)
 
@@ -98,14 +121,18 @@ async def following(reader: Any) -> pa.RecordBatch | None:
 
 
 def writable(database: Any, name: str, version: int) -> Any:
-    """The table at its latest version, which is made equal to `version` first if a crash left others behind it."""
+    """The table at its latest version, which is made equal to `version` first if a crash left
+    others behind it.
+    """
     try:
         table = database.open_table(name)
         if table.version != version:
             table.restore(version)
         return table
     except Exception as error:
-        raise Damaged(f"table {name} cannot be opened at version {version} ({error})", REPAIR) from error
+        raise Damaged(
+            f"table {name} cannot be opened at version {version} ({error})", REPAIR
+        ) from error
 
 
 def indexed(table: Any, name: str) -> None:
@@ -119,27 +146,37 @@ def indexed(table: Any, name: str) -> None:
     if name in FULL_TEXT:
         # Our tokens are separated by spaces already: Lance's filters would lose some.
         config = FTS(
-            base_tokenizer="whitespace", stem=False, remove_stop_words=False, ascii_folding=False, lower_case=False,
-            max_token_length=None, with_position=False,
-        )  # fmt: skip
+            base_tokenizer="whitespace",
+            stem=False,
+            remove_stop_words=False,
+            ascii_folding=False,
+            lower_case=False,
+            max_token_length=None,
+            with_position=False,
+        )
         table.create_index(FULL_TEXT[name], config=config, replace=True)
 
 
 def few_heaps(trim: int, mapped: int) -> None:
-    """Have glibc keep at most `trim` bytes of what is free at the end of a heap, and map blocks of `mapped` bytes by
-    themselves. Each of Lance's threads would have a heap of its own, and keep there what it has freed."""
+    """Have glibc keep at most `trim` bytes of what is free at the end of a heap, and map blocks of
+    `mapped` bytes by themselves. Each of Lance's threads would have a heap of its own, and keep
+    there what it has freed."""
     global _heaps
     _heaps = True
     if sys.platform.startswith("linux"):
         with suppress(OSError, AttributeError):
             c = ctypes.CDLL("libc.so.6")
-            for parameter, value in ((M_ARENA_MAX, 2), (M_TRIM_THRESHOLD, trim), (M_MMAP_THRESHOLD, mapped)):
+            for parameter, value in (
+                (M_ARENA_MAX, 2),
+                (M_TRIM_THRESHOLD, trim),
+                (M_MMAP_THRESHOLD, mapped),
+            ):
                 c.mallopt(parameter, value)
 
 
 def give_back() -> None:
-    """Let the system have what Lance's threads have freed, for which glibc has to be asked: a third of what a large
-    table took to be read, and 14 MB after an agent's fifty notes."""
+    """Let the system have what Lance's threads have freed, for which glibc has to be asked: a third
+    of what a large table took to be read, and 14 MB after an agent's fifty notes."""
     if sys.platform.startswith("linux"):
         with suppress(OSError, AttributeError):
             ctypes.CDLL("libc.so.6").malloc_trim(0)

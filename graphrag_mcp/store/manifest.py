@@ -1,11 +1,13 @@
 """The one file that says what an index is: swapping it is the commit.
 
-Takes a corpus folder; gives the `Manifest` of its current generation (every truth segment, every table's
-version, the counters) and the writer's lock. It opens neither Parquet nor LanceDB and knows no rows.
+Takes a corpus folder; gives the `Manifest` of its current generation (every truth segment, every
+table's version, the counters) and the writer's lock. It opens neither Parquet nor LanceDB and knows
+no rows.
 
-A commit first keeps the generation as `generations/<n>.json`, then swaps `manifest.json`: whoever crashes in
-between leaves a complete generation that nobody reads, and a lost `manifest.json` loses no generation. What the
-tables' files must be is recorded before that (checks.py), so the manifest speaks for every byte but the answers'.
+A commit first keeps the generation as `generations/<n>.json`, then swaps `manifest.json`: whoever
+crashes in between leaves a complete generation that nobody reads, and a lost `manifest.json` loses
+no generation. What the tables' files must be is recorded before that (checks.py), so the manifest
+speaks for every byte but the answers'.
 """
 
 from __future__ import annotations
@@ -25,13 +27,16 @@ from typing import Any
 
 from graphrag_mcp.errors import Busy, Damaged, GraphRAGError, NewerFormat
 
-# 2 and 3 have the same tables. What is in 3 has logs beside that of the documents (edits by hand, imports): a release
-# that knows only 2 would derive the tables without them, so it must not open it. Without such logs 2 is written.
+# 2 and 3 have the same tables. What is in 3 has logs beside that of the documents (edits by hand,
+# imports): a release that knows only 2 would derive the tables without them, so it must not open
+# it. Without such logs 2 is written.
 FORMAT, WITHOUT_LOGS = 3, 2
 FIRST_LOG = "documents"
-# Bump when the meaning of derived rows changes: the next indexing then derives everything again from the truth.
+# Bump when the meaning of derived rows changes: the next indexing then derives everything again
+# from the truth.
 DERIVATION = 5
-IN_PART = "in part"  # the parameter `derivation` while other parameters than those named are taking their place
+# the parameter `derivation` while other parameters than those named are taking their place
+IN_PART = "in part"
 KEEP_SECONDS = 600.0  # every generation younger than this stays readable,
 KEEP_LAST = 20  # and this many whatever their age
 FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1, "k": 1}
@@ -41,21 +46,30 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Manifest:
-    """One generation of one corpus. Change it with `dataclasses.replace`; treat the mappings as read-only."""
+    """One generation of one corpus. Change it with `dataclasses.replace`; treat the mappings as
+    read-only.
+    """
 
     corpus: str
     generation: int = 0
     format: int = FORMAT
     created: str = ""  # ISO 8601, when this generation was committed
-    segments: list[dict[str, Any]] = field(default_factory=list)  # {kind, file, rows, sha256}, in order of writing
+    segments: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # {kind, file, rows, sha256}, in order of writing
     tables: dict[str, int] = field(default_factory=dict)  # LanceDB table -> version
     counters: dict[str, int] = field(default_factory=dict)
-    next: dict[str, int] = field(default_factory=lambda: dict(FIRST_NUMBERS))  # the next alias number of each kind
-    sources: dict[str, dict[str, str]] = field(default_factory=dict)  # label -> {path, kind: folder|files}
+    next: dict[str, int] = field(
+        default_factory=lambda: dict(FIRST_NUMBERS)
+    )  # the next alias number of each kind
+    sources: dict[str, dict[str, str]] = field(
+        default_factory=dict
+    )  # label -> {path, kind: folder|files}
     parameters: dict[str, Any] = field(default_factory=dict)
     stale: list[str] = field(default_factory=list)
     communities_generation: int = 0
-    # Records of what the tables' files are, {file, sha256}; `commit` writes them, whatever it is handed.
+    # Records of what the tables' files are, {file, sha256}; `commit` writes them, whatever it is
+    # handed.
     files: list[dict[str, str]] = field(default_factory=list, compare=False)
 
     def to_json(self) -> str:
@@ -63,10 +77,17 @@ class Manifest:
         body = asdict(self)
         if self.format == FORMAT and all(segment["kind"] == FIRST_LOG for segment in self.segments):
             body["format"] = WITHOUT_LOGS
-        return json.dumps({**body, "check": _check(body)}, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+        return (
+            json.dumps(
+                {**body, "check": _check(body)}, sort_keys=True, indent=1, ensure_ascii=False
+            )
+            + "\n"
+        )
 
     def of_another_release(self) -> bool:
-        """Do rows mean something else here than what this release derives? Not told while they are in part."""
+        """Do rows mean something else here than what this release derives? Not told while they are
+        in part.
+        """
         return self.parameters.get("derivation", DERIVATION) not in (DERIVATION, IN_PART)
 
 
@@ -77,7 +98,9 @@ def parse(raw: bytes, where: str) -> Manifest:
         check = body.pop("check")
         wrong = check != _check(body)
     except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise Damaged(f"{where} is not a complete manifest", "Run graphrag-mcp doctor --repair") from error
+        raise Damaged(
+            f"{where} is not a complete manifest", "Run graphrag-mcp doctor --repair"
+        ) from error
     if wrong and not _of_later_release(body):
         raise Damaged(f"{where} does not match its check value", "Run graphrag-mcp doctor --repair")
     if body.get("format", 0) > FORMAT:
@@ -93,16 +116,21 @@ def parse(raw: bytes, where: str) -> Manifest:
 
 
 def _of_later_release(body: Mapping[str, Any]) -> bool:
-    """Whose check may be another than ours: taken for damage, an earlier generation would be built on and replace it.
-    A flipped bit makes 6 of a 2 and 7 of a 3, and no other format."""
-    return isinstance(body.get("format"), int) and body["format"] > FORMAT and body["format"] not in (6, 7)
+    """Whose check may be another than ours: taken for damage, an earlier generation would be built
+    on and replace it. A flipped bit makes 6 of a 2 and 7 of a 3, and no other format."""
+    return (
+        isinstance(body.get("format"), int)
+        and body["format"] > FORMAT
+        and body["format"] not in (6, 7)
+    )
 
 
 def read(folder: Path) -> Manifest | None:
     """The committed generation of a corpus folder; None when nothing was ever committed there.
 
-    Where `manifest.json` is missing or unreadable, the newest kept generation stands in (and a warning is
-    logged); where it is complete but does not match its check value, and no kept generation does, Damaged.
+    Where `manifest.json` is missing or unreadable, the newest kept generation stands in (and a
+    warning is logged); where it is complete but does not match its check value, and no kept
+    generation does, Damaged.
     """
     path = folder / "manifest.json"
     try:
@@ -114,7 +142,9 @@ def read(folder: Path) -> Manifest | None:
         return kept[-1] if kept else None
     except OSError as error:
         what = f"{path} cannot be read ({error.strerror})"
-        raise Damaged(what, "Give this user the right to read it, or restore it from a backup") from error
+        raise Damaged(
+            what, "Give this user the right to read it, or restore it from a backup"
+        ) from error
     except Damaged as error:
         kept = generations(folder)
         if not kept:
@@ -139,16 +169,21 @@ def generations(folder: Path) -> list[Manifest]:
 
 
 def commit(folder: Path, manifest: Manifest) -> None:
-    """Make `manifest` the current generation, durably and all at once; then forget generations past keeping.
+    """Make `manifest` the current generation, durably and all at once; then forget generations past
+    keeping.
 
-    Only for the holder of the writer's lock. Raises GraphRAGError when it cannot be written: nothing has changed then,
-    or, at the very end, everything.
+    Only for the holder of the writer's lock. Raises GraphRAGError when it cannot be written:
+    nothing has changed then, or, at the very end, everything.
     """
     with writing(folder):
         before = read(folder) or Manifest(manifest.corpus)
-        from graphrag_mcp.store import checksums  # Arrow and numpy: whoever only reads a manifest does without
+        from graphrag_mcp.store import (
+            checksums,
+        )  # Arrow and numpy: whoever only reads a manifest does without
 
-        files, record = checksums.record(folder, before.files, before.tables, manifest.tables, manifest.generation)
+        files, record = checksums.record(
+            folder, before.files, before.tables, manifest.tables, manifest.generation
+        )
         if record:
             (folder / "files").mkdir(parents=True, exist_ok=True)
             write_durably(folder / "files" / files[-1]["file"], record)
@@ -157,21 +192,31 @@ def commit(folder: Path, manifest: Manifest) -> None:
         raw = manifest.to_json().encode("utf-8")
         write_durably(folder / "generations" / f"{manifest.generation:08d}.json", raw)
         write_durably(folder / "manifest.json", raw)
-        # Looked for where the last generation that names something goes, and where a kill left what it never named.
+        # Looked for where the last generation that names something goes, and where a kill left what
+        # it never named.
         if _prune(folder / "generations", manifest.generation) or _was_killed(folder, manifest):
             for path in unnamed(folder, manifest):
                 path.unlink(missing_ok=True)
 
 
 def _was_killed(folder: Path, manifest: Manifest) -> bool:
-    """Did another commit of this number end before its manifest was written? Its files bear the number."""
+    """Did another commit of this number end before its manifest was written? Its files bear the
+    number.
+    """
     named = {entry["file"] for entry in [*manifest.segments, *manifest.files]}
-    names = [name for part in ("truth", "files") if (folder / part).is_dir() for name in os.listdir(folder / part)]
+    names = [
+        name
+        for part in ("truth", "files")
+        if (folder / part).is_dir()
+        for name in os.listdir(folder / part)
+    ]
     return any(f"{manifest.generation:08d}" in name and name not in named for name in names)
 
 
 def unnamed(folder: Path, current: Manifest | None = None) -> list[Path]:
-    """Truth segments and records that no kept generation names. Safe to remove for the holder of the lock."""
+    """Truth segments and records that no kept generation names. Safe to remove for the holder of
+    the lock.
+    """
     current = current or read(folder)
     kept = [*([current] if current else []), *generations(folder)]
     named = {entry["file"] for manifest in kept for entry in [*manifest.segments, *manifest.files]}
@@ -179,35 +224,49 @@ def unnamed(folder: Path, current: Manifest | None = None) -> list[Path]:
     return [path for path in there if path.name not in named]
 
 
-def age_of_oldest(folder: Path, manifest: Manifest, table: str, versions: Sequence[Mapping[str, Any]]) -> timedelta:
+def age_of_oldest(
+    folder: Path, manifest: Manifest, table: str, versions: Sequence[Mapping[str, Any]]
+) -> timedelta:
     """The age of the oldest of a table's {version, timestamp}s that a kept generation names."""
-    named = {kept.tables[table] for kept in [manifest, *generations(folder)] if table in kept.tables}
+    named = {
+        kept.tables[table] for kept in [manifest, *generations(folder)] if table in kept.tables
+    }
     written = [item["timestamp"] for item in versions if item["version"] in named]
     if len(written) < len(named):
         return timedelta(days=36_500)  # nothing is old enough
-    # As instants: where clocks were put back at the end of summer, the difference of local times is an hour short.
+    # As instants: where clocks were put back at the end of summer, the difference of local times is
+    # an hour short.
     return timedelta(seconds=max(time.time() - min(item.timestamp() for item in written), 0.0))
 
 
 def left_behind(folder: Path) -> dict[str, int]:
-    """How many versions of each table lie there that are older than what the oldest kept generation names. A table that
-    is written anew each time has no tail, so nothing else tells that it leaves files behind."""
+    """How many versions of each table lie there that are older than what the oldest kept generation
+    names. A table that is written anew each time has no tail, so nothing else tells that it leaves
+    files behind."""
     found: dict[str, int] = {}
     for path in sorted((folder / "generations").glob("*.json"))[:1]:
         with contextlib.suppress(OSError, Damaged, NewerFormat):
             for table, version in parse(path.read_bytes(), str(path)).tables.items():
                 names = os.listdir(folder / "tables" / f"{table}.lance" / "_versions")
                 # Lance counts its files down, so that the newest is first.
-                found[table] = sum(name[:-9].isdigit() and (1 << 64) - 1 - int(name[:-9]) < version for name in names)
+                found[table] = sum(
+                    name[:-9].isdigit() and (1 << 64) - 1 - int(name[:-9]) < version
+                    for name in names
+                )
     return found
 
 
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """What the system says of a disk that is full, failing or not ours, as an error with a next move."""
+    """What the system says of a disk that is full, failing or not ours, as an error with a next
+    move.
+    """
     try:
         yield
-    except (OSError, RuntimeError) as error:  # the latter is what LanceDB raises, with lines of its source
+    except (
+        OSError,
+        RuntimeError,
+    ) as error:  # the latter is what LanceDB raises, with lines of its source
         said = getattr(error, "strerror", None) or str(error).splitlines()[0][:300]
         if number := re.search(r"\(os error (\d+)\)", said):
             said = os.strerror(int(number[1]))
@@ -218,7 +277,9 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def _prune(folder: Path, current: int) -> bool:
-    """Forget generations past keeping. Did one of them name a file that the oldest kept one does not?"""
+    """Forget generations past keeping. Did one of them name a file that the oldest kept one does
+    not?
+    """
     paths = sorted(folder.glob("*.json"))
     # A number above the current one is left from a commit that did not happen.
     dead = [path for path in paths if path.stem.isdigit() and int(path.stem) > current]
@@ -242,8 +303,8 @@ def _named(path: Path) -> set[str]:
 
 
 def write_durably(path: Path, raw: bytes, mark: str = "") -> None:
-    """Write beside, fsync, rename over `path`, fsync the folder: a reader sees the old bytes or the new ones. `mark`
-    keeps apart what several write at once, where no lock does."""
+    """Write beside, fsync, rename over `path`, fsync the folder: a reader sees the old bytes or the
+    new ones. `mark` keeps apart what several write at once, where no lock does."""
     temporary = path.with_name(f".{path.name}{mark}.tmp")
     try:
         with open(temporary, "wb") as file:
@@ -276,7 +337,9 @@ def replace_file(temporary: Path, path: Path) -> None:
 
 @contextlib.contextmanager
 def writer_lock(folder: Path, timeout: float) -> Iterator[None]:
-    """Hold the corpus's one writer's lock; Busy when another holds it for longer than `timeout` seconds."""
+    """Hold the corpus's one writer's lock; Busy when another holds it for longer than `timeout`
+    seconds.
+    """
     from filelock import FileLock, Timeout
 
     lock = FileLock(str(folder / "lock"), timeout=timeout)
@@ -285,11 +348,14 @@ def writer_lock(folder: Path, timeout: float) -> Iterator[None]:
         lock.acquire()
     except Timeout as error:
         raise Busy(
-            f"another process is indexing corpus {folder.name}", "Wait for it with graph_status, or try again"
+            f"another process is indexing corpus {folder.name}",
+            "Wait for it with graph_status, or try again",
         ) from error
     except (OSError, RuntimeError) as error:  # the latter where a file system knows no locks
         what = f"{folder / 'lock'} cannot be locked ({getattr(error, 'strerror', None) or error})"
-        raise GraphRAGError(what, "Free disk space or give this user the right to write there, then retry") from error
+        raise GraphRAGError(
+            what, "Free disk space or give this user the right to write there, then retry"
+        ) from error
     try:
         yield
     finally:
@@ -297,4 +363,6 @@ def writer_lock(folder: Path, timeout: float) -> Iterator[None]:
 
 
 def _check(body: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode("utf-8")).hexdigest()
+    return hashlib.sha256(
+        json.dumps(body, sort_keys=True, separators=(",", ":")).encode("utf-8")
+    ).hexdigest()

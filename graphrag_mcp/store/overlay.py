@@ -1,7 +1,9 @@
-"""Generations that are only imagined: what commits would write, on top of a stored generation, in memory.
+"""Generations that are only imagined: what commits would write, on top of a stored generation, in
+memory.
 
-Takes a stored generation and changes of its tables; gives versions, as `tables.apply` would, and snapshots of manifests
-that name these. Nothing is written. Of vectors only whose they are is kept. Knows what a run writes, not why.
+Takes a stored generation and changes of its tables; gives versions, as `tables.apply` would, and
+snapshots of manifests that name these. Nothing is written. Of vectors only whose they are is kept.
+Knows what a run writes, not why.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class _Layer:
 
 
 class Imagination:
-    """What one imagined run has written so far. Versions of its tables are below zero, those of stored ones above."""
+    """What one imagined run has written so far. Versions of its tables are below zero, those of
+    stored ones above.
+    """
 
     def __init__(self, folder: Path, manifest: Manifest | None) -> None:
         self.folder = folder
@@ -69,11 +73,15 @@ def _columns(name: str) -> pa.Schema:
 def _changed(name: str, before: _Layer, change: Change) -> _Layer:
     key, rows = KEY.get(name, "id"), before.rows
     if change.gone and rows.num_rows:
-        rows = rows.filter(pc.invert(pc.is_in(rows[key], pa.array(list(change.gone), rows[key].type))))
+        rows = rows.filter(
+            pc.invert(pc.is_in(rows[key], pa.array(list(change.gone), rows[key].type)))
+        )
     if change.rows is not None and change.rows.num_rows:
         new = change.rows if name in VECTORS.values() else prepared(name, change.rows)
         rows = pa.concat_tables([rows, new.select(_columns(name).names).cast(_columns(name))])
-    return _Layer(before.stored, before.gone | frozenset(change.gone) if before.stored else before.gone, rows)
+    return _Layer(
+        before.stored, before.gone | frozenset(change.gone) if before.stored else before.gone, rows
+    )
 
 
 class Imagined(Snapshot):
@@ -87,12 +95,20 @@ class Imagined(Snapshot):
         if table not in self._counts:
             layer = self._layer(table)
             key = KEY.get(table, "id")
-            stored = self._base.count(table) if layer.untouched else self._stored(table, layer, [key]).num_rows
+            stored = (
+                self._base.count(table)
+                if layer.untouched
+                else self._stored(table, layer, [key]).num_rows
+            )
             self._counts[table] = stored + layer.rows.num_rows
         return self._counts[table]
 
     def rows(
-        self, table: str, where: str = "", columns: Sequence[str] | None = None, limit: int | None = None
+        self,
+        table: str,
+        where: str = "",
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
     ) -> pa.Table:
         names, layer = names_of(table, columns), self._layer(table)
         if layer.untouched:
@@ -109,14 +125,25 @@ class Imagined(Snapshot):
         return _together(self._base.at(table, stored, columns), rows)
 
     def by_key(
-        self, table: str, values: Sequence[str] | Sequence[int], key: str | None = None,
-        columns: Sequence[str] | None = None, hold: bool = False,
-    ) -> pa.Table:  # fmt: skip
+        self,
+        table: str,
+        values: Sequence[str] | Sequence[int],
+        key: str | None = None,
+        columns: Sequence[str] | None = None,
+        hold: bool = False,
+    ) -> pa.Table:
         key = key or KEY.get(table, "id")
-        values, names, layer = list(dict.fromkeys(values)), names_of(table, columns), self._layer(table)
+        values, names, layer = (
+            list(dict.fromkeys(values)),
+            names_of(table, columns),
+            self._layer(table),
+        )
         if layer.untouched:
             return self._base.by_key(table, values, key, names)
-        wanted, read = pa.array(values, TABLES[table].field(key).type), list(dict.fromkeys([*names, key]))
+        wanted, read = (
+            pa.array(values, TABLES[table].field(key).type),
+            list(dict.fromkeys([*names, key])),
+        )
         rows = _numbered(layer.rows, read)
         here = rows.filter(pc.is_in(rows[key], wanted))
         stored = empty(table, read)
@@ -139,13 +166,19 @@ class Imagined(Snapshot):
 
 
 def _without(rows: pa.Table, key: str, gone: Set[str]) -> pa.Table:
-    return rows.filter(pc.invert(pc.is_in(rows[key], pa.array(sorted(gone), rows[key].type)))) if gone else rows
+    return (
+        rows.filter(pc.invert(pc.is_in(rows[key], pa.array(sorted(gone), rows[key].type))))
+        if gone
+        else rows
+    )
 
 
 def _numbered(rows: pa.Table, names: Sequence[str]) -> pa.Table:
     """These columns; ROW_ID may be one of them."""
     if ROW_ID in names:
-        rows = rows.append_column(ROW_ID, pa.array(range(FIRST_ROW, FIRST_ROW + rows.num_rows), pa.uint64()))
+        rows = rows.append_column(
+            ROW_ID, pa.array(range(FIRST_ROW, FIRST_ROW + rows.num_rows), pa.uint64())
+        )
     return rows.select(list(names))
 
 

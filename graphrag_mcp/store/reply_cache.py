@@ -1,11 +1,14 @@
-"""The answer book: every answer and vector that was paid for, durable as it arrives, found by what was asked.
+"""The answer book: every answer and vector that was paid for, durable as it arrives, found by what
+was asked.
 
-Takes keys (hashes of what was asked, made by `ask`), texts and vectors; gives them back when their check value holds.
-One SQLite file beside the index, `answers.db`, shared by indexing and querying and by several processes. It belongs
-to no generation: a key names content, so an answer is right whatever the index holds. Knows no prompt and no model.
+Takes keys (hashes of what was asked, made by `ask`), texts and vectors; gives them back when their
+check value holds. One SQLite file beside the index, `answers.db`, shared by indexing and querying
+and by several processes. It belongs to no generation: a key names content, so an answer is right
+whatever the index holds. Knows no prompt and no model.
 
-Why SQLite: one answer must survive a kill at any moment while other processes read and write; its log does that, and
-a look-up costs 20 microseconds in a book of any size. It keeps no checksums, so each row carries one.
+Why SQLite: one answer must survive a kill at any moment while other processes read and write; its
+log does that, and a look-up costs 20 microseconds in a book of any size. It keeps no checksums, so
+each row carries one.
 """
 
 from __future__ import annotations
@@ -28,11 +31,13 @@ from graphrag_mcp.errors import Busy, Damaged
 from graphrag_mcp.store.manifest import writer_lock
 
 NAME = "answers.db"
-# Of a damaged book: rows read at once, rows looked for where it does not say how many, rows written at once.
+# Of a damaged book: rows read at once, rows looked for where it does not say how many, rows written
+# at once.
 ROWS_AT_ONCE, MOST_ROWS, TOGETHER = 16, 1 << 18, 256
 WAIT_SECONDS = 30.0  # for another process that is writing
-# Vectors have a rowid: without one each takes a page beside its cell, and 11,000 of 384 numbers took 56 MB and 1.26 s
-# of CPU with 699 answers instead of 28 MB and 0.57. Books of before are read and written as they are.
+# Vectors have a rowid: without one each takes a page beside its cell, and 11,000 of 384 numbers
+# took 56 MB and 1.26 s of CPU with 699 answers instead of 28 MB and 0.57. Books of before are read
+# and written as they are.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (key TEXT, answerer TEXT, kind TEXT, text TEXT, prompt_tokens INTEGER,
     output_tokens INTEGER, time TEXT, mark TEXT, PRIMARY KEY (key, answerer)) WITHOUT ROWID;
@@ -76,29 +81,42 @@ class _Line:
 
 
 class AnswerBook:
-    """The book of one corpus. Safe to use from several threads; Damaged when the file cannot be used at all."""
+    """The book of one corpus. Safe to use from several threads; Damaged when the file cannot be
+    used at all.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
-        # Reading and writing do not wait for each other: a commit waits for the disk, a look-up must not.
+        # Reading and writing do not wait for each other: a commit waits for the disk, a look-up
+        # must not.
         self._reads, self._writes = _Line(), _Line()
         self.torn = False  # SQLite said that the file is damaged, not that it cannot be reached
 
     # ---- answers --------------------------------------------------------------------------------
 
     def get(self, key: str, preferred: str = "") -> list[Stored]:
-        """The answers to one question: the preferred answerer's first, then models', then agents', by name."""
+        """The answers to one question: the preferred answerer's first, then models', then agents',
+        by name.
+        """
         found = [
             Stored(*row[:6])
             for row in self._read("SELECT * FROM answers WHERE key = ?", (key,))
             if self._whole("answers", row)
         ]
-        return sorted(found, key=lambda one: (one.answerer != preferred, one.answerer[:4] != "llm:", one.answerer))
+        return sorted(
+            found,
+            key=lambda one: (one.answerer != preferred, one.answerer[:4] != "llm:", one.answerer),
+        )
 
     def put(self, answers: Iterable[Stored]) -> None:
-        """Write answers so that they survive a kill and a power cut; an answerer's later one replaces its own."""
+        """Write answers so that they survive a kill and a power cut; an answerer's later one
+        replaces its own.
+        """
         time = _now()
-        rows = [(a.key, a.answerer, a.kind, a.text, a.prompt_tokens, a.output_tokens, time) for a in answers]
+        rows = [
+            (a.key, a.answerer, a.kind, a.text, a.prompt_tokens, a.output_tokens, time)
+            for a in answers
+        ]
         self._write("answers", rows)
 
     def kinds(self) -> dict[str, int]:
@@ -138,20 +156,32 @@ class AnswerBook:
         for start in range(0, len(keys), 500):
             part = keys[start : start + 500]
             marks = ", ".join("?" * len(part))
-            rows = self._read(f"SELECT * FROM vectors WHERE model = ? AND key IN ({marks})", (model, *part))
+            rows = self._read(
+                f"SELECT * FROM vectors WHERE model = ? AND key IN ({marks})", (model, *part)
+            )
             found.update({row[0]: row[2] for row in rows if self._whole("vectors", row)})
         return found
 
     def length(self, model: str) -> int:
-        """The bytes of a vector of this model, as the first that was kept has them; 0 when none is there."""
+        """The bytes of a vector of this model, as the first that was kept has them; 0 when none is
+        there.
+        """
         return next(
-            (row[0] for row in self._read("SELECT LENGTH(vector) FROM vectors WHERE model = ? LIMIT 1", (model,))), 0
+            (
+                row[0]
+                for row in self._read(
+                    "SELECT LENGTH(vector) FROM vectors WHERE model = ? LIMIT 1", (model,)
+                )
+            ),
+            0,
         )
 
     def put_vectors(self, model: str, vectors: Mapping[str, bytes], tokens: int) -> None:
         """Write the vectors of one call, which cost `tokens` together."""
         time, share = _now(), tokens // max(len(vectors), 1)
-        self._write("vectors", [(key, model, vector, share, time) for key, vector in vectors.items()])
+        self._write(
+            "vectors", [(key, model, vector, share, time) for key, vector in vectors.items()]
+        )
 
     # ---- upkeep ---------------------------------------------------------------------------------
 
@@ -161,7 +191,9 @@ class AnswerBook:
             self._read(f"SELECT * FROM {table} LIMIT 1")
 
     def verify(self) -> list[str]:
-        """What is wrong with the book, one line each: rows that do not match their check value, or SQLite's words."""
+        """What is wrong with the book, one line each: rows that do not match their check value, or
+        SQLite's words.
+        """
         if not self.path.exists():
             return []
         wrong = []
@@ -169,7 +201,9 @@ class AnswerBook:
             for table in _COLUMNS:
                 for row in self._read(f"SELECT * FROM {table}"):
                     if not self._whole(table, row):
-                        wrong.append(f"{NAME}: {table} {str(row[0])[:12]} does not match its check value")
+                        wrong.append(
+                            f"{NAME}: {table} {str(row[0])[:12]} does not match its check value"
+                        )
             said = self._read("PRAGMA integrity_check")
         except Damaged as error:
             return [*wrong, f"{NAME}: {error.what}"]
@@ -185,7 +219,9 @@ class AnswerBook:
     def _whole(self, table: str, row: Sequence[Any]) -> bool:
         if _mark(row[:-1]) == row[-1]:
             return True
-        log.warning("%s: an entry of %s does not match its check value and is not used", self.path, table)
+        log.warning(
+            "%s: an entry of %s does not match its check value and is not used", self.path, table
+        )
         return False
 
     def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -201,12 +237,15 @@ class AnswerBook:
         marks = ", ".join("?" * (len(_COLUMNS[table]) + 1))
         with self._session(self._writes) as connection:
             connection.executemany(
-                f"INSERT OR REPLACE INTO {table} VALUES ({marks})", [(*row, _mark(row)) for row in rows]
+                f"INSERT OR REPLACE INTO {table} VALUES ({marks})",
+                [(*row, _mark(row)) for row in rows],
             )
 
     @contextlib.contextmanager
     def _session(self, line: _Line) -> Iterator[sqlite3.Connection]:
-        """One transaction on one of the two connections; what SQLite says of damage becomes Damaged."""
+        """One transaction on one of the two connections; what SQLite says of damage becomes
+        Damaged.
+        """
         with line.lock:
             try:
                 if line.connection is None:
@@ -216,7 +255,9 @@ class AnswerBook:
             except sqlite3.OperationalError as error:
                 if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                     raise self._unusable(error) from error
-                raise Busy(f"another process has been writing {self.path} for long", "Run it again later") from error
+                raise Busy(
+                    f"another process has been writing {self.path} for long", "Run it again later"
+                ) from error
             except (sqlite3.DatabaseError, OSError) as error:
                 raise self._unusable(error) from error
 
@@ -241,15 +282,19 @@ class AnswerBook:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Reading beside writing. SQLite does not wait where two connections ask for it at once, as they do when the first
-    answer comes while the next question is looked up: one of them failed in 3 to 5 of 100 tries."""
+    """Reading beside writing. SQLite does not wait where two connections ask for it at once, as
+    they do when the first answer comes while the next question is looked up: one of them failed in
+    3 to 5 of 100 tries."""
     until = time.monotonic() + WAIT_SECONDS
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or time.monotonic() > until:
+            if (
+                _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                or time.monotonic() > until
+            ):
                 raise
         time.sleep(0.01)
 
@@ -257,8 +302,9 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 def open_book(folder: Path, *, mend: bool, needed: bool) -> tuple[AnswerBook | None, str]:
     """The book of a corpus, and what its reader should be told.
 
-    One that SQLite says is damaged is set aside when `mend` is given, and a new one has what could be read of it.
-    One that is not `needed` is done without when it cannot be used; else Damaged says so at the first look.
+    One that SQLite says is damaged is set aside when `mend` is given, and a new one has what could
+    be read of it. One that is not `needed` is done without when it cannot be used; else Damaged
+    says so at the first look.
     """
     book = AnswerBook(folder)
     try:
@@ -273,7 +319,9 @@ def open_book(folder: Path, *, mend: bool, needed: bool) -> tuple[AnswerBook | N
                     again.probe()
                     return again, ""
                 saved = salvage(folder)
-            return AnswerBook(folder), f"The answer book was damaged; {saved:,} whole answers and vectors were kept."
+            return AnswerBook(
+                folder
+            ), f"The answer book was damaged; {saved:,} whole answers and vectors were kept."
         if needed:
             return book, ""
         log.warning("%s", error)
@@ -281,8 +329,9 @@ def open_book(folder: Path, *, mend: bool, needed: bool) -> tuple[AnswerBook | N
 
 
 def salvage(folder: Path) -> int:
-    """Copy every whole entry of a damaged book into a new one that takes its place; gives how many. A copy of what was
-    damaged stays (`answers.db.damaged`). Stopped on the way, by a kill or a full disk, the book is as it was."""
+    """Copy every whole entry of a damaged book into a new one that takes its place; gives how many.
+    A copy of what was damaged stays (`answers.db.damaged`). Stopped on the way, by a kill or a full
+    disk, the book is as it was."""
     path = folder / NAME
     aside, making = path.with_name(f"{NAME}.damaged"), path.with_name(f"{NAME}.made")
     if path.is_dir():  # no book at all, and perhaps somebody's files
@@ -302,15 +351,24 @@ def salvage(folder: Path) -> int:
         damaged.text_factory = _text
         for table in _COLUMNS:
             whole: list[Any] = []
-            for part in _parts(damaged, table):  # a damaged page ends the reading of one, not of all behind it
-                whole += [row[:-1] for row in _readable(damaged, table, *part) if _mark(row[:-1]) == row[-1]]
+            for part in _parts(
+                damaged, table
+            ):  # a damaged page ends the reading of one, not of all behind it
+                whole += [
+                    row[:-1]
+                    for row in _readable(damaged, table, *part)
+                    if _mark(row[:-1]) == row[-1]
+                ]
                 if len(whole) > TOGETHER:
                     book._write(table, whole)
                     saved, whole = saved + len(whole), []
             book._write(table, whole)
             saved += len(whole)
     book.close()
-    for suffix in ("-wal", "-shm"):  # of the damaged one: beside another file they would be taken for its own
+    for suffix in (
+        "-wal",
+        "-shm",
+    ):  # of the damaged one: beside another file they would be taken for its own
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     if saved:
         os.replace(making / NAME, path)
@@ -331,21 +389,30 @@ def _lengthen(path: Path) -> None:
 
 
 def _parts(damaged: sqlite3.Connection, table: str) -> list[tuple[str, Any, Any]]:
-    """Conditions that divide the table as it is stored, with the ends of each part: by key, or by rowid."""
+    """Conditions that divide the table as it is stored, with the ends of each part: by key, or by
+    rowid.
+    """
     last = None
     with contextlib.suppress(sqlite3.DatabaseError):
-        (ddl,) = damaged.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone() or ("",)
+        (ddl,) = damaged.execute(
+            "SELECT sql FROM sqlite_master WHERE name = ?", (table,)
+        ).fetchone() or ("",)
         if ddl and "WITHOUT ROWID" not in ddl:
             last = MOST_ROWS
             (last,) = damaged.execute(f"SELECT max(rowid) FROM {table}").fetchone()
     if last is None:
-        return [("WHERE key >= ? AND key < ?", f"{part:02x}", f"{part:02x}g") for part in range(256)]
+        return [
+            ("WHERE key >= ? AND key < ?", f"{part:02x}", f"{part:02x}g") for part in range(256)
+        ]
     return [
-        ("NOT INDEXED WHERE rowid >= ? AND rowid < ?", at, at + ROWS_AT_ONCE) for at in range(0, last + 1, ROWS_AT_ONCE)
+        ("NOT INDEXED WHERE rowid >= ? AND rowid < ?", at, at + ROWS_AT_ONCE)
+        for at in range(0, last + 1, ROWS_AT_ONCE)
     ]
 
 
-def _readable(damaged: sqlite3.Connection, table: str, condition: str, begin: Any, end: Any) -> list[Any]:
+def _readable(
+    damaged: sqlite3.Connection, table: str, condition: str, begin: Any, end: Any
+) -> list[Any]:
     """Rows of this part, as many as can be read."""
     rows: list[Any] = []
     try:

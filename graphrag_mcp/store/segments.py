@@ -1,9 +1,10 @@
 """Truth: append-only Parquet segments of what cannot be recomputed for free.
 
-Takes and gives `pyarrow.Table`; a segment becomes part of the index only when a manifest names it. Bytes are
-checked on every read (page checksums: without the read flag flipped bits are served silently) and, by
-`verify`, against the SHA-256 in the manifest. Small segments are merged when they have become many (`tidy`). Knows
-of the document log and of imports which rows count, and no other meaning.
+Takes and gives `pyarrow.Table`; a segment becomes part of the index only when a manifest names it.
+Bytes are checked on every read (page checksums: without the read flag flipped bits are served
+silently) and, by `verify`, against the SHA-256 in the manifest. Small segments are merged when they
+have become many (`tidy`). Knows of the document log and of imports which rows count, and no other
+meaning.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ from graphrag_mcp.store.schema import DOCUMENT_LOG, EDIT_LOG
 
 DOCUMENTS = "documents"  # the kind of the document log
 EDITS = "edits"  # and that of the edit log
-# What was imported: {uri, id, data}. Of documents a row counts whose id is the `file_sha` of the document there is; of
-# communities and reports, whose rows are large, the last row of a uri.
+# What was imported: {uri, id, data}. Of documents a row counts whose id is the `file_sha` of the
+# document there is; of communities and reports, whose rows are large, the last row of a uri.
 IMPORTS, GRAPHS = "imports", "import-graphs"
 SCHEMAS = {DOCUMENTS: DOCUMENT_LOG, EDITS: EDIT_LOG}
 LIGHT = ("uri", "id", "file", "file_sha", "n")
-# Every call opens each segment for its uris, 0.7 ms CPU apiece: 42 ms after many notes with 64 of them.
+# Every call opens each segment for its uris, 0.7 ms CPU apiece: 42 ms after many notes with 64 of
+# them.
 SEGMENTS = 24
 DEAD = 256  # rows that no longer count, up to which nobody is bothered
 DEAD_GRAPHS = 4  # the same for communities and reports of imports
@@ -43,7 +45,9 @@ _REPAIR = "Restore that file from a backup, or index the folder anew into a new 
 log = logging.getLogger(__name__)
 
 
-def append(folder: Path, kind: str, table: pa.Table, generation: int | None = None) -> dict[str, Any]:
+def append(
+    folder: Path, kind: str, table: pa.Table, generation: int | None = None
+) -> dict[str, Any]:
     """Write one segment durably and give its manifest entry {kind, file, rows, sha256}.
 
     `generation` only names the file; by default it is the one after the committed generation.
@@ -57,9 +61,11 @@ def append(folder: Path, kind: str, table: pa.Table, generation: int | None = No
         return _written(folder, kind, generation, table.schema, [table])
 
 
-def appended(folder: Path, manifest: Manifest | None, kind: str, table: pa.Table) -> list[dict[str, Any]]:
-    """The segments of `manifest` with these rows after all others of their kind. Where these have become many, all of
-    the kind are written as one: their rows stay as they are."""
+def appended(
+    folder: Path, manifest: Manifest | None, kind: str, table: pa.Table
+) -> list[dict[str, Any]]:
+    """The segments of `manifest` with these rows after all others of their kind. Where these have
+    become many, all of the kind are written as one: their rows stay as they are."""
     segments = list(manifest.segments) if manifest else []
     own = [segment for segment in segments if segment["kind"] == kind]
     generation = manifest.generation + 1 if manifest else 1
@@ -68,15 +74,19 @@ def appended(folder: Path, manifest: Manifest | None, kind: str, table: pa.Table
     if wrong := _verified(folder, own):
         raise Damaged(f"the truth segment {wrong[0]}", _REPAIR)
     whole = pa.concat_tables([*(_load_segment(folder, segment, None) for segment in own), table])
-    return [*(one for one in segments if one["kind"] != kind), append(folder, kind, whole, generation)]
+    return [
+        *(one for one in segments if one["kind"] != kind),
+        append(folder, kind, whole, generation),
+    ]
 
 
 def tidy(folder: Path, manifest: Manifest) -> Manifest:
-    """Merge segments where there are many, or more dead rows than live ones, as a generation of its own; gives the
-    generation that is current then. Only for the holder of the writer's lock.
+    """Merge segments where there are many, or more dead rows than live ones, as a generation of its
+    own; gives the generation that is current then. Only for the holder of the writer's lock.
 
-    The newest segments that are alike in size become one, so that a row is written again some log(n) times and not
-    with every merge; older generations keep theirs. What cannot be trusted is left as it is, for doctor to find.
+    The newest segments that are alike in size become one, so that a row is written again some
+    log(n) times and not with every merge; older generations keep theirs. What cannot be trusted is
+    left as it is, for doctor to find.
     """
     try:
         segments = _merged(folder, manifest)
@@ -88,17 +98,27 @@ def tidy(folder: Path, manifest: Manifest) -> Manifest:
     generation = manifest.generation + 1
     settled = manifest.communities_generation == manifest.generation
     merged = replace(
-        manifest, generation=generation, segments=segments,
+        manifest,
+        generation=generation,
+        segments=segments,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         communities_generation=generation if settled else manifest.communities_generation,
-    )  # fmt: skip
+    )
     commit(folder, merged)
     return merged
 
 
-def load(folder: Path, manifest: Manifest, kind: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """All rows of a kind in the order they were written. Raises Damaged when a segment cannot be trusted."""
-    parts = [_load_segment(folder, segment, columns) for segment in manifest.segments if segment["kind"] == kind]
+def load(
+    folder: Path, manifest: Manifest, kind: str, columns: Sequence[str] | None = None
+) -> pa.Table:
+    """All rows of a kind in the order they were written. Raises Damaged when a segment cannot be
+    trusted.
+    """
+    parts = [
+        _load_segment(folder, segment, columns)
+        for segment in manifest.segments
+        if segment["kind"] == kind
+    ]
     if parts:
         return pa.concat_tables(parts)
     schema = SCHEMAS.get(kind, pa.schema([]))
@@ -107,14 +127,20 @@ def load(folder: Path, manifest: Manifest, kind: str, columns: Sequence[str] | N
 
 
 def live_documents(folder: Path, manifest: Manifest, columns: Sequence[str] = LIGHT) -> pa.Table:
-    """The documents as of this generation, by uri: the last row of a uri wins, those whose last is gone are out.
+    """The documents as of this generation, by uri: the last row of a uri wins, those whose last is
+    gone are out.
 
     Reads the heavy columns segment by segment, so that memory holds what lives and one segment.
     """
     segments = [segment for segment in manifest.segments if segment["kind"] == DOCUMENTS]
     light = set(columns) <= set(LIGHT)
-    logs = [_load_segment(folder, segment, ["op", *LIGHT] if light else ["op", "uri"]) for segment in segments]
-    ops, uris = ([value for log in logs for value in log[name].to_pylist()] for name in ("op", "uri"))
+    logs = [
+        _load_segment(folder, segment, ["op", *LIGHT] if light else ["op", "uri"])
+        for segment in segments
+    ]
+    ops, uris = (
+        [value for log in logs for value in log[name].to_pylist()] for name in ("op", "uri")
+    )
     last = dict(zip(uris, range(len(uris)), strict=True))
     alive = sorted(row for row in last.values() if ops[row] == "put")
     wanted = list(dict.fromkeys(["uri", *columns]))
@@ -128,11 +154,15 @@ def live_documents(folder: Path, manifest: Manifest, columns: Sequence[str] = LI
             parts.append(whole.take(pa.array(rows, pa.int64())).cast(schema))
         first = end
     live = pa.concat_tables(parts)
-    return live.take(pc.sort_indices(live["uri"])).select(list(columns))  # `sort_by` would import pandas
+    return live.take(pc.sort_indices(live["uri"])).select(
+        list(columns)
+    )  # `sort_by` would import pandas
 
 
 def verify(folder: Path, manifest: Manifest) -> list[str]:
-    """What is wrong with the segments, one line each: missing, or other bytes than the manifest promises."""
+    """What is wrong with the segments, one line each: missing, or other bytes than the manifest
+    promises.
+    """
     return _verified(folder, manifest.segments)
 
 
@@ -155,22 +185,30 @@ def _load_segment(folder: Path, segment: dict[str, Any], columns: Sequence[str] 
     path = folder / "truth" / segment["file"]
     wanted = None if columns is None else list(columns)
     try:
-        # A third of what read_table costs; a few short columns are read before other threads would have begun.
+        # A third of what read_table costs; a few short columns are read before other threads would
+        # have begun.
         with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
             table = file.read(columns=wanted, use_threads=wanted is None or "text" in wanted)
     except (OSError, pa.ArrowException) as error:
         raise Damaged(f"the truth segment {path} cannot be read ({error})", _REPAIR) from error
-    known = SCHEMAS.get(segment["kind"], table.schema)  # page checksums do not speak for names and types of columns
+    known = SCHEMAS.get(
+        segment["kind"], table.schema
+    )  # page checksums do not speak for names and types of columns
     fields = list(known) if wanted is None else [known.field(name) for name in wanted]
     if len(table.schema) != len(fields) or any(field not in fields for field in table.schema):
         raise Damaged(f"the truth segment {path} has other columns than were written", _REPAIR)
     if table.num_rows != segment["rows"]:
-        raise Damaged(f"the truth segment {path} has {table.num_rows} rows instead of {segment['rows']}", _REPAIR)
+        raise Damaged(
+            f"the truth segment {path} has {table.num_rows} rows instead of {segment['rows']}",
+            _REPAIR,
+        )
     return table
 
 
 def _merged(folder: Path, manifest: Manifest) -> list[dict[str, Any]] | None:
-    """The segments with the newest ones of a kind made one, or all of them; None where that would not pay."""
+    """The segments with the newest ones of a kind made one, or all of them; None where that would
+    not pay.
+    """
     segments = list(manifest.segments)
     for kind in (DOCUMENTS, IMPORTS, GRAPHS):
         own = [segment for segment in segments if segment["kind"] == kind]
@@ -192,22 +230,32 @@ def _merged(folder: Path, manifest: Manifest) -> list[dict[str, Any]] | None:
 
 
 def _imports(folder: Path, segments: Sequence[dict[str, Any]]) -> int:
-    """How many imports have communities and reports; looked at where there are several rows of them."""
+    """How many imports have communities and reports; looked at where there are several rows of
+    them.
+    """
     rows = sum(segment["rows"] for segment in segments)
     if rows <= DEAD_GRAPHS:
         return rows
-    return len({uri for one in segments for uri in _load_segment(folder, one, ["uri"])["uri"].to_pylist()})
+    return len(
+        {uri for one in segments for uri in _load_segment(folder, one, ["uri"])["uri"].to_pylist()}
+    )
 
 
-def _one_of_imports(folder: Path, manifest: Manifest, segments: Sequence[dict[str, Any]], first: int) -> dict[str, Any]:
-    """The segments from `first` on as one, with the last row of each uri (and of documents, id) that still counts."""
+def _one_of_imports(
+    folder: Path, manifest: Manifest, segments: Sequence[dict[str, Any]], first: int
+) -> dict[str, Any]:
+    """The segments from `first` on as one, with the last row of each uri (and of documents, id)
+    that still counts.
+    """
     chosen, kind = segments[first:], segments[first]["kind"]
     log = live_documents(folder, manifest, ["uri", "file_sha"])
     live = set(zip(log["uri"].to_pylist(), log["file_sha"].to_pylist(), strict=True))
     last: dict[tuple[str, str], tuple[int, int]] = {}
     for place, segment in enumerate(chosen):
         found = _load_segment(folder, segment, ["uri", "id"])
-        for row, (uri, id) in enumerate(zip(found["uri"].to_pylist(), found["id"].to_pylist(), strict=True)):
+        for row, (uri, id) in enumerate(
+            zip(found["uri"].to_pylist(), found["id"].to_pylist(), strict=True)
+        ):
             if kind == GRAPHS or (uri, id) in live:
                 last[uri, id if kind == IMPORTS else ""] = (place, row)
     wanted: list[list[int]] = [[] for _ in chosen]
@@ -228,11 +276,15 @@ def _one_of_documents(
     ops: dict[str, str] = {}
     for place, segment in enumerate(chosen):
         found = _load_segment(folder, segment, ["op", "uri"])
-        for row, (op, uri) in enumerate(zip(found["op"].to_pylist(), found["uri"].to_pylist(), strict=True)):
+        for row, (op, uri) in enumerate(
+            zip(found["op"].to_pylist(), found["uri"].to_pylist(), strict=True)
+        ):
             last[uri], ops[uri] = (place, row), op
     wanted: list[list[int]] = [[] for _ in chosen]
     for uri, (place, row) in last.items():
-        if first or ops[uri] == "put":  # where older segments stay, they may still hold what is gone
+        if (
+            first or ops[uri] == "put"
+        ):  # where older segments stay, they may still hold what is gone
             wanted[place].append(row)
     with writing(folder):
         parts = _rows_of(folder, chosen, wanted, DOCUMENT_LOG)
@@ -242,27 +294,45 @@ def _one_of_documents(
 def _first_alike(folder: Path, segments: Sequence[dict[str, Any]]) -> int:
     """The oldest segment that is at most twice as large as everything after it together."""
     sizes = [(folder / "truth" / segment["file"]).stat().st_size for segment in segments]
-    return next(place for place, size in enumerate(sizes) if size <= 2 * sum(sizes[place + 1 :]) or place >= SEGMENTS)
+    return next(
+        place
+        for place, size in enumerate(sizes)
+        if size <= 2 * sum(sizes[place + 1 :]) or place >= SEGMENTS
+    )
 
 
 def _rows_of(
-    folder: Path, segments: Sequence[dict[str, Any]], wanted: Sequence[Sequence[int]], schema: pa.Schema
+    folder: Path,
+    segments: Sequence[dict[str, Any]],
+    wanted: Sequence[Sequence[int]],
+    schema: pa.Schema,
 ) -> Iterator[pa.Table]:
     """The wanted rows of each segment in their order, a few at a time."""
     for segment, rows in zip(segments, wanted, strict=True):
         places, start = sorted(rows), 0
         if not places:
             continue
-        with pq.ParquetFile(folder / "truth" / segment["file"], page_checksum_verification=True) as file:
+        with pq.ParquetFile(
+            folder / "truth" / segment["file"], page_checksum_verification=True
+        ) as file:
             for batch in file.iter_batches(ROWS):
                 end = start + batch.num_rows
-                inside = [row - start for row in places[bisect_left(places, start) : bisect_left(places, end)]]
+                inside = [
+                    row - start
+                    for row in places[bisect_left(places, start) : bisect_left(places, end)]
+                ]
                 if inside:
-                    yield pa.Table.from_batches([batch]).take(pa.array(inside, pa.int64())).cast(schema)
+                    yield (
+                        pa.Table.from_batches([batch])
+                        .take(pa.array(inside, pa.int64()))
+                        .cast(schema)
+                    )
                 start = end
 
 
-def _written(folder: Path, kind: str, generation: int, schema: pa.Schema, parts: Iterable[pa.Table]) -> dict[str, Any]:
+def _written(
+    folder: Path, kind: str, generation: int, schema: pa.Schema, parts: Iterable[pa.Table]
+) -> dict[str, Any]:
     """One segment, durable under its name before this returns."""
     parent = folder / "truth"
     parent.mkdir(parents=True, exist_ok=True)
@@ -270,7 +340,9 @@ def _written(folder: Path, kind: str, generation: int, schema: pa.Schema, parts:
     rows = 0
     try:
         with open(temporary, "w+b") as file:
-            with pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
+            with pq.ParquetWriter(
+                file, schema, compression="zstd", write_page_checksum=True
+            ) as writer:
                 for part in parts:
                     writer.write_table(part)
                     rows += part.num_rows

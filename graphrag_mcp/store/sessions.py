@@ -1,7 +1,8 @@
 """Journals: append-only files of one JSON object a line (the walk of a DRIFT session).
 
-Takes a path and dictionaries; gives them back in order. Any process may resume a journal. A crash can tear
-only the last line: reading ignores it, the next append starts on a line of its own. Knows no meaning of events.
+Takes a path and dictionaries; gives them back in order. Any process may resume a journal. A crash
+can tear only the last line: reading ignores it, the next append starts on a line of its own. Knows
+no meaning of events.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ log = logging.getLogger(__name__)
 
 
 def append(path: Path, event: dict[str, Any]) -> None:
-    """Add one event durably. Parents are made; a torn tail is closed first, so that it spoils only itself."""
+    """Add one event durably. Parents are made; a torn tail is closed first, so that it spoils only
+    itself.
+    """
     text = json.dumps(event, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     line = text.encode("utf-8", "backslashreplace")  # a lone surrogate becomes its JSON escape
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -32,7 +35,9 @@ def append(path: Path, event: dict[str, Any]) -> None:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """All whole events in order; [] when there is no journal. A line that is no JSON object is left out and logged."""
+    """All whole events in order; [] when there is no journal. A line that is no JSON object is left
+    out and logged.
+    """
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:

@@ -1,10 +1,13 @@
-"""The read model: LanceDB tables, read at the versions that a manifest names, written by the lock holder.
+"""The read model: LanceDB tables, read at the versions that a manifest names, written by the lock
+holder.
 
-Takes a corpus folder, a manifest and `pyarrow.Table`s; gives a `Snapshot` of one generation, and versions for the next.
+Takes a corpus folder, a manifest and `pyarrow.Table`s; gives a `Snapshot` of one generation, and
+versions for the next.
 
-Lance keeps no checksums, so rows carry one, verified on rows that are served (`Snapshot.verified`), and a table's files
-are compared with their records when it is opened (checks.py). A Lance table is crash-safe by itself, not with others:
-the manifest says which versions belong together; what a crash left behind is rolled back before the next write.
+Lance keeps no checksums, so rows carry one, verified on rows that are served (`Snapshot.verified`),
+and a table's files are compared with their records when it is opened (checks.py). A Lance table is
+crash-safe by itself, not with others: the manifest says which versions belong together; what a
+crash left behind is rolled back before the next write.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from graphrag_mcp.store.cache import (
     fits,
     ids_of,
     names_of,
-)  # fmt: skip
+)
 from graphrag_mcp.store.checksums import BATCH, check_values, prepared, spoiled
 from graphrag_mcp.store.lance import (
     REPAIR,
@@ -52,7 +55,12 @@ from graphrag_mcp.store.lance import (
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import FULL_TEXT, KEY, SCALAR, STATEMENT, TABLES, VECTORS, in_lists
 
-TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS, LEFT_BEHIND = 256, 0.02, 32, 64  # when `compact` acts; the last in versions
+TAIL_ROWS, TAIL_SHARE, TAIL_FRAGMENTS, LEFT_BEHIND = (
+    256,
+    0.02,
+    32,
+    64,
+)  # when `compact` acts; the last in versions
 MERGED = 1_000  # rows that are merged and indexed in a second, at the least: 105,000 took 1.7
 
 log = logging.getLogger(__name__)
@@ -62,7 +70,8 @@ log = logging.getLogger(__name__)
 class Change:
     """What one commit does to a table: rows whose KEY value is in `gone` go, then `rows` come.
 
-    A changed row's key must be in `gone`. `rows` has the columns of its schema, `check` optional, no nulls.
+    A changed row's key must be in `gone`. `rows` has the columns of its schema, `check` optional,
+    no nulls.
     """
 
     gone: Sequence[str] = ()
@@ -70,18 +79,26 @@ class Change:
 
 
 class Snapshot:
-    """A reader pinned to one generation. Opens tables when first asked, never locks, may be used by threads.
+    """A reader pinned to one generation. Opens tables when first asked, never locks, may be used by
+    threads.
 
-    Raises NotFound when its generation has been cleaned away (open a new snapshot and ask once more) and Damaged
-    when the table itself cannot be read: on damaged files Lance raises anything, panics of its Rust code included.
+    Raises NotFound when its generation has been cleaned away (open a new snapshot and ask once
+    more) and Damaged when the table itself cannot be read: on damaged files Lance raises anything,
+    panics of its Rust code included.
     """
 
     def __init__(
-        self, folder: Path, manifest: Manifest, hold: Mapping[str, int] | None = None, examine: bool = False
+        self,
+        folder: Path,
+        manifest: Manifest,
+        hold: Mapping[str, int] | None = None,
+        examine: bool = False,
     ) -> None:
         self.folder, self.manifest = folder, manifest
         self._examine = examine  # what is damaged is shown as well: for doctor
-        self._spoiled: set[str] = set()  # tables with damaged data, of which only rows that match are given
+        self._spoiled: set[str] = (
+            set()
+        )  # tables with damaged data, of which only rows that match are given
         self.left_out = 0  # rows that did not match
         self._limits = HELD if hold is None else hold
         self._handles: dict[str, Any] = {}
@@ -91,7 +108,9 @@ class Snapshot:
         self._light: dict[str, Kept] = {}
         self._addresses: dict[str, tuple[Ids | None, Any]] = {}
         self._asked: set[tuple[str, str]] = set()
-        self._counts: dict[str, int] = {}  # a generation's tables never change: 3 ms each, several a search
+        self._counts: dict[
+            str, int
+        ] = {}  # a generation's tables never change: 3 ms each, several a search
 
     def count(self, table: str) -> int:
         if table not in self._counts:
@@ -103,27 +122,45 @@ class Snapshot:
         return self._counts[table]
 
     def rows(
-        self, table: str, where: str = "", columns: Sequence[str] | None = None, limit: int | None = None
+        self,
+        table: str,
+        where: str = "",
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
     ) -> pa.Table:
-        """Rows that fulfil an SQL condition (all when empty), in no promised order. ROW_ID may be a column."""
+        """Rows that fulfil an SQL condition (all when empty), in no promised order. ROW_ID may be a
+        column.
+        """
         handle = self._handle(table)
         if handle is None or (limit is not None and limit < 1):
             return empty(table, columns)
         query = handle.query().where(where) if where else handle.query()
-        return self._run(table, query.limit(limit) if limit is not None else query, names_of(table, columns))
+        return self._run(
+            table, query.limit(limit) if limit is not None else query, names_of(table, columns)
+        )
 
     def at(self, table: str, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """The rows that another read of this snapshot gave these row ids for, in no promised order."""
         handle = self._handle(table)
-        return self._run(table, handle.take_row_ids(row_ids), columns) if row_ids else empty(table, columns)
+        return (
+            self._run(table, handle.take_row_ids(row_ids), columns)
+            if row_ids
+            else empty(table, columns)
+        )
 
     def by_key(
-        self, table: str, values: Sequence[str] | Sequence[int], key: str | None = None,
-        columns: Sequence[str] | None = None, hold: bool = False,
-    ) -> pa.Table:  # fmt: skip
-        """Rows whose `key` (default: KEY of the table, else id) is one of `values`, in the order of `values`.
+        self,
+        table: str,
+        values: Sequence[str] | Sequence[int],
+        key: str | None = None,
+        columns: Sequence[str] | None = None,
+        hold: bool = False,
+    ) -> pa.Table:
+        """Rows whose `key` (default: KEY of the table, else id) is one of `values`, in the order of
+        `values`.
 
-        `hold`: a search asks, and will ask again, so a table of few enough rows (HELD) is kept in memory from now on.
+        `hold`: a search asks, and will ask again, so a table of few enough rows (HELD) is kept in
+        memory from now on.
         """
         key = key or KEY.get(table, "id")
         handle, values = self._handle(table), list(dict.fromkeys(values))
@@ -140,32 +177,61 @@ class Snapshot:
         elif hold and key == "id" and (row_ids := self._addressed(table, values)) is not None:
             parts = [self._run(table, handle.take_row_ids(row_ids), read)] if row_ids else []
         else:
-            parts = (self._run(table, handle.query().where(where), read) for where in in_lists(key, values))
-        kept = [part.filter(pc.is_in(part[key], wanted)) for part in parts]  # a damaged index finds others, too
+            parts = (
+                self._run(table, handle.query().where(where), read)
+                for where in in_lists(key, values)
+            )
+        kept = [
+            part.filter(pc.is_in(part[key], wanted)) for part in parts
+        ]  # a damaged index finds others, too
         found = pa.concat_tables(kept) if kept else empty(table, read)
-        return found.take(pc.sort_indices(pc.index_in(found[key], wanted))).select(names)  # a stable sort
+        return found.take(pc.sort_indices(pc.index_in(found[key], wanted))).select(
+            names
+        )  # a stable sort
 
     def full_text(
-        self, table: str, terms: Sequence[str], limit: int = 200, columns: Sequence[str] | None = None
+        self,
+        table: str,
+        terms: Sequence[str],
+        limit: int = 200,
+        columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Rows that hold at least one of the terms, best first by Lance's own `_score` (which depends on history)."""
+        """Rows that hold at least one of the terms, best first by Lance's own `_score` (which
+        depends on history).
+        """
         from lancedb.query import MatchQuery
 
         handle = self._handle(table)
         if handle is None or not terms or limit < 1:
             return empty(table, columns).append_column("_score", pa.array([], pa.float32()))
         names = [name for name in names_of(table, columns) if name not in ("_score", ROW_ID)]
-        query = handle.query().nearest_to_text(MatchQuery(" ".join(terms), FULL_TEXT[table])).limit(limit)
+        query = (
+            handle.query()
+            .nearest_to_text(MatchQuery(" ".join(terms), FULL_TEXT[table]))
+            .limit(limit)
+        )
         if (held := self._hold(table)) is None:
-            return self._run(table, query, names, "_score", *([ROW_ID] if columns and ROW_ID in columns else []))
-        found = self._run(table, query, [], "_score", ROW_ID)  # only the ranking, for the rows are here
+            return self._run(
+                table, query, names, "_score", *([ROW_ID] if columns and ROW_ID in columns else [])
+            )
+        found = self._run(
+            table, query, [], "_score", ROW_ID
+        )  # only the ranking, for the rows are here
         places, here = held.behind(found[ROW_ID])
-        return held.take(places, names).append_column("_score", found["_score"].filter(pa.array(here)))
+        return held.take(places, names).append_column(
+            "_score", found["_score"].filter(pa.array(here))
+        )
 
     def nearest(self, table: str, vector: Any, limit: int) -> list[tuple[str, float]]:
-        """(id, cosine similarity) of the rows of a vector table, by Lance's index where there is one, best first."""
-        query = self._handle(table).query().nearest_to(vector).column("vector").distance_type("cosine")
-        found = self._run(table, query.nprobes(20).refine_factor(5).limit(limit), ["id"], "_distance")
+        """(id, cosine similarity) of the rows of a vector table, by Lance's index where there is
+        one, best first.
+        """
+        query = (
+            self._handle(table).query().nearest_to(vector).column("vector").distance_type("cosine")
+        )
+        found = self._run(
+            table, query.nprobes(20).refine_factor(5).limit(limit), ["id"], "_distance"
+        )
         near = zip(found["id"].to_pylist(), found["_distance"].to_pylist(), strict=True)
         return [(id, round(1 - far, 6)) for id, far in near]
 
@@ -174,12 +240,16 @@ class Snapshot:
         return self._hold(table) is not None
 
     def columns(
-        self, table: str, names: Sequence[str], most: int = COLUMNS, later: bool = False,
+        self,
+        table: str,
+        names: Sequence[str],
+        most: int = COLUMNS,
+        later: bool = False,
         also: Sequence[Sequence[str]] = (),
-    ) -> Kept | None:  # fmt: skip
-        """These columns of a whole table, `id` among them, read once and kept (always ask for the same ones), and of
-        what there may be `also` the first that fits; None for more rows than `most` and, with `later`, at the first
-        question, which would pay for all."""
+    ) -> Kept | None:
+        """These columns of a whole table, `id` among them, read once and kept (always ask for the
+        same ones), and of what there may be `also` the first that fits; None for more rows than
+        `most` and, with `later`, at the first question, which would pay for all."""
         if table not in self._light:
             first = later and (table, "columns") not in self._asked
             self._asked.add((table, "columns"))
@@ -190,7 +260,9 @@ class Snapshot:
                 return None
             sample = self.rows(table, limit=SAMPLE) if also else None
             wider = ([*names, *more] for more in also)
-            names = next((some for some in wider if fits(sample.select(some), self.count(table))), names)
+            names = next(
+                (some for some in wider if fits(sample.select(some), self.count(table))), names
+            )
             self._light[table] = self._whole(table, names)
         return self._light[table]
 
@@ -206,7 +278,9 @@ class Snapshot:
             raise self._failed(table, error) from error
 
     def verified(self, table: str, rows: pa.Table) -> pa.Table:
-        """`rows` (all columns of the schema) without those whose check value is wrong; these are logged."""
+        """`rows` (all columns of the schema) without those whose check value is wrong; these are
+        logged.
+        """
         if "check" not in TABLES[table].names or not rows.num_rows:
             return rows
         right = pc.equal(rows["check"], check_values(rows.select(TABLES[table].names)))
@@ -214,7 +288,9 @@ class Snapshot:
             return rows
         for wrong in rows.filter(pc.invert(right))["id"].to_pylist():
             self.left_out += 1
-            log.warning("row %r of %s does not match its check value and is not served", wrong, table)
+            log.warning(
+                "row %r of %s does not match its check value and is not served", wrong, table
+            )
         return rows.filter(right)
 
     def _hold(self, table: str) -> Kept | None:
@@ -233,14 +309,27 @@ class Snapshot:
         return kept
 
     def _beside(self, table: str, kept: Kept, ids: Sequence[Any], names: Sequence[str]) -> pa.Table:
-        """Rows by id, of which only columns that are not kept are read: each costs Lance 16 us of CPU a row."""
-        places, missing = kept.places("id", ids), [name for name in names if name not in kept.rows.column_names]
-        read = self.at(table, kept.row_ids[places].tolist(), [*missing, ROW_ID]) if missing else None
+        """Rows by id, of which only columns that are not kept are read: each costs Lance 16 us of
+        CPU a row.
+        """
+        places, missing = (
+            kept.places("id", ids),
+            [name for name in names if name not in kept.rows.column_names],
+        )
+        read = (
+            self.at(table, kept.row_ids[places].tolist(), [*missing, ROW_ID]) if missing else None
+        )
         return kept.take(places, names) if read is None else kept.joined(read, places, names)
 
     def _addressed(self, table: str, ids: Sequence[Any]) -> list[int] | None:
-        """Row ids of these; None where an index has to say it, and at the first question, which would pay for all."""
-        if (table, "id") not in self._asked or table in self._spoiled or self.count(table) > ADDRESSED:
+        """Row ids of these; None where an index has to say it, and at the first question, which
+        would pay for all.
+        """
+        if (
+            (table, "id") not in self._asked
+            or table in self._spoiled
+            or self.count(table) > ADDRESSED
+        ):
             self._asked.add((table, "id"))
             return None
         if (table, "soon") in self._asked:
@@ -251,16 +340,24 @@ class Snapshot:
         known, row_ids = self._addresses[table]
         return row_ids[known.places(ids)].tolist() if known is not None else None
 
-    def served(self, table: str, ids: Sequence[str], columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """Whole verified rows in the order of `ids`, or these columns of them (of a table always the same), as dicts
-        not to be changed; unknown and damaged ones are missing. The last KEPT are remembered: a generation's rows never
-        change."""
+    def served(
+        self, table: str, ids: Sequence[str], columns: Sequence[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Whole verified rows in the order of `ids`, or these columns of them (of a table always
+        the same), as dicts not to be changed; unknown and damaged ones are missing. The last KEPT
+        are remembered: a generation's rows never change."""
         known = self._served.get(kind := (table, columns is None), {})
         missing = [id for id in ids if id not in known]
-        fresh = self.verified(table, self.by_key(table, missing, "id", hold=True)) if missing else None
+        fresh = (
+            self.verified(table, self.by_key(table, missing, "id", hold=True)) if missing else None
+        )
         if fresh is not None and fresh.num_rows:
-            known = known | {row["id"]: row for row in fresh.select(names_of(table, columns)).to_pylist()}
-            self._served[kind] = known if len(known) <= KEPT else dict(list(known.items())[-KEPT // 2 :])
+            known = known | {
+                row["id"]: row for row in fresh.select(names_of(table, columns)).to_pylist()
+            }
+            self._served[kind] = (
+                known if len(known) <= KEPT else dict(list(known.items())[-KEPT // 2 :])
+            )
         return [known[id] for id in ids if id in known]
 
     def _handle(self, table: str) -> Any:
@@ -271,13 +368,17 @@ class Snapshot:
             if table not in self._handles:
                 self._look_at_files(table)
                 try:
-                    self._handles[table] = wait(connect(self.folder, reader=True).open_table(table, version=version))
+                    self._handles[table] = wait(
+                        connect(self.folder, reader=True).open_table(table, version=version)
+                    )
                 except Exception as error:
                     raise self._failed(table, error) from error
             return self._handles[table]
 
     def _look_at_files(self, table: str) -> None:
-        """Damaged rows can be left out where rows have check values; an index, or a table without, cannot be used."""
+        """Damaged rows can be left out where rows have check values; an index, or a table without,
+        cannot be used.
+        """
         version, files = self.manifest.tables[table], self.manifest.files
         for file in [] if self._examine else spoiled(self.folder, files, table, version):
             log.warning("%s, %s", file, REPAIR.lower())
@@ -296,7 +397,9 @@ class Snapshot:
         """The query for these columns; for all of them where rows have to be verified."""
         whole = TABLES[table].names if table in self._spoiled else []
         query = query.with_row_id() if ROW_ID in names else query
-        return query.select(list(dict.fromkeys([*whole, *(name for name in names if name != ROW_ID)])))
+        return query.select(
+            list(dict.fromkeys([*whole, *(name for name in names if name != ROW_ID)]))
+        )
 
     def _shown(self, table: str, rows: pa.Table, names: Sequence[str]) -> pa.Table:
         return self.verified(table, rows).select(list(names)) if table in self._spoiled else rows
@@ -304,18 +407,25 @@ class Snapshot:
     def _failed(self, table: str, error: Exception) -> Exception:
         current = manifests.read(self.folder)
         if current is None or current.generation != self.manifest.generation:
-            return NotFound(f"generation {self.manifest.generation} of {self.folder.name} is gone", "Search again")
+            return NotFound(
+                f"generation {self.manifest.generation} of {self.folder.name} is gone",
+                "Search again",
+            )
         return Damaged(f"table {table} of {self.folder.name} cannot be read ({error})", REPAIR)
 
 
 def prepare(folder: Path) -> None:
-    """Make the folder ready to be written. The first call of a process imports lancedb: 1 to 2 seconds of CPU."""
+    """Make the folder ready to be written. The first call of a process imports lancedb: 1 to 2
+    seconds of CPU.
+    """
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     connect(folder)
 
 
 def open_snapshot(folder: Path, manifest: Manifest | None = None) -> Snapshot:
-    """A reader of the given generation, or of the current one. NotFound when nothing was ever indexed there."""
+    """A reader of the given generation, or of the current one. NotFound when nothing was ever
+    indexed there.
+    """
     manifest = manifest or manifests.read(folder)
     if manifest is None:
         raise NotFound(f"no index at {folder}", "Call index_documents(paths=[...]) first")
@@ -323,10 +433,12 @@ def open_snapshot(folder: Path, manifest: Manifest | None = None) -> Snapshot:
 
 
 def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
-    """Write the changes beside what `manifest` names; gives {table: version} for the next manifest. NOT a commit.
+    """Write the changes beside what `manifest` names; gives {table: version} for the next manifest.
+    NOT a commit.
 
     Only for the holder of the writer's lock. For a second call before the commit pass
-    `dataclasses.replace(manifest, tables=<what the first gave>)`, else the first call's writes are rolled back.
+    `dataclasses.replace(manifest, tables=<what the first gave>)`, else the first call's writes are
+    rolled back.
     """
     named = dict(manifest.tables) if manifest else {}
     (folder / "tables").mkdir(parents=True, exist_ok=True)
@@ -335,25 +447,31 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
         rows = prepared(name, changes[name].rows)
         with manifests.writing(folder):
             if name in named:
-                versions[name] = _change_table(database, name, named[name], changes[name].gone, rows)
+                versions[name] = _change_table(
+                    database, name, named[name], changes[name].gone, rows
+                )
             elif rows is not None:  # what lies there under this name belongs to no generation
                 versions[name] = _fresh_table(database, name, [rows]).version
     return versions
 
 
 def compact(folder: Path, manifest: Manifest, margin: float = 60.0) -> dict[str, int] | None:
-    """Merge tails into indexes and small files into big ones where it pays; new versions, or None. NOT a commit.
+    """Merge tails into indexes and small files into big ones where it pays; new versions, or None.
+    NOT a commit.
 
-    Only for the holder of the writer's lock. Also frees the versions that are older, by `margin` seconds, than
-    every version that a kept generation names: so what `manifest` names stays, whether or not a commit follows. More
-    for many rows: Lance takes the age from the time at which it has merged them.
+    Only for the holder of the writer's lock. Also frees the versions that are older, by `margin`
+    seconds, than every version that a kept generation names: so what `manifest` names stays,
+    whether or not a commit follows. More for many rows: Lance takes the age from the time at which
+    it has merged them.
     """
     database, versions, left = connect(folder), dict(manifest.tables), manifests.left_behind(folder)
     for name, version in sorted(manifest.tables.items()):
         table = database.open_table(name, version=version)
         if not _worth_compacting(table, name) and left.get(name, 0) < LEFT_BEHIND:
             continue
-        if wrong := spoiled(folder, manifest.files, name, version, 1 << 60):  # else it is copied, and looks sound
+        if wrong := spoiled(
+            folder, manifest.files, name, version, 1 << 60
+        ):  # else it is copied, and looks sound
             log.warning("%s; table %s is not compacted", wrong[0], name)
             continue
         age = manifests.age_of_oldest(folder, manifest, name, table.list_versions())
@@ -365,7 +483,9 @@ def compact(folder: Path, manifest: Manifest, margin: float = 60.0) -> dict[str,
     return versions if versions != manifest.tables else None
 
 
-def _change_table(database: Any, name: str, version: int, gone: Sequence[str], rows: pa.Table | None) -> int:
+def _change_table(
+    database: Any, name: str, version: int, gone: Sequence[str], rows: pa.Table | None
+) -> int:
     table = writable(database, name, version)
     gone = list(dict.fromkeys(gone))
     if not gone and (rows is None or not rows.num_rows):
@@ -373,12 +493,22 @@ def _change_table(database: Any, name: str, version: int, gone: Sequence[str], r
     key = KEY.get(name, "id")
     if len(gone) > STATEMENT and name not in VECTORS.values():
         wanted = pa.array(gone, TABLES[name].field(key).type)
-        hit = sum(pc.sum(pc.is_in(b[key], wanted)).as_py() or 0 for b in table.search().select([key]).to_batches(BATCH))
+        hit = sum(
+            pc.sum(pc.is_in(b[key], wanted)).as_py() or 0
+            for b in table.search().select([key]).to_batches(BATCH)
+        )
         if hit * 2 > table.count_rows():  # writing what stays is less than marking what goes
             old = database.open_table(name, version=table.version)
-            kept = (b.filter(pc.invert(pc.is_in(b[key], wanted))) for b in old.search().to_batches(BATCH))
-            parts = (pa.Table.from_batches([batch], TABLES[name]) for batch in kept if batch.num_rows)
-            return _fresh_table(database, name, [*parts, *([rows] if rows is not None else [])]).version
+            kept = (
+                b.filter(pc.invert(pc.is_in(b[key], wanted)))
+                for b in old.search().to_batches(BATCH)
+            )
+            parts = (
+                pa.Table.from_batches([batch], TABLES[name]) for batch in kept if batch.num_rows
+            )
+            return _fresh_table(
+                database, name, [*parts, *([rows] if rows is not None else [])]
+            ).version
     for where in in_lists(key, gone):
         table.delete(where)
     before = table.count_rows()
@@ -403,4 +533,6 @@ def _worth_compacting(table: Any, name: str) -> bool:
         return True
     column = FULL_TEXT.get(name) or SCALAR[name][0]
     stats = table.index_stats(f"{column}_idx")
-    return stats is not None and stats.num_unindexed_rows > max(TAIL_ROWS, TAIL_SHARE * table.count_rows())
+    return stats is not None and stats.num_unindexed_rows > max(
+        TAIL_ROWS, TAIL_SHARE * table.count_rows()
+    )

@@ -1,7 +1,8 @@
 """Nearest rows by vector: cosine similarity over the vector tables of one generation.
 
-Takes a snapshot, a table and a vector; gives ids with their similarity. Tables of up to FLAT rows are kept in
-memory as one matrix (a search costs 2 ms at 20,000 x 384), larger ones are searched by Lance. Knows no model.
+Takes a snapshot, a table and a vector; gives ids with their similarity. Tables of up to FLAT rows
+are kept in memory as one matrix (a search costs 2 ms at 20,000 x 384), larger ones are searched by
+Lance. Knows no model.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from graphrag_mcp.store.lance import FLAT
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import Snapshot
 
-# Digits of a similarity that are kept: the same text embedded in another batch differs in the seventh.
+# Digits of a similarity that are kept: the same text embedded in another batch differs in the
+# seventh.
 DIGITS = 5
 
 Matrix = tuple[list[str], dict[str, int], Any]
@@ -26,17 +28,23 @@ _lock = threading.Lock()
 
 
 def nearest(snapshot: Snapshot, table: str, vector: bytes, limit: int) -> list[tuple[str, float]]:
-    """At most `limit` rows of `table` whose vectors point the same way as `vector` (float32 bytes); [] when there are
-    none, or of another dimension: another model made them, and the next indexing replaces them."""
+    """At most `limit` rows of `table` whose vectors point the same way as `vector` (float32 bytes);
+    [] when there are none, or of another dimension: another model made them, and the next indexing
+    replaces them."""
     found = similarities(snapshot, table, vector, limit)
     return sorted(found.items(), key=lambda one: (-one[1], one[0]))
 
 
 def similarities(
-    snapshot: Snapshot, table: str, vector: bytes, limit: int, also: Sequence[str] = (), flat: int = FLAT
+    snapshot: Snapshot,
+    table: str,
+    vector: bytes,
+    limit: int,
+    also: Sequence[str] = (),
+    flat: int = FLAT,
 ) -> dict[str, float]:
-    """The similarity of the `limit` nearest rows, and of those in `also` that have a vector, by id. Tables of more
-    than `flat` rows are left to Lance."""
+    """The similarity of the `limit` nearest rows, and of those in `also` that have a vector, by id.
+    Tables of more than `flat` rows are left to Lance."""
     import numpy as np
 
     wanted = np.frombuffer(vector, "<f4")
@@ -53,7 +61,8 @@ def similarities(
         return {}
     scores = _compared(matrix, wanted)
     if limit < count:
-        # Of rows that are equally near, those whose ids come first, whatever their order in the table.
+        # Of rows that are equally near, those whose ids come first, whatever their order in the
+        # table.
         edge = np.partition(scores, count - limit)[count - limit]
         inside = np.flatnonzero(scores > edge).tolist()
         ties = sorted(np.flatnonzero(scores == edge).tolist(), key=ids.__getitem__)
@@ -64,7 +73,9 @@ def similarities(
     return {ids[at]: round(float(scores[at]), DIGITS) for at in chosen}
 
 
-def _searched(snapshot: Snapshot, name: str, wanted: Any, limit: int, also: Sequence[str]) -> dict[str, float]:
+def _searched(
+    snapshot: Snapshot, name: str, wanted: Any, limit: int, also: Sequence[str]
+) -> dict[str, float]:
     """The same by Lance's index; the rows of `also` are read and compared here."""
     one = snapshot.rows(name, columns=["id", "vector"], limit=1)
     if _unit(one).shape[1] != len(wanted):
@@ -74,12 +85,17 @@ def _searched(snapshot: Snapshot, name: str, wanted: Any, limit: int, also: Sequ
     rows = snapshot.by_key(name, missing, "id", ["id", "vector"])
     if found and rows.num_rows:
         scores = _compared(_unit(rows), wanted).tolist()
-        found |= {id: round(score, DIGITS) for id, score in zip(rows["id"].to_pylist(), scores, strict=True)}
+        found |= {
+            id: round(score, DIGITS)
+            for id, score in zip(rows["id"].to_pylist(), scores, strict=True)
+        }
     return found
 
 
 def _compared(matrix: Any, wanted: Any) -> Any:
-    """Not by `@`: that wakes a thread per core for a task of 2 ms, and its sums depend on how many there are."""
+    """Not by `@`: that wakes a thread per core for a task of 2 ms, and its sums depend on how many
+    there are.
+    """
     import numpy as np
 
     return np.round(np.einsum("ij,j->i", matrix, wanted), DIGITS)
@@ -101,6 +117,8 @@ def _unit(rows: pa.Table) -> Any:
 
     column = rows.combine_chunks()["vector"]
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    matrix = column.flatten().to_numpy(zero_copy_only=False).reshape(rows.num_rows, -1).astype("<f4")
+    matrix = (
+        column.flatten().to_numpy(zero_copy_only=False).reshape(rows.num_rows, -1).astype("<f4")
+    )
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     return matrix / np.where(lengths == 0, 1, lengths)

@@ -1,7 +1,8 @@
 """The date that a document says of itself, in the name of its file or in its first lines.
 
-Takes a name or a text; gives the day as ISO 8601, or "". Knows the ways in which a dozen languages write a day with its
-month and year; no times, and nothing where day and month could be taken for each other (03/04/2024).
+Takes a name or a text; gives the day as ISO 8601, or "". Knows the ways in which a dozen languages
+write a day with its month and year; no times, and nothing where day and month could be taken for
+each other (03/04/2024).
 """
 
 from __future__ import annotations
@@ -13,10 +14,29 @@ from typing import Any
 
 from graphrag_mcp.text.folding import folded
 
-KEYS = ("date", "created", "published", "updated", "time", "timestamp")  # of metadata, that date a document
-ADDRESSES = ("path", "url", "permalink", "slug", "link", "aliases")  # of metadata: where a page stands on its site
-LINES, SHORT = 6, 100  # a date stands in one of the first lines that say something, and that line is short
-BESIDE = 5  # words beside it in a line that dates a text; more are a sentence, and its date is that of what it tells
+KEYS = (
+    "date",
+    "created",
+    "published",
+    "updated",
+    "time",
+    "timestamp",
+)  # of metadata, that date a document
+ADDRESSES = (
+    "path",
+    "url",
+    "permalink",
+    "slug",
+    "link",
+    "aliases",
+)  # of metadata: where a page stands on its site
+LINES, SHORT = (
+    6,
+    100,
+)  # a date stands in one of the first lines that say something, and that line is short
+# words beside it in a line that dates a text; more are a sentence, and its date is that of what it
+# tells
+BESIDE = 5
 
 _MONTHS = [
     "january jan januar janner janvier enero gennaio janeiro januari янв января",
@@ -36,13 +56,16 @@ _NUMBER = {folded(word): at for at, words in enumerate(_MONTHS, 1) for word in w
 _NAMED = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)")
 _PATH = re.compile(r"(?:^|/)((?:19|20)\d\d)/(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])/")
 _YEAR, _WORD = r"(?P<y>(?:19|20)\d\d)(?!\d)", r"(?P<word>[^\W\d_]{3,10})"
-_FORMS = [re.compile(form) for form in (
-    r"(?<!\d)(?P<y>(?:19|20)\d\d)([-/.])(?P<m>\d\d?)\2(?P<d>\d\d?)(?![\d.]\d|\d)",
-    r"(?<!\d)(?P<y>(?:19|20)\d\d) ?[年년] ?(?P<m>\d\d?) ?[月월] ?(?P<d>\d\d?) ?[日号號일]",
-    rf"(?<!\d)(?P<d>\d\d?)\.(?P<m>\d\d?)\.{_YEAR}",
-    rf"(?<!\d)(?P<d>\d\d?)(?:\.|st|nd|rd|th|er|º)?,? (?:of |de )?{_WORD}\.?,? (?:de )?{_YEAR}",
-    rf"\b{_WORD}\.? (?P<d>\d\d?)(?:st|nd|rd|th)?,? {_YEAR}",
-)]  # fmt: skip
+_FORMS = [
+    re.compile(form)
+    for form in (
+        r"(?<!\d)(?P<y>(?:19|20)\d\d)([-/.])(?P<m>\d\d?)\2(?P<d>\d\d?)(?![\d.]\d|\d)",
+        r"(?<!\d)(?P<y>(?:19|20)\d\d) ?[年년] ?(?P<m>\d\d?) ?[月월] ?(?P<d>\d\d?) ?[日号號일]",
+        rf"(?<!\d)(?P<d>\d\d?)\.(?P<m>\d\d?)\.{_YEAR}",
+        rf"(?<!\d)(?P<d>\d\d?)(?:\.|st|nd|rd|th|er|º)?,? (?:of |de )?{_WORD}\.?,? (?:de )?{_YEAR}",
+        rf"\b{_WORD}\.? (?P<d>\d\d?)(?:st|nd|rd|th)?,? {_YEAR}",
+    )
+]
 _WORDS = re.compile(r"[^\W\d_]+")
 
 
@@ -56,7 +79,11 @@ def in_address(metadata: Mapping[str, Any]) -> str:
     """path = "2014/11/20/Cargo", as blogs lay their pages out."""
     for key, said in metadata.items():
         for one in said if isinstance(said, list) else [said]:
-            if key.casefold() in ADDRESSES and isinstance(one, str) and (found := _PATH.search(one)):
+            if (
+                key.casefold() in ADDRESSES
+                and isinstance(one, str)
+                and (found := _PATH.search(one))
+            ):
                 return _day(dict(zip("ymd", found.groups(), strict=True)))
     return ""
 
@@ -65,8 +92,13 @@ def in_head(text: str) -> str:
     """The first date of its first lines: `Date: 2024-03-02`, `27. Mai 2025`, `日期：2024年3月2日`."""
     lines = [line for line in text[:2_000].splitlines() if line.strip()][:LINES]
     for line in lines:
-        found = [(match.start(), match.end(), day) for form in _FORMS if len(line) <= SHORT
-                 for match in form.finditer(line) if (day := _day(match.groupdict()))]  # fmt: skip
+        found = [
+            (match.start(), match.end(), day)
+            for form in _FORMS
+            if len(line) <= SHORT
+            for match in form.finditer(line)
+            if (day := _day(match.groupdict()))
+        ]
         if found:
             start, end, day = min(found)
             if line.startswith("#") or _beside(line[:start] + " " + line[end:]) <= BESIDE:

@@ -1,7 +1,9 @@
-"""Words without what a language adds to them: marks, spellings, endings; and which language a text is in.
+"""Words without what a language adds to them: marks, spellings, endings; and which language a text
+is in.
 
-Takes words and texts; gives folded words, their stems for full text, and the part of a name that its cases share.
-Deterministic, a table or one pattern per script, Snowball stems from PyStemmer. Knows nothing of tokens or entities.
+Takes words and texts; gives folded words, their stems for full text, and the part of a name that
+its cases share. Deterministic, a table or one pattern per script, Snowball stems from PyStemmer.
+Knows nothing of tokens or entities.
 """
 
 from __future__ import annotations
@@ -18,11 +20,24 @@ from graphrag_mcp.text.scripts import SIMPLIFY
 
 
 def _latin_table() -> dict[int, str | None]:
-    """Latin and Greek letters without their marks; loose marks and invisible characters go (Indic, kana marks stay)."""
-    gone = (*range(0x300, 0x370), *range(0x591, 0x5BE), *range(0x64B, 0x660), 0x640, 0x670, 0xAD, 0x2060, 0xFEFF)
+    """Latin and Greek letters without their marks; loose marks and invisible characters go (Indic,
+    kana marks stay).
+    """
+    gone = (
+        *range(0x300, 0x370),
+        *range(0x591, 0x5BE),
+        *range(0x64B, 0x660),
+        0x640,
+        0x670,
+        0xAD,
+        0x2060,
+        0xFEFF,
+    )
     table: dict[int, str | None] = {code: None for code in (*gone, *range(0x200B, 0x2010))}
     for code in (*range(0xC0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2000)):
-        base = "".join(ch for ch in unicodedata.normalize("NFKD", chr(code)) if not unicodedata.combining(ch))
+        base = "".join(
+            ch for ch in unicodedata.normalize("NFKD", chr(code)) if not unicodedata.combining(ch)
+        )
         if chr(code).isalpha() and base.isalpha() and base != chr(code):
             table[code] = base
     table.update({ord(a): b for a, b in zip("łøđıħŧð", "lodihtd", strict=True)})
@@ -32,8 +47,17 @@ def _latin_table() -> dict[int, str | None]:
 
 
 def _script_table() -> dict[int, str | None]:
-    """Letters that one word is written with or without in one script: ё, hamza, Persian kaf, nukta; and its digits."""
-    table: dict[int, str | None] = {0x93C: None, 0x5F3: "'", 0x5F4: None, 0x655: None, 0x901: "\u0902", ord("ı"): "i"}
+    """Letters that one word is written with or without in one script: ё, hamza, Persian kaf, nukta;
+    and its digits.
+    """
+    table: dict[int, str | None] = {
+        0x93C: None,
+        0x5F3: "'",
+        0x5F4: None,
+        0x655: None,
+        0x901: "\u0902",
+        ord("ı"): "i",
+    }
     groups = ("еёє", "гґ", "اأإآٱ", "يىیېئ", "كک", "هەةۀہ", "وؤ")
     table.update({ord(letter): group[0] for group in groups for letter in group[1:]})
     for zero in (0x660, 0x6F0, 0x966, 0x9E6):
@@ -61,12 +85,15 @@ def bare_latin(word: str) -> str:
 
 
 # ---- the cases of a name ------------------------------------------------------------------------
-# Each ending goes as often as one is there, so that every case of a name comes to the same rest and a rest stays as it
-# is. -ов and -ин stay: Иванов is not Иван. What is left is a key, not a word: Вьетнам, Вьетнама -> вьетн.
+# Each ending goes as often as one is there, so that every case of a name comes to the same rest and
+# a rest stays as it is. -ов and -ин stay: Иванов is not Иван. What is left is a key, not a word:
+# Вьетнам, Вьетнама -> вьетн.
 _CYRILLIC = re.compile(
     r"(?:(?<=[а-яіїґ]{3})(?:ами|ями|ого|его|ому|ему|ыми|ими|а[хм]|я[хм]|[оеыи][мй]|[ое]ю|[иы]х)|(?<=[а-яіїґ]{2})[аоеыиуюяйьії])$"
 )
-_WEAK_VOWEL = re.compile(r"(?<=[а-яіїґ][бвгджзклмнпрстфхцчшщ])[ое](?=[цлкн]$)")  # Павел, Павла; Донец, Донца
+_WEAK_VOWEL = re.compile(
+    r"(?<=[а-яіїґ][бвгджзклмнпрстфхцчшщ])[ое](?=[цлкн]$)"
+)  # Павел, Павла; Донец, Донца
 _CLOSED = re.compile(r"[ії](?=[бвгджзклмнпрстфхцчшщ]$)")  # Львів, Львова; Київ, Києва
 _SOFTENED = {"ці": "к", "зі": "г"}  # Америці, Празі
 _GREEK = re.compile(r"(?<=[α-ω]{3})(?:[αεηιουωσ]|ων){1,12}$")
@@ -74,7 +101,9 @@ _ARABIC = re.compile(r"^(?:[وبفك]?ال(?=\w{3})|لل(?=\w{3}))+")
 _TURKISH = re.compile(  # what stands after the apostrophe of a Turkish name, folded
     r"(?<=[a-z]{3})'(?:[yn][aeiu]|[dt][ae]n?|n?[iu]n|l[iu]k?|[dt][ae]ki(?:ler)?|y?l[ae]|[dt][iu]r?|nd[ae]n?|[ysz]i|lar|ler)$"
 )
-_CASED_WORD = re.compile("[а-яіїґ]{3,}|[α-ω]{4,}|[\u0620-\u06d3]{4,}|(?<![a-z])[a-z]{3,}'[a-z]{2,7}(?![a-z])")
+_CASED_WORD = re.compile(
+    "[а-яіїґ]{3,}|[α-ω]{4,}|[\u0620-\u06d3]{4,}|(?<![a-z])[a-z]{3,}'[a-z]{2,7}(?![a-z])"
+)
 
 
 def _open(match: re.Match[str]) -> str:
@@ -104,9 +133,15 @@ def _without_case(match: re.Match[str]) -> str:
 
 
 def without_suffix(word: str, single: bool = False) -> str:
-    """A folded word without what follows the apostrophe in Turkish: ankara'da; of one vowel too if `single`."""
+    """A folded word without what follows the apostrophe in Turkish: ankara'da; of one vowel too if
+    `single`.
+    """
     bare = _TURKISH.sub("", word)
-    return word[:-2] if single and bare == word and len(word) > 4 and word[-2] == "'" and word[-1] in "aeiu" else bare
+    return (
+        word[:-2]
+        if single and bare == word and len(word) > 4 and word[-2] == "'" and word[-1] in "aeiu"
+        else bare
+    )
 
 
 def without_cases(key: str) -> str:
@@ -117,55 +152,59 @@ def without_cases(key: str) -> str:
 # ---- stems of words -----------------------------------------------------------------------------
 
 # Words of grammar: what tells a language, and what opens its sentences.
-LANGUAGES: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in {
-    "en": """
+LANGUAGES: dict[str, frozenset[str]] = {
+    name: frozenset(words.split())
+    for name, words in {
+        "en": """
         the of and in to was is for by on that with as from it his at were are which an or this be had has who what""",
-    "de": """
+        "de": """
         der die das und ist nicht ein eine einer eines mit von zu dem den auf für im am des sich als auch es er sie
         wurde war nach bei aus durch wie oder wir ihr sein seine seit über unter vor wer was wo wann dieser diese
         dieses zum zur ins vom beim in an so noch nur wenn dass aber sowie bis um welche welcher welches welchen
         welchem wem wen wessen warum wieso weshalb wohin woher wurden waren worden hatte hatten haben kann können
         konnte konnten diesem diesen keine""",
-    "fr": """
+        "fr": """
         le la les un une des du de et est dans en il elle que qui pour par sur au aux ce cette ces son sa ses avec ne
         pas plus fut été se sont ont comme mais où ou nous vous ils après avant depuis selon lors quel quelle quels
         quelles quand comment pourquoi combien lequel laquelle était étaient avait avaient cet leur leurs""",
-    "es": """
+        "es": """
         el la los las un una unos unas de del y es en que por para con su sus al se lo como más fue son era pero no
         este esta estos entre desde hasta sobre según cuando donde quién qué cuál él ella quiénes cuáles cuándo dónde
         cómo cuánto cuánta cuántos cuántas eran fueron había habían ese esa esos esas""",
-    "it": """
+        "it": """
         il lo la gli le un una uno di del della dei delle e è in che per con su da nel nella al alla si come fu sono ha
         non più suo sua ma anche dopo tra fra questo questa quale quali quando dove perché quanto quanti erano hanno
         aveva""",
-    "pt": """
+        "pt": """
         o a os as um uma de do da dos das e é em que por para com no na nos nas se ao seu sua foi são não mais como mas
         este esta entre até sobre quando onde ele ela qual quais quem quanto quantos quantas eram foram""",
-    "nl": """
+        "nl": """
         de het een en van in is op te dat die voor met zijn werd aan door als bij naar ook niet om uit tot over deze
         hij zij er was maar na wie wat waar welke hoe waarom hoeveel wanneer hebben heeft worden waren""",
-    "tr": """
+        "tr": """
         ve bir bu da de ile için olarak olan daha çok en sonra gibi kadar ilk her ne kim nerede hangi nasıl kaç değil
         tarafından oldu yer alan ise ya veya onun neden niçin nedir kimdir olduğu edilen""",
-    "vi": """
+        "vi": """
         và của là có được trong cho với không một các những người này đã để khi từ tại năm ở ai nào đâu gì đến ông bà
         do nay sau trên""",
-    "ru": """
+        "ru": """
         и в во на с со по из к о об у за от до для при не что как это он она они его её их был была было были также но
         или после под над между через кто где когда который которая эта этот эти том так же а какой какая какие какую
         сколько чей кем чем каком каким каких каковы чего чему чём кого кому почему этого этому этой этом эту которые
         которых которого которой котором которому которым может могут можно быть есть является являются ли бы только
         уже ещё""",
-    "uk": """
+        "uk": """
         і й в у на з зі із по до від для при не що як це він вона вони його її їх був була було були також але або
         після під над між через хто де коли який яка яке яку ця цей ці та й про ким чим скільки чому звідки якою якого
         яких яким які чого кого кому цього цьому цієї може можуть бути є""",
-    "el": """
+        "el": """
         ο η το οι τα του της των στο στη στην στον και είναι με για από που να θα ήταν ως σε μια ένα ένας τον την αυτό
         αυτή μετά πριν δεν ποιος ποια ποιο ποιοι πού πότε πώς τι ποιον ποιες ποιους ποιων πόσο πόσα πόσες πόσοι
         γιατί""",
-}.items()}  # fmt: skip
-# Words of grammar in scripts of which no other language here has a word: they are left out of every question.
+    }.items()
+}
+# Words of grammar in scripts of which no other language here has a word: they are left out of every
+# question.
 _UNCASED_GRAMMAR = """
     من في إلى الى عن مع هو هي هم ما ماذا متى أين اين كيف هل كم التي الذي الذين هذا هذه ذلك تلك كان كانت أن ان لا لم لن
     قد و أو او ثم بعد قبل عند بين كل أي اي إن ومن وهو وهي وفي وكان لماذا وكانت
@@ -175,16 +214,29 @@ _UNCASED_GRAMMAR = """
     का की के को में से ने पर और या है हैं था थी थे यह वह ये वे इस उस कि जो क्या कौन कब कहाँ कहां कैसे कितने किस किसने किसे
     कौनसा कौनसी एक भी ही तो नहीं हुआ हुई हुए गया गई गए कर लिए तक साथ अपने अपनी किया
 """
-_SNOWBALL = {"de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese", "nl": "dutch",
-             "tr": "turkish", "en": "english", "ru": "russian", "el": "greek", "hi": "hindi"}  # fmt: skip
+_SNOWBALL = {
+    "de": "german",
+    "fr": "french",
+    "es": "spanish",
+    "it": "italian",
+    "pt": "portuguese",
+    "nl": "dutch",
+    "tr": "turkish",
+    "en": "english",
+    "ru": "russian",
+    "el": "greek",
+    "hi": "hindi",
+}
 _LATIN_STEMS = ("en", "de", "fr", "es", "it", "pt", "nl", "tr")
-_ARABIC_STEM = re.compile(r"^(?:و?(?:ال|بال|كال|فال|لل)|و|ب|ل|ف)?(\w{3,}?)(?:هاي|ها|ان|ات|ون|ين|يه|هم|[هي])?$")
+_ARABIC_STEM = re.compile(
+    r"^(?:و?(?:ال|بال|كال|فال|لل)|و|ب|ل|ف)?(\w{3,}?)(?:هاي|ها|ان|ات|ون|ين|يه|هم|[هي])?$"
+)
 _HEBREW = frozenset("הובלמשכ")
 
 
 STOP_WORDS = frozenset(
     map(folded, [*_UNCASED_GRAMMAR.split(), *LANGUAGES["ru"], *LANGUAGES["uk"], *LANGUAGES["el"]])
-)  # fmt: skip
+)
 
 
 @lru_cache(maxsize=16)
@@ -195,12 +247,16 @@ def stemmer(language: str) -> Stemmer:
 
 # Word of grammar -> the languages that have it.
 _IN_LATIN = {
-    word: [name for name in _LATIN_STEMS if word in LANGUAGES[name]] for one in _LATIN_STEMS for word in LANGUAGES[one]
+    word: [name for name in _LATIN_STEMS if word in LANGUAGES[name]]
+    for one in _LATIN_STEMS
+    for word in LANGUAGES[one]
 }
 
 
 def latin_language(text: str) -> str:
-    """The language, written in Latin letters, that this text shows to be in; "" for English and where none shows."""
+    """The language, written in Latin letters, that this text shows to be in; "" for English and
+    where none shows.
+    """
     if text.count(" the ") * (2_000 if text.isascii() else 400) > len(text):
         return ""
     known = _IN_LATIN.keys() & text.lower().split()
@@ -216,7 +272,9 @@ def latin_language(text: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def stem_in(language: str, word: str) -> str:
-    """The stem of a word of a language that is written in Latin letters; its marks tell endings apart."""
+    """The stem of a word of a language that is written in Latin letters; its marks tell endings
+    apart.
+    """
     return bare_latin(stemmer(language).stemWord(word.casefold()))
 
 

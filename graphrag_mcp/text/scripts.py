@@ -1,4 +1,4 @@
-"""Text whose letters are written in pieces: composed (NFC), with the place that each character came from.
+r"""Text whose letters are written in pieces: composed (NFC), with the place that each character came from.
 
 Names of files from a Mac, and what some programs write, hold `é` as two characters and a Korean syllable as two or
 three. Names are looked for in the composed text and cited in the given one. Knows nothing of words.

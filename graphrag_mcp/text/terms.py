@@ -1,7 +1,8 @@
-"""Plain text as the rest of the house needs it: tokens, sentences, search terms, names, scripts, lines.
+"""Plain text as the rest of the house needs it: tokens, sentences, search terms, names, scripts,
+lines.
 
-Takes strings in any language; gives counts, character spans and keys. Deterministic, linear in the length of
-the text, no model, no download. Knows nothing of documents, entities or tables.
+Takes strings in any language; gives counts, character spans and keys. Deterministic, linear in the
+length of the text, no model, no download. Knows nothing of documents, entities or tables.
 """
 
 from __future__ import annotations
@@ -16,21 +17,27 @@ from itertools import chain, pairwise
 from graphrag_mcp.text import folding
 from graphrag_mcp.text.folding import folded
 from graphrag_mcp.text.scripts import SIMPLIFY
-from graphrag_mcp.text.tokens import count_tokens
 
 # ---- scripts ------------------------------------------------------------------------------------
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb"
 _CJK = (
     "々〆〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
-    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31f0-\u31ff\uff66-\uff9f"  # kana, bopomofo
+    # kana, bopomofo
+    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31f0-\u31ff\uff66-\uff9f"
     + _HANGUL
 )
-_UNSPACED = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer: no spaces between words
-_CJK_CHAR, _UNSPACED_CHAR, _HANGUL_RUN = (re.compile(p) for p in (f"[{_CJK}]", f"[{_UNSPACED}]", f"[{_HANGUL}]+"))
+_UNSPACED = (
+    "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer: no spaces between words
+)
+_CJK_CHAR, _UNSPACED_CHAR, _HANGUL_RUN = (
+    re.compile(p) for p in (f"[{_CJK}]", f"[{_UNSPACED}]", f"[{_HANGUL}]+")
+)
 
 
 def composed(text: str) -> str:
-    """The text with letters written in pieces put together (NFC); nearly always the very text that was given."""
+    """The text with letters written in pieces put together (NFC); nearly always the very text that
+    was given.
+    """
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
@@ -40,7 +47,9 @@ def is_cjk(ch: str) -> bool:
 
 
 class Lines:
-    """1-based line numbers of character offsets; `at` is a binary search. Ends of lines: \\n, \\r\\n, \\r."""
+    """1-based line numbers of character offsets; `at` is a binary search. Ends of lines: \\n,
+    \\r\\n, \\r.
+    """
 
     def __init__(self, text: str) -> None:
         self._ends = [match.end() for match in re.finditer(r"\r\n|\n|\r", text)]
@@ -53,7 +62,9 @@ class Lines:
 _MAX_SENTENCE = 1000
 _CLOSERS = "\"'”’»›)\\]}」』）】》〉｝］〕"
 # Every alternative succeeds where it starts, so a run of 100k dots or newlines is read once.
-_END = re.compile(rf"[.!?…‽]++[{_CLOSERS}]*+(?:\[\d{{1,3}}\])*+|[。！？｡।॥؟۔．][!?…。！？｡]*+[{_CLOSERS}]*+|\n\s*+")
+_END = re.compile(
+    rf"[.!?…‽]++[{_CLOSERS}]*+(?:\[\d{{1,3}}\])*+|[。！？｡।॥؟۔．][!?…。！？｡]*+[{_CLOSERS}]*+|\n\s*+"
+)
 _STRUCTURE = re.compile(
     r"[ \t]*(?:#{1,6}\s|[-*+•‣·]\s|\d{1,3}[.)]\s|\([a-zA-Z\d]{1,2}\)\s|[|>]|```|~~~|([-=*_])\1{2,}[ \t]*(?:\n|\Z))"
 )
@@ -69,14 +80,16 @@ _NEVER_END, _BEFORE_NUMBER, _MAY_END, _STARTERS = (
         "if but and so however his her its their our my there here what who why how where then no yes although since",
     )
 )
-# `3.` is a third in German and its neighbours: before a month, or after such a word where no sentence begins behind it.
+# `3.` is a third in German and its neighbours: before a month, or after such a word where no
+# sentence begins behind it.
 _BEFORE_ORDINAL, _DATED, _IN_ENGLISH, _STARTERS_DE = (
     frozenset(words.split())
     for words in (
         "am im vom zum zur beim der die das den dem seit bis ab ende anfang mitte jeder jeden jedem",
         "januar jänner februar märz april mai juni juli august september oktober november dezember jahrhundert "
         "jahrhunderts jahrhunderte jh",
-        "the i he she they we you it is are of to and by for with",  # `I am 12. Peter is 9.` is two sentences
+        # `I am 12. Peter is 9.` is two sentences
+        "the i he she they we you it is are of to and by for with",
         "der die das den dem er sie es wir ich ihr ein eine einen einem in im am an auf aus bei mit nach von vor zu "
         "zum zur und oder aber doch denn dann danach da dort hier so als wenn nur auch sein seine ihre diese dieser "
         "dieses nicht noch nun später während seit bis durch für gegen ohne um",
@@ -86,10 +99,11 @@ _WORD, _DOTTED = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_](?:\.[^\W\d_])+"
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Character spans of the sentences, in order, together covering every character that is not blank.
+    """Character spans of the sentences, in order, together covering every character that is not
+    blank.
 
-    A blank line, heading, list item or table row ends one, a single newline in a paragraph does not; a sentence over
-    1,000 characters is cut at a blank, or anywhere when it has none.
+    A blank line, heading, list item or table row ends one, a single newline in a paragraph does
+    not; a sentence over 1,000 characters is cut at a blank, or anywhere when it has none.
     """
     spans: list[tuple[int, int]] = []
     start = line = 0
@@ -111,7 +125,8 @@ def _newline_ends(text: str, line: int, at: int, end: int) -> bool:
         return True
     before = _STRUCTURE.match(text, line, at + 1)
     if before and (before[0].strip()[0] in "#|`~=_" or before[0].endswith("\n")):
-        return True  # headings, rows, fences and rules end with their line; a list item may go on in the next
+        # headings, rows, fences and rules end with their line; a list item may go on in the next
+        return True
     return _STRUCTURE.match(text, text.rfind("\n", at, end) + 1) is not None
 
 
@@ -134,12 +149,20 @@ def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
     if word.isdecimal() and len(word) <= 2 and (following := _WORD.match(after)) is not None:
         before = text[max(start, at - 80) : at].casefold().split()[:-1]
         named = following[0].casefold()
-        ordinal = named in _DATED or (before and before[-1] in _BEFORE_ORDINAL and named not in _STARTERS_DE)
+        ordinal = named in _DATED or (
+            before and before[-1] in _BEFORE_ORDINAL and named not in _STARTERS_DE
+        )
         if ordinal and named not in _STARTERS and _IN_ENGLISH.isdisjoint(before):
             return False
     if key in _MAY_END or (len(word) == 1 and word.isupper()) or _DOTTED.fullmatch(word):
-        following = _WORD.match(after)  # J. R. R. Tolkien and U.S. Army go on; `in the U.S. The army` does not
-        return not after or (following is not None and following[0].istitle() and following[0].casefold() in _STARTERS)
+        following = _WORD.match(
+            after
+        )  # J. R. R. Tolkien and U.S. Army go on; `in the U.S. The army` does not
+        return not after or (
+            following is not None
+            and following[0].istitle()
+            and following[0].casefold() in _STARTERS
+        )
     return True
 
 
@@ -163,7 +186,8 @@ _LETTER = rf"(?:(?![{_CJK}{_UNSPACED}])[\w{_MARKS}])"
 _TERM = re.compile(
     rf"[{_CJK}]+|[{_UNSPACED}]+|[0-9]{{1,3}}(?:,[0-9]{{3}})+(?![\w,])"
     rf"|(?:(?<![\w.])\.(?=[A-Za-z]))?{_LETTER}{{1,128}}(?:[._'\-]{_LETTER}{{1,64}}){{0,8}}(?:\+\+|#(?!\w))?"
-    "|[¢£¤¥§©®°±\u20a0-\u20cf\u2100-\u2bff\U0001f000-\U0001faff]"  # currencies, arrows, mathematics, emoji
+    # currencies, arrows, mathematics, emoji
+    "|[¢£¤¥§©®°±\u20a0-\u20cf\u2100-\u2bff\U0001f000-\U0001faff]"
 )
 # The same for what is ASCII, in half the time: there is no other script to tell letters from.
 _ASCII_TERM = re.compile(
@@ -171,7 +195,9 @@ _ASCII_TERM = re.compile(
     r"|(?:(?<![\w.])\.(?=[A-Za-z]))?\w{1,128}(?:[._'\-]\w{1,64}){0,8}(?:\+\+|#(?!\w))?)",
     re.ASCII,
 )
-_WRAP = re.compile(rf"(?<=[{_CJK}])(?<![{_HANGUL}])[ \t]*(?:\r\n|\n|\r)[ \t]*(?=[{_CJK}])(?![{_HANGUL}])")
+_WRAP = re.compile(
+    rf"(?<=[{_CJK}])(?<![{_HANGUL}])[ \t]*(?:\r\n|\n|\r)[ \t]*(?=[{_CJK}])(?![{_HANGUL}])"
+)
 _SPLIT = re.compile(r"[._\-+#]+|'(?=\w{3})")  # l'amour, O'Brien; not don't
 _LATIN_WORD = re.compile(r"(?:(?![\u0370-\uffff])[^\W\d_]){3,}")
 _CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
@@ -190,13 +216,21 @@ def _word_terms(token: str) -> tuple[str, ...]:
         whole = token.lower()
         stem = _ENGLISH.stemWord(whole) if len(whole) > 2 else whole
         return (whole,) if stem == whole else (whole, stem)
-    plain = folding.unmarked(token).removesuffix("'s").removesuffix("'S").replace(",", "").strip("_'-")
+    plain = (
+        folding.unmarked(token).removesuffix("'s").removesuffix("'S").replace(",", "").strip("_'-")
+    )
     whole = folded(plain)
     if not whole:
         return ()
     forms = [whole, whole[:-1]] if re.fullmatch("[A-Z]{2,}s", plain) else [whole]  # PDFs
-    pieces = [] if plain.isascii() and plain.isalpha() and plain[1:].islower() else _SPLIT.split(plain)
-    parts = [folded(part) for piece in pieces for part in ([piece] if "'" in piece else _CAMEL.findall(piece))]
+    pieces = (
+        [] if plain.isascii() and plain.isalpha() and plain[1:].islower() else _SPLIT.split(plain)
+    )
+    parts = [
+        folded(part)
+        for piece in pieces
+        for part in ([piece] if "'" in piece else _CAMEL.findall(piece))
+    ]
     if len(parts) > 1 and all(len(part) == 1 for part in parts):
         forms.append("".join(parts))  # U.S. is found by US
     elif 2 < len(parts) <= 8 and not {".", "-"} & set(whole):
@@ -223,8 +257,8 @@ def _in_language(token: str, language: str) -> tuple[str, ...]:
 
 
 def _grams(run: str) -> tuple[str, ...]:
-    """Single characters and bigrams of a run without spaces; of Thai and its kin bigrams; of Korean also the word.
-    Traditional Chinese is read as simplified."""
+    """Single characters and bigrams of a run without spaces; of Thai and its kin bigrams; of Korean
+    also the word. Traditional Chinese is read as simplified."""
     run = run.translate(SIMPLIFY)
     pairs = list(map("".join, pairwise(run)))
     if _UNSPACED_CHAR.match(run):
@@ -234,7 +268,9 @@ def _grams(run: str) -> tuple[str, ...]:
 
 
 def unwrapped(text: str) -> str:
-    """Chinese and Japanese text without the line breaks that a page's width put into words (PDF, mail, manuals)."""
+    """Chinese and Japanese text without the line breaks that a page's width put into words (PDF,
+    mail, manuals).
+    """
     return text if text.isascii() else _WRAP.sub("", text)
 
 
@@ -244,9 +280,9 @@ def _raw_terms(text: str) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """Search terms in order, with repeats, stop words kept, no blanks in them: words with case and accents folded, the
-    stem beside the form, identifiers whole and in parts, `c++`, `c#`, `.net`; CJK characters and bigrams, Chinese ones
-    simplified.
+    """Search terms in order, with repeats, stop words kept, no blanks in them: words with case and
+    accents folded, the stem beside the form, identifiers whole and in parts, `c++`, `c#`, `.net`;
+    CJK characters and bigrams, Chinese ones simplified.
     """
     text = composed(text)
     raw = _raw_terms(text)
@@ -271,16 +307,22 @@ def stop_word(term: str) -> bool:
     return term in STOP_WORDS
 
 
-# Between words, so that a pair with one of them is hardly ever a word: 她的公司 asks about 公司, not about 的公.
-_JOINTS, _NO_JOINTS = frozenset("的吗嗎呢をの"), frozenset("目的 标的 標的 的确 的確 的士 吗啡 嗎啡 もの".split())
-_SPELLED = re.compile("の[ぁ-ゖ]|[ぁ-ゖ]の(?<![こそあど]の)")  # きのこ, のり, いのち are words; この is none
+# Between words, so that a pair with one of them is hardly ever a word: 她的公司 asks about 公司, not
+# about 的公.
+_JOINTS, _NO_JOINTS = (
+    frozenset("的吗嗎呢をの"),
+    frozenset("目的 标的 標的 的确 的確 的士 吗啡 嗎啡 もの".split()),
+)
+_SPELLED = re.compile(
+    "の[ぁ-ゖ]|[ぁ-ゖ]の(?<![こそあど]の)"
+)  # きのこ, のり, いのち are words; この is none
 _POINTING = frozenset("我你您他她它こそあど")
 
 
 def query_terms(text: str) -> list[str]:
-    """At most 64 distinct terms worth searching, in order: without stop words when anything else remains, without
-    single CJK characters when they stand in bigrams within a word, or bigrams of two words. WHO and IT in capitals
-    within a normal sentence are names.
+    """At most 64 distinct terms worth searching, in order: without stop words when anything else
+    remains, without single CJK characters when they stand in bigrams within a word, or bigrams of
+    two words. WHO and IT in capitals within a normal sentence are names.
     """
     found, every = dict[str, None](), dict[str, None]()
     text = composed(text)
@@ -305,12 +347,18 @@ def query_terms(text: str) -> list[str]:
 
 
 def _said(grams: Sequence[str]) -> tuple[str, ...]:
-    """Of the terms of a CJK run those that are no grammar: pairs of one word, and words of one character (猫の寿命)."""
+    """Of the terms of a CJK run those that are no grammar: pairs of one word, and words of one
+    character (猫の寿命).
+    """
     if len(grams) == 1:
         return () if stop_word(grams[0]) else tuple(grams)
     pairs = [term for term in grams if len(term) > 1]
     within = _POINTING.union(*(pair for pair in pairs if not _of_two(pair)))
-    said = (term for pair in pairs for term in ((set(pair) - _JOINTS - within) if _of_two(pair) else (pair,)))
+    said = (
+        term
+        for pair in pairs
+        for term in ((set(pair) - _JOINTS - within) if _of_two(pair) else (pair,))
+    )
     return tuple(term for term in dict.fromkeys(said) if not stop_word(term))
 
 
@@ -325,9 +373,15 @@ def _of_two(pair: str) -> bool:
 _OUTER = " .,;:!?…'\"`´“”‘’«»‹›*_|~^=<>/\\-–—·•，。、；：？！@"
 _BRACKETS = dict(zip("([{《〈「『（【〔［｛", ")]}》〉」』）】〕］｝", strict=True))
 _INITIALS = re.compile(r"\b[^\W\d_]\.(?: ?[^\W\d_]\.)+|\b[^\W\d_](?:\.[^\W\d_])+(?![\w.])")
-_PLAIN, _PLURAL = re.compile(r"(?!(?:the|an?) )[a-z0-9]+(?: [a-z0-9]+)*"), re.compile(r"[a-z]{2,}(?<![aious])(?<!ic)s")
-# A single word is folded only where the singular is no surname: not Adams, Gates, Brooks, but neurons and networks.
-_LONE_PLURAL = re.compile(r"\w+(?:ions|ments|ists|isms|ities|ogies|works|graphs|ents|ants|odes|tors|rons)|\w{9,}")
+_PLAIN, _PLURAL = (
+    re.compile(r"(?!(?:the|an?) )[a-z0-9]+(?: [a-z0-9]+)*"),
+    re.compile(r"[a-z]{2,}(?<![aious])(?<!ic)s"),
+)
+# A single word is folded only where the singular is no surname: not Adams, Gates, Brooks, but
+# neurons and networks.
+_LONE_PLURAL = re.compile(
+    r"\w+(?:ions|ments|ists|isms|ities|ogies|works|graphs|ents|ants|odes|tors|rons)|\w{9,}"
+)
 _KEEP_S = frozenset(
     "james charles jones williams wales angeles orleans states news series species means headquarters thames hughes "
     "adams evans rogers roberts richards stevens edwards phillips peters matthews andrews sanders daniels simmons "
@@ -340,11 +394,15 @@ _KEEP_S = frozenset(
 def normalise_name(name: str) -> str:
     """The key of an entity: two spellings with the same key are one name; a key is its own key.
 
-    Case, width, traditional characters, Latin accents, possessives, outer quotes, brackets and articles, dots of
-    abbreviations (`U.S.` is `us`, `J. R. R. Tolkien` is `jrr tolkien`) and the plural of the last English word are
-    folded. `c++`, `c#`, `.net` stay apart from `c` and `net`. Never empty for a name with a letter or digit.
+    Case, width, traditional characters, Latin accents, possessives, outer quotes, brackets and
+    articles, dots of abbreviations (`U.S.` is `us`, `J. R. R. Tolkien` is `jrr tolkien`) and the
+    plural of the last English word are folded. `c++`, `c#`, `.net` stay apart from `c` and `net`.
+    Never empty for a name with a letter or digit.
     """
-    key, before = " ".join(folded(name if name.isascii() else unicodedata.normalize("NFKC", name)).split()), ""
+    key, before = (
+        " ".join(folded(name if name.isascii() else unicodedata.normalize("NFKC", name)).split()),
+        "",
+    )
     if key[-1:] != "s" and _PLAIN.fullmatch(key):
         return key  # most names
     for _ in range(8):  # wrappings come in layers; nobody writes nine
@@ -375,7 +433,12 @@ def _unwrapped(key: str) -> str:
 def _singular(key: str) -> str:
     """The plural s of the last English word folded, where no other name is likely to be hit by it."""
     head, space, last = key.rpartition(" ")
-    if len(last) < 4 or last in _KEEP_S or not _PLURAL.fullmatch(last) or not (space or _LONE_PLURAL.fullmatch(last)):
+    if (
+        len(last) < 4
+        or last in _KEEP_S
+        or not _PLURAL.fullmatch(last)
+        or not (space or _LONE_PLURAL.fullmatch(last))
+    ):
         return key
     if last.endswith("ies"):
         return head + space + last[:-3] + "y"

@@ -1,7 +1,7 @@
 """The rooms an agent enters: one function per tool, thin, in a fixed order.
 
-Takes nothing; gives the `Tool` objects that a server offers, with flat input schemas. Only this floor and
-server.py know MCP.
+Takes nothing; gives the `Tool` objects that a server offers, with flat input schemas. Only this
+floor and server.py know MCP.
 """
 
 from __future__ import annotations
@@ -15,13 +15,24 @@ from mcp.types import ToolAnnotations
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.tools import drift, edit, index, lookup, search, work
 
-READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-# A synchronised folder's vanished files leave the index: it destroys, and a second call changes nothing more.
-SYNCHRONISES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
-RECORDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-STARTS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+READS = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+# A synchronised folder's vanished files leave the index: it destroys, and a second call changes
+# nothing more.
+SYNCHRONISES = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+)
+RECORDS = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+STARTS = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+)
 
-CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
+CHANGES = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False
+)
 
 TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
     (index.index_documents, "Index documents", SYNCHRONISES),
@@ -44,21 +55,46 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
 )
 
 
-# What `--tools` leaves: to ask with, or to feed and tend an index with. "all" is every tool, in its order.
+# What `--tools` leaves: to ask with, or to feed and tend an index with. "all" is every tool, in its
+# order.
 SETS: dict[str, frozenset[str]] = {
-    "core": frozenset({
-        "index_documents", "local_search", "global_search", "drift_search", "get_entity", "get_community_report",
-        "drift_step", "drift_finish", "search_text", "get_source", "explore_graph", "graph_status",
-    }),
-    "index": frozenset({
-        "index_documents", "search_text", "get_entity", "get_source", "graph_status", "cancel_job", "remove_documents",
-        "edit_graph", "claim_work", "submit_work",
-    }),
-}  # fmt: skip
+    "core": frozenset(
+        {
+            "index_documents",
+            "local_search",
+            "global_search",
+            "drift_search",
+            "get_entity",
+            "get_community_report",
+            "drift_step",
+            "drift_finish",
+            "search_text",
+            "get_source",
+            "explore_graph",
+            "graph_status",
+        }
+    ),
+    "index": frozenset(
+        {
+            "index_documents",
+            "search_text",
+            "get_entity",
+            "get_source",
+            "graph_status",
+            "cancel_job",
+            "remove_documents",
+            "edit_graph",
+            "claim_work",
+            "submit_work",
+        }
+    ),
+}
 
 
 def offered(tools: str = "all", read_only: bool = False, compat: bool = False) -> list[Tool]:
-    """The tools of one server, in the fixed order; `compat` adds the pair `search` and `fetch` at the end."""
+    """The tools of one server, in the fixed order; `compat` adds the pair `search` and `fetch` at
+    the end.
+    """
     if tools != "all" and tools not in SETS:
         raise BadInput(f"there is no set of tools {tools!r}", f"Use one of all, {', '.join(SETS)}")
     kept = [tool for tool in all_tools() if tools == "all" or tool.name in SETS[tools]]
@@ -76,13 +112,17 @@ def _pair() -> Sequence[Tool]:
 
 
 def all_tools() -> list[Tool]:
-    """Every tool of this release, built anew: name and description from the function, schemas without noise."""
+    """Every tool of this release, built anew: name and description from the function, schemas
+    without noise.
+    """
     return [_tool(function, title, annotations) for function, title, annotations in TOOLS]
 
 
 def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
     description = " ".join((function.__doc__ or "").split())
-    tool = Tool.from_function(function, title=title, description=description, annotations=annotations)
+    tool = Tool.from_function(
+        function, title=title, description=description, annotations=annotations
+    )
     tool.parameters = _bare(tool.parameters)
     if tool.fn_metadata.output_schema is not None:
         schema = tool.fn_metadata.output_schema
@@ -91,7 +131,8 @@ def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations
 
 
 def _bare(schema: Any, definitions: Any = None, names: bool = False) -> Any:
-    """The schema without pydantic's titles and model docstrings, and with every $ref replaced by what it names.
+    """The schema without pydantic's titles and model docstrings, and with every $ref replaced by
+    what it names.
 
     `names` is True inside `properties`, where "title" is a field and not a keyword.
     """
@@ -101,13 +142,17 @@ def _bare(schema: Any, definitions: Any = None, names: bool = False) -> Any:
         return schema
     if "$ref" in schema and definitions:
         named = definitions[schema["$ref"].rpartition("/")[2]]
-        return _bare({key: value for key, value in named.items() if key != "description"}, definitions)
+        return _bare(
+            {key: value for key, value in named.items() if key != "description"}, definitions
+        )
     kept = {
         key: _bare(value, definitions, names=key == "properties" and not names)
         for key, value in schema.items()
         if names or (key not in ("title", "$defs") and (key, value) != ("default", None))
     }
-    if not names and [one.get("type") for one in kept.get("anyOf", [])][1:] == ["null"]:  # X | None, without anyOf
+    if not names and [one.get("type") for one in kept.get("anyOf", [])][1:] == [
+        "null"
+    ]:  # X | None, without anyOf
         first = kept.pop("anyOf")[0]
         kept = {**first, **kept, "type": [first["type"], "null"]}
     return kept

@@ -1,7 +1,9 @@
-"""The pair `search` and `fetch` that some hosts ask for by these names (connectors of chat applications).
+"""The pair `search` and `fetch` that some hosts ask for by these names (connectors of chat
+applications).
 
-Takes a query, or an id from such a search; gives exactly the fields those hosts read: results of {id, title, url}, and
-{id, title, text, url, metadata}. The text channel is the same object as JSON. Both are other tools in their clothes.
+Takes a query, or an id from such a search; gives exactly the fields those hosts read: results of
+{id, title, url}, and {id, title, text, url, metadata}. The text channel is the same object as JSON.
+Both are other tools in their clothes.
 """
 
 from __future__ import annotations
@@ -23,11 +25,20 @@ if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
 
 RESULTS_TOKENS = 4_000
-LINKS = ("url", "source_url", "link", "source")  # metadata in which documents keep their address on the web
+LINKS = (
+    "url",
+    "source_url",
+    "link",
+    "source",
+)  # metadata in which documents keep their address on the web
 
-FetchId = Annotated[Text, Field(
-    description="An id from search", validation_alias=names("id", "result_id", "document_id", "ids"),
-)]
+FetchId = Annotated[
+    Text,
+    Field(
+        description="An id from search",
+        validation_alias=names("id", "result_id", "document_id", "ids"),
+    ),
+]
 
 
 class Found(BaseModel):
@@ -55,7 +66,9 @@ class _Carrier(Result):
 
 
 async def search(query: Query, ctx: Ctx) -> Annotated[CallToolResult, Searched]:
-    """Search the indexed documents. Gives results with an id each; fetch gives the text behind an id."""
+    """Search the indexed documents. Gives results with an id each; fetch gives the text behind an
+    id.
+    """
 
     def work(app: App) -> Result:
         from graphrag_mcp.query.local import local_search
@@ -63,7 +76,9 @@ async def search(query: Query, ctx: Ctx) -> Annotated[CallToolResult, Searched]:
         corpus = app.corpus_for_reading("")
         snapshot = app.snapshot(corpus)
         if not query.strip():
-            raise BadInput("the query is empty", 'Ask something, e.g. search(query="who built it?")')
+            raise BadInput(
+                "the query is empty", 'Ask something, e.g. search(query="who built it?")'
+            )
         found = []
         for one in local_search(snapshot, query, max_tokens=RESULTS_TOKENS).citations:
             url = _address(snapshot, corpus, one.id, one.document_id)
@@ -87,10 +102,17 @@ async def fetch(id: FetchId, ctx: Ctx) -> Annotated[CallToolResult, Fetched]:
             raise NotFound(f"there is no text {id[:80]!r}", "Take ids from search")
         first = sources[0]
         texts = [str(_text(snapshot, one)) for one in sources]
-        place = {key: str(first[key]) for key in ("uri", "line_start", "char_start", "char_end") if key in first}
+        place = {
+            key: str(first[key])
+            for key in ("uri", "line_start", "char_start", "char_end")
+            if key in first
+        }
         body = Fetched(
-            id=f"{name}/{alias}", title=str(first["title"]), text="\n\n".join(texts)[:CHARACTERS],
-            url=_address(snapshot, name, alias, str(first["document_id"])), metadata=place,
+            id=f"{name}/{alias}",
+            title=str(first["title"]),
+            text="\n\n".join(texts)[:CHARACTERS],
+            url=_address(snapshot, name, alias, str(first["document_id"])),
+            metadata=place,
         )
         return _Carrier(body=body.model_dump())
 

@@ -1,7 +1,7 @@
 """What a host offers while somebody types: corpus names, entities, ids, prompts, sessions and jobs.
 
-Takes the argument being typed and what is typed already; gives at most 100 values, the likeliest first. Never an
-error: where nothing is known there is nothing to offer.
+Takes the argument being typed and what is typed already; gives at most 100 values, the likeliest
+first. Never an error: where nothing is known there is nothing to offer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mcp.types import Completion
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
-from graphrag_mcp.jobs import queue, start
+from graphrag_mcp.jobs import queue
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.principal import SUBJECT, folder_name
@@ -38,13 +38,19 @@ def register(server: MCPServer[Any], app: App) -> None:
         target = str(getattr(ref, "uri", "") or getattr(ref, "name", ""))
         found: Sequence[str] = ()
         with anyio.move_on_after(SECONDS):
-            work = lambda: [fencing.shown(one) for one in _values(app, target, argument.name, argument.value, said)]  # noqa: E731
+
+            def work() -> list[str]:
+                values = _values(app, target, argument.name, argument.value, said)
+                return [fencing.shown(one) for one in values]
+
             found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         return Completion(values=list(found[:MOST]), total=len(found), has_more=len(found) > MOST)
 
 
 def _values(app: App, target: str, name: str, value: str, said: Mapping[str, str]) -> list[str]:
-    """All values that fit, best first: those that begin with what is typed before those that hold it."""
+    """All values that fit, best first: those that begin with what is typed before those that hold
+    it.
+    """
     try:
         if name == "corpus":
             return _matching(app.corpora(), value)
@@ -54,8 +60,16 @@ def _values(app: App, target: str, name: str, value: str, said: Mapping[str, str
             return _matching([job.job_id for job in queue.listing(app.home)], value)
         if name == "session_id":
             return _matching(_sessions(app), value)
-        kind = "entity" if name == "entity" else next((kind for kind in LETTER if f"/{kind}/" in target), "")
-        return _ids(app, said.get("corpus", ""), kind, value.strip()) if kind and name in ("id", "entity") else []
+        kind = (
+            "entity"
+            if name == "entity"
+            else next((kind for kind in LETTER if f"/{kind}/" in target), "")
+        )
+        return (
+            _ids(app, said.get("corpus", ""), kind, value.strip())
+            if kind and name in ("id", "entity")
+            else []
+        )
     except (GraphRAGError, OSError):
         return []
 
@@ -81,8 +95,20 @@ def _ids(app: App, corpus: str, kind: str, value: str) -> list[str]:
         where = f"contains(lower(title), '{wanted}')" if wanted else "degree > 0"
         rows = snapshot.rows("entities", where, ["n", "title", "degree"], limit=2_000).to_pylist()
         typed = value.casefold()
-        rows.sort(key=lambda row: (not row["title"].casefold().startswith(typed), -row["degree"], row["n"]))
+        rows.sort(
+            key=lambda row: (
+                not row["title"].casefold().startswith(typed),
+                -row["degree"],
+                row["n"],
+            )
+        )
         return list(dict.fromkeys(row["title"] for row in rows))
-    table = {"community": "reports", "text_unit": "text_units", "document": "documents"}.get(kind, "entities")
+    table = {"community": "reports", "text_unit": "text_units", "document": "documents"}.get(
+        kind, "entities"
+    )
     numbers = sorted(snapshot.rows(table, columns=["n"])["n"].to_pylist())
-    return [f"{letter}{n}" for n in numbers if f"{letter}{n}".startswith(value) or str(n).startswith(value)]
+    return [
+        f"{letter}{n}"
+        for n in numbers
+        if f"{letter}{n}".startswith(value) or str(n).startswith(value)
+    ]

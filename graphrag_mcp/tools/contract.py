@@ -1,15 +1,17 @@
 """One middleware that turns wrong calls into lessons: what is wrong, what to do next.
 
-Takes the raw `tools/call` before the SDK validates it. The SDK drops an unknown argument silently and shows
-pydantic's own text for a wrong one; here the first is named with its nearest known name, the second becomes two
-sentences. A tool that only reads still answers and says what it ignored; one that writes refuses, because what
-the caller meant may matter (a misspelt `dry_run`). Knows the tools only by their argument models.
+Takes the raw `tools/call` before the SDK validates it. The SDK drops an unknown argument silently
+and shows pydantic's own text for a wrong one; here the first is named with its nearest known name,
+the second becomes two sentences. A tool that only reads still answers and says what it ignored; one
+that writes refuses, because what the caller meant may matter (a misspelt `dry_run`). Knows the
+tools only by their argument models.
 
 The arguments that the tools share: types that forgive, with schemas that stay flat.
 
-Takes what models really send (numbers as strings, one string for a list, null for "not given", other names
-for the same thing) and gives plain Python values. Schemas have no anyOf, oneOf, allOf or $ref, because hosts
-reject them. Knows no tool; bounds are not here but in the tools, which clamp and say so.
+Takes what models really send (numbers as strings, one string for a list, null for "not given",
+other names for the same thing) and gives plain Python values. Schemas have no anyOf, oneOf, allOf
+or $ref, because hosts reject them. Knows no tool; bounds are not here but in the tools, which clamp
+and say so.
 """
 
 from __future__ import annotations
@@ -26,7 +28,15 @@ from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, With
 
 from graphrag_mcp.tools.results import REMARKS
 
-FALSE_WORDS = {"false": False, "no": False, "0": False, "": False, "true": True, "yes": True, "1": True}
+FALSE_WORDS = {
+    "false": False,
+    "no": False,
+    "0": False,
+    "": False,
+    "true": True,
+    "yes": True,
+    "1": True,
+}
 
 
 def as_text(value: Any) -> Any:
@@ -75,13 +85,19 @@ def as_list(value: Any) -> Any:
 
 def as_strings(value: Any) -> Any:
     listed = as_list(value)
-    return [as_text(item) for item in listed if item is not None] if isinstance(listed, list) else listed
+    return (
+        [as_text(item) for item in listed if item is not None]
+        if isinstance(listed, list)
+        else listed
+    )
 
 
 def as_turns(value: Any) -> Any:
     """Turns as `role: content`, whether they come as strings or as messages."""
     listed = as_list(value)
-    return [_turn(item) for item in listed if item is not None] if isinstance(listed, list) else listed
+    return (
+        [_turn(item) for item in listed if item is not None] if isinstance(listed, list) else listed
+    )
 
 
 def _turn(item: Any) -> Any:
@@ -105,70 +121,128 @@ Text = Annotated[str, BeforeValidator(as_text)]
 Flag = Annotated[bool, BeforeValidator(as_flag)]
 Strings = Annotated[list[str], BeforeValidator(as_strings)]
 
-Query = Annotated[Text, Field(
-    description="Question or names, any language",
-    validation_alias=names("query", "q", "question", "text", "search", "prompt", "input"),
-)]
+Query = Annotated[
+    Text,
+    Field(
+        description="Question or names, any language",
+        validation_alias=names("query", "q", "question", "text", "search", "prompt", "input"),
+    ),
+]
 _CORPUS = names("corpus", "index", "collection", "corpus_name", "index_name", "workspace")
-Corpus = Annotated[Text, Field(
-    description="Empty: this project's", validation_alias=_CORPUS,
-)]
-Corpora = Annotated[Text, Field(
-    description="Empty: this project's; or a,b or *", validation_alias=_CORPUS,
-)]
+Corpus = Annotated[
+    Text,
+    Field(
+        description="Empty: this project's",
+        validation_alias=_CORPUS,
+    ),
+]
+Corpora = Annotated[
+    Text,
+    Field(
+        description="Empty: this project's; or a,b or *",
+        validation_alias=_CORPUS,
+    ),
+]
 _BUDGET = names("max_tokens", "budget", "token_budget", "maxTokens", "max_token", "tokens")
 Budget6000 = Annotated[int, BeforeValidator(as_int(6000)), Field(validation_alias=_BUDGET)]
 Budget4000 = Annotated[int, BeforeValidator(as_int(4000)), Field(validation_alias=_BUDGET)]
 Budget3000 = Annotated[int, BeforeValidator(as_int(3000)), Field(validation_alias=_BUDGET)]
-Format = Annotated[Literal["concise", "detailed"], BeforeValidator(lambda value: as_word(value) or "concise"), Field(
-    description="detailed: all columns",
-    validation_alias=names("response_format", "format", "detail"),
-)]
-Cursor = Annotated[Text, Field(
-    description="next_cursor",
-    validation_alias=names("cursor", "next_cursor", "page", "page_token"),
-)]
-Answer = Annotated[Flag, Field(
-    description="Let the server's model answer", validation_alias=names("answer", "generate_answer"),
-)]
-ResponseType = Annotated[Text, Field(
-    description="Its form, e.g. a table", validation_alias=names("response_type", "answer_type"),
-)]
-Instructions = Annotated[Text, Field(
-    description="More wishes for it", validation_alias=names("instructions", "user_prompt", "system_prompt"),
-)]
-GeneralKnowledge = Annotated[Flag, Field(
-    description="It may add general knowledge, marked",
-    validation_alias=names("general_knowledge", "allow_general_knowledge"),
-)]
-Filters = Annotated[Strings, Field(
-    description="field=value, !=, >=, <=: document, uri, entity, type, date, rating, metadata",
-    validation_alias=names("filters", "filter", "where"),
-)]
-History = Annotated[list[str], BeforeValidator(as_turns), Field(
-    description="Earlier user turns", validation_alias=names("history", "conversation_history", "messages"),
-)]
-Explain = Annotated[Flag, Field(description="Why each item is there", validation_alias=names("explain", "why"))]
-Keywords = Annotated[Strings, Field(
-    description="Look for these too", validation_alias=names("keywords", "keyword", "terms"),
-)]
-SessionId = Annotated[Text, Field(
-    description="From drift_search",
-    validation_alias=names("session_id", "session", "sessionId", "drift_session", "id"),
-)]
-JobId = Annotated[Text, Field(
-    description="From index_documents", validation_alias=names("job_id", "job", "jobId", "id", "task_id"),
-)]
+Format = Annotated[
+    Literal["concise", "detailed"],
+    BeforeValidator(lambda value: as_word(value) or "concise"),
+    Field(
+        description="detailed: all columns",
+        validation_alias=names("response_format", "format", "detail"),
+    ),
+]
+Cursor = Annotated[
+    Text,
+    Field(
+        description="next_cursor",
+        validation_alias=names("cursor", "next_cursor", "page", "page_token"),
+    ),
+]
+Answer = Annotated[
+    Flag,
+    Field(
+        description="Let the server's model answer",
+        validation_alias=names("answer", "generate_answer"),
+    ),
+]
+ResponseType = Annotated[
+    Text,
+    Field(
+        description="Its form, e.g. a table",
+        validation_alias=names("response_type", "answer_type"),
+    ),
+]
+Instructions = Annotated[
+    Text,
+    Field(
+        description="More wishes for it",
+        validation_alias=names("instructions", "user_prompt", "system_prompt"),
+    ),
+]
+GeneralKnowledge = Annotated[
+    Flag,
+    Field(
+        description="It may add general knowledge, marked",
+        validation_alias=names("general_knowledge", "allow_general_knowledge"),
+    ),
+]
+Filters = Annotated[
+    Strings,
+    Field(
+        description="field=value, !=, >=, <=: document, uri, entity, type, date, rating, metadata",
+        validation_alias=names("filters", "filter", "where"),
+    ),
+]
+History = Annotated[
+    list[str],
+    BeforeValidator(as_turns),
+    Field(
+        description="Earlier user turns",
+        validation_alias=names("history", "conversation_history", "messages"),
+    ),
+]
+Explain = Annotated[
+    Flag, Field(description="Why each item is there", validation_alias=names("explain", "why"))
+]
+Keywords = Annotated[
+    Strings,
+    Field(
+        description="Look for these too",
+        validation_alias=names("keywords", "keyword", "terms"),
+    ),
+]
+SessionId = Annotated[
+    Text,
+    Field(
+        description="From drift_search",
+        validation_alias=names("session_id", "session", "sessionId", "drift_session", "id"),
+    ),
+]
+JobId = Annotated[
+    Text,
+    Field(
+        description="From index_documents",
+        validation_alias=names("job_id", "job", "jobId", "id", "task_id"),
+    ),
+]
 _TEXT_ITEM = {
     "type": "object",
     "properties": {
         "id": {"type": "string", "description": "Your key: the same id again replaces the text"},
-        "text": {"type": "string"}, "title": {"type": "string"}, "metadata": {"type": "object"},
+        "text": {"type": "string"},
+        "title": {"type": "string"},
+        "metadata": {"type": "object"},
     },
     "required": ["text"],
 }
 Texts = Annotated[
-    list[Any], BeforeValidator(as_list), WithJsonSchema({"type": "array", "items": _TEXT_ITEM}),
+    list[Any],
+    BeforeValidator(as_list),
+    WithJsonSchema({"type": "array", "items": _TEXT_ITEM}),
     Field(
         description="Texts themselves",
         validation_alias=names("texts", "documents", "docs", "content", "contents", "text"),
@@ -178,12 +252,25 @@ Texts = Annotated[
 
 # What models call things that go by another name here, where the spelling gives no clue.
 GUESSES = {
-    "top_k": "max_tokens", "k": "max_tokens", "n": "max_tokens", "limit": "max_tokens", "num_results": "max_tokens",
-    "max_results": "max_tokens", "community": "level", "depth": "level", "mode": "level", "offset": "cursor",
-}  # fmt: skip
-
+    "top_k": "max_tokens",
+    "k": "max_tokens",
+    "n": "max_tokens",
+    "limit": "max_tokens",
+    "num_results": "max_tokens",
+    "max_results": "max_tokens",
+    "community": "level",
+    "depth": "level",
+    "mode": "level",
+    "offset": "cursor",
+}
 # What pydantic's error types are about, by how they begin.
-EXPECTED = {"int": "a whole number", "string": "text", "bool": "true or false", "list": "a list", "float": "a number"}
+EXPECTED = {
+    "int": "a whole number",
+    "string": "text",
+    "bool": "true or false",
+    "list": "a list",
+    "float": "a number",
+}
 
 
 def teach(tools: Mapping[str, Tool]) -> Callable[[Any, Any], Awaitable[Any]]:
@@ -238,11 +325,19 @@ def _unknown(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     """A sentence for each argument that the tool does not have; those set to null do not matter."""
     known = accepted(tool)
     sentences = []
-    for name in [name for name, value in arguments.items() if name not in known and value is not None][:5]:
-        near = [known[one] for one in difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.6)]
+    for name in [
+        name for name, value in arguments.items() if name not in known and value is not None
+    ][:5]:
+        near = [
+            known[one] for one in difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.6)
+        ]
         guess = GUESSES.get(name.lower(), "")
         near = near or ([guess] if guess in known else [])
-        listed = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(tool.parameters['properties'])}."
+        listed = (
+            f"did you mean {near[0]!r}?"
+            if near
+            else f"it has {', '.join(tool.parameters['properties'])}."
+        )
         sentences.append(f"{tool.name} has no argument {name[:60]!r}; {listed}")
     return sentences
 
@@ -253,7 +348,11 @@ def _wrong(tool: Tool, arguments: dict[str, Any]) -> list[str]:
         tool.fn_metadata.validate_arguments(arguments)
     except ValidationError as error:
         known = accepted(tool)
-        return list(dict.fromkeys(_sentence(tool.name, known, one) for one in error.errors(include_url=False)))
+        return list(
+            dict.fromkeys(
+                _sentence(tool.name, known, one) for one in error.errors(include_url=False)
+            )
+        )
     return []
 
 
@@ -293,7 +392,9 @@ def _no_such_tool(name: str, tools: Mapping[str, Tool]) -> str:
 
 
 def _refusal(ctx: Any, text: str) -> dict[str, Any]:
-    """The error result, in the envelope of the caller's protocol revision (who answers for the SDK must add it)."""
+    """The error result, in the envelope of the caller's protocol revision (who answers for the SDK
+    must add it).
+    """
     result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": True}
     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
         result["resultType"] = "complete"

@@ -1,8 +1,9 @@
 """DRIFT: an investigation as a graph of questions that the agent walks, one call per node.
 
-Takes a question, then per node the agent's answer, score and follow-ups; gives each next node's context. The
-session is a journal on disk (query/drift.py), so any process goes on with it. On request the server's model answers a
-node, the whole walk, or joins the answers (query/drift_auto.py).
+Takes a question, then per node the agent's answer, score and follow-ups; gives each next node's
+context. The session is a journal on disk (query/drift.py), so any process goes on with it. On
+request the server's model answers a node, the whole walk, or joins the answers
+(query/drift_auto.py).
 """
 
 from __future__ import annotations
@@ -37,64 +38,126 @@ if TYPE_CHECKING:
 ANSWER_SECONDS = 38.0  # for the model, within the call's own limit
 
 Mode = Annotated[
-    Literal["step", "auto"], BeforeValidator(lambda value: as_word(value) or "step"),
+    Literal["step", "auto"],
+    BeforeValidator(lambda value: as_word(value) or "step"),
     WithJsonSchema({"type": "string", "enum": ["step", "auto"]}),
     Field(description="step: you answer each node; auto: the server's model walks, if it has one"),
 ]
-Depth = Annotated[int, BeforeValidator(as_int(3)), Field(
-    description="Levels of follow-ups, 1 to 6", validation_alias=names("depth", "max_depth"),
-)]
-Breadth = Annotated[int, BeforeValidator(as_int(20)), Field(
-    description="Nodes per level, 1 to 100", validation_alias=names("breadth", "width"),
-)]
-MaxNodes = Annotated[int, BeforeValidator(as_int(40)), Field(
-    description="Nodes in all, 2 to 200", validation_alias=names("max_nodes", "nodes", "node_budget"),
-)]
-NodeId = Annotated[Text, Field(
-    description="The node you answer (open_node of the last result)",
-    validation_alias=names("node_id", "node", "open_node"),
-)]
-Answer = Annotated[Text, Field(
-    description="Your answer to this node alone, citing ids", validation_alias=names("answer", "response", "text"),
-)]
-# What models send as a score or as questions is read, and explained where it cannot be, by query/walk.py.
-Score = Annotated[Any, WithJsonSchema({"type": "number"}), Field(
-    description="0 to 100: how much the answer helps the first question", validation_alias=names("score", "rating"),
-)]
-FollowUps = Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}}), Field(
-    description="Up to 5 new questions, 10 for the first node",
-    validation_alias=names("follow_ups", "follow_up", "followups", "questions", "follow_up_questions"),
-)]
-Prune = Annotated[Strings, Field(
-    description="Frontier nodes to drop", validation_alias=names("prune", "pruned", "prune_ids"),
-)]
-Auto = Annotated[Flag, Field(
-    description="true: the server's model answers this node", validation_alias=names("auto", "let_model_answer"),
-)]
-Reduce = Annotated[Flag, Field(
-    description="true: the server's model joins the answers", validation_alias=names("reduce", "join"),
-)]
-Form = Annotated[
-    Literal["answers", "tree", "json", "mermaid"], BeforeValidator(lambda value: as_word(value) or "answers"),
-    WithJsonSchema({"type": "string", "enum": ["answers", "tree", "json", "mermaid"]}),
-    Field(description="or the whole graph of questions", validation_alias=names("format", "form", "view", "as")),
+Depth = Annotated[
+    int,
+    BeforeValidator(as_int(3)),
+    Field(
+        description="Levels of follow-ups, 1 to 6",
+        validation_alias=names("depth", "max_depth"),
+    ),
 ]
-OpenNext = Annotated[Text, Field(
-    description='Node to open next; empty: the best; "none": none',
-    validation_alias=names("open_next", "next", "next_node"),
-)]
+Breadth = Annotated[
+    int,
+    BeforeValidator(as_int(20)),
+    Field(
+        description="Nodes per level, 1 to 100",
+        validation_alias=names("breadth", "width"),
+    ),
+]
+MaxNodes = Annotated[
+    int,
+    BeforeValidator(as_int(40)),
+    Field(
+        description="Nodes in all, 2 to 200",
+        validation_alias=names("max_nodes", "nodes", "node_budget"),
+    ),
+]
+NodeId = Annotated[
+    Text,
+    Field(
+        description="The node you answer (open_node of the last result)",
+        validation_alias=names("node_id", "node", "open_node"),
+    ),
+]
+Answer = Annotated[
+    Text,
+    Field(
+        description="Your answer to this node alone, citing ids",
+        validation_alias=names("answer", "response", "text"),
+    ),
+]
+# What models send as a score or as questions is read, and explained where it cannot be, by
+# query/walk.py.
+Score = Annotated[
+    Any,
+    WithJsonSchema({"type": "number"}),
+    Field(
+        description="0 to 100: how much the answer helps the first question",
+        validation_alias=names("score", "rating"),
+    ),
+]
+FollowUps = Annotated[
+    Any,
+    WithJsonSchema({"type": "array", "items": {"type": "string"}}),
+    Field(
+        description="Up to 5 new questions, 10 for the first node",
+        validation_alias=names(
+            "follow_ups", "follow_up", "followups", "questions", "follow_up_questions"
+        ),
+    ),
+]
+Prune = Annotated[
+    Strings,
+    Field(
+        description="Frontier nodes to drop",
+        validation_alias=names("prune", "pruned", "prune_ids"),
+    ),
+]
+Auto = Annotated[
+    Flag,
+    Field(
+        description="true: the server's model answers this node",
+        validation_alias=names("auto", "let_model_answer"),
+    ),
+]
+Reduce = Annotated[
+    Flag,
+    Field(
+        description="true: the server's model joins the answers",
+        validation_alias=names("reduce", "join"),
+    ),
+]
+Form = Annotated[
+    Literal["answers", "tree", "json", "mermaid"],
+    BeforeValidator(lambda value: as_word(value) or "answers"),
+    WithJsonSchema({"type": "string", "enum": ["answers", "tree", "json", "mermaid"]}),
+    Field(
+        description="or the whole graph of questions",
+        validation_alias=names("format", "form", "view", "as"),
+    ),
+]
+OpenNext = Annotated[
+    Text,
+    Field(
+        description='Node to open next; empty: the best; "none": none',
+        validation_alias=names("open_next", "next", "next_node"),
+    ),
+]
 
 
 async def drift_search(
-    query: Query, ctx: Ctx, corpus: Corpus = "", mode: Mode = "step", depth: Depth = 3, breadth: Breadth = 20,
-    max_nodes: MaxNodes = 40, max_tokens: Budget6000 = 6000,
+    query: Query,
+    ctx: Ctx,
+    corpus: Corpus = "",
+    mode: Mode = "step",
+    depth: Depth = 3,
+    breadth: Breadth = 20,
+    max_nodes: MaxNodes = 40,
+    max_tokens: Budget6000 = 6000,
 ) -> Annotated[CallToolResult, DriftResult]:
-    """Begin an investigation that needs several steps: how things connect, why something happened. Gives the first
-    node's context; answer it with drift_step, node by node, then call drift_finish."""
+    """Begin an investigation that needs several steps: how things connect, why something happened.
+    Gives the first node's context; answer it with drift_step, node by node, then call
+    drift_finish."""
     limits = {
-        "depth": clamp("depth", depth, 1, 6), "breadth": clamp("breadth", breadth, 1, 100),
+        "depth": clamp("depth", depth, 1, 6),
+        "breadth": clamp("breadth", breadth, 1, 100),
         "max_nodes": clamp("max_nodes", max_nodes, 2, 200),
-    }  # fmt: skip
+    }
     inner, whole = budgets(max_tokens, 6000, ctx=ctx)
     app = ctx.request_context.lifespan_context.app
     name = f"drift-{secrets.token_hex(6)}"
@@ -111,7 +174,9 @@ async def drift_search(
             if asker.may_answer("drift_step"):
                 path = app.drift_path(drift_llm.session_name(snapshot, query, **limits))
                 wish = Wish(seconds=ANSWER_SECONDS)
-                return drift_llm.run(Drift(snapshot, path), query, asker, **limits, max_tokens=inner, wish=wish)
+                return drift_llm.run(
+                    Drift(snapshot, path), query, asker, **limits, max_tokens=inner, wish=wish
+                )
             remark(drift_llm.NO_MODEL)
         return Drift(snapshot, app.drift_path(name)).start(query, **limits, max_tokens=inner)
 
@@ -120,12 +185,19 @@ async def drift_search(
 
 
 async def drift_step(
-    session_id: SessionId, node_id: NodeId, ctx: Ctx, answer: Answer = "", score: Score = None,
-    follow_ups: FollowUps = [], prune: Prune = [], open_next: OpenNext = "", auto: Auto = False,  # noqa: B006
+    session_id: SessionId,
+    node_id: NodeId,
+    ctx: Ctx,
+    answer: Answer = "",
+    score: Score = None,
+    follow_ups: FollowUps = [],
+    prune: Prune = [],
+    open_next: OpenNext = "",
+    auto: Auto = False,
     max_tokens: Budget6000 = 6000,
 ) -> Annotated[CallToolResult, DriftResult]:
-    """Record your answer, score and follow-up questions for a node, and get the next node's context in the same call.
-    Twice changes nothing."""
+    """Record your answer, score and follow-up questions for a node, and get the next node's context
+    in the same call. Twice changes nothing."""
     inner, whole = budgets(max_tokens, 6000, ctx=ctx)
 
     def work(app: App) -> Result:
@@ -134,7 +206,12 @@ async def drift_step(
             from graphrag_mcp.query.drift_llm import answer_node
 
             return answer_node(
-                session, node_id, app.asker(corpus), open_next=open_next, max_tokens=inner, seconds=ANSWER_SECONDS
+                session,
+                node_id,
+                app.asker(corpus),
+                open_next=open_next,
+                max_tokens=inner,
+                seconds=ANSWER_SECONDS,
             )
         return session.step(node_id, answer, score, follow_ups, prune, open_next, max_tokens=inner)
 
@@ -143,9 +220,15 @@ async def drift_step(
 
 
 async def drift_finish(
-    session_id: SessionId, ctx: Ctx, reduce: Reduce = False, format: Form = "answers", max_tokens: Budget6000 = 6000,
+    session_id: SessionId,
+    ctx: Ctx,
+    reduce: Reduce = False,
+    format: Form = "answers",
+    max_tokens: Budget6000 = 6000,
 ) -> Annotated[CallToolResult, DriftResult]:
-    """The answers of a DRIFT session, ranked and cited, to write the final answer from. The session stays open."""
+    """The answers of a DRIFT session, ranked and cited, to write the final answer from. The session
+    stays open.
+    """
     inner, whole = budgets(max_tokens, 6000, ctx=ctx)
     late = too_long(DriftResult, "drift_finish", "drift_finish(session_id=...)")
 
@@ -158,7 +241,9 @@ async def drift_finish(
         if reduce:
             from graphrag_mcp.query import drift_llm
 
-            return drift_llm.reduce(session, app.asker(corpus), max_tokens=inner, seconds=ANSWER_SECONDS)
+            return drift_llm.reduce(
+                session, app.asker(corpus), max_tokens=inner, seconds=ANSWER_SECONDS
+            )
         return session.finish(max_tokens=inner)
 
     return await serve(ctx, "drift_finish", work, late, whole)
@@ -170,7 +255,17 @@ def _session(app: App, session_id: str) -> tuple[Drift, str]:
     from graphrag_mcp.store import sessions
 
     path = app.drift_path(session_id.strip())
-    corpus = next((str(event.get("corpus", "")) for event in sessions.read(path) if event.get("op") == "start"), "")
+    corpus = next(
+        (
+            str(event.get("corpus", ""))
+            for event in sessions.read(path)
+            if event.get("op") == "start"
+        ),
+        "",
+    )
     if not corpus:
-        raise NotFound(f"there is no DRIFT session {session_id[:60]!r}", 'Start one with drift_search(query="...")')
+        raise NotFound(
+            f"there is no DRIFT session {session_id[:60]!r}",
+            'Start one with drift_search(query="...")',
+        )
     return Drift(app.snapshot(corpus), path), corpus

@@ -1,7 +1,8 @@
 """Changing by hand what is in an index: edit_graph for the graph, remove_documents for documents.
 
-Takes ids and fields as agents write them; resolves names to entities, asks the engine (index/edits.py, removal.py) what
-would change, and does it when asked to. Everything can be undone, and survives every re-indexing. Works out nothing.
+Takes ids and fields as agents write them; resolves names to entities, asks the engine
+(index/edits.py, removal.py) what would change, and does it when asked to. Everything can be undone,
+and survives every re-indexing. Works out nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +49,11 @@ def as_fields(value: Any) -> Any:
             value = json.loads(value)
         except (ValueError, RecursionError):
             return [value]
-    return [f"{name}={one}" for name, one in value.items()] if isinstance(value, dict) else as_strings(value)
+    return (
+        [f"{name}={one}" for name, one in value.items()]
+        if isinstance(value, dict)
+        else as_strings(value)
+    )
 
 
 DryRun = Annotated[
@@ -91,34 +96,50 @@ DocumentIds = Annotated[
 async def remove_documents(
     ctx: Ctx, ids: DocumentIds, corpus: Corpus = "", dry_run: DryRun = True
 ) -> Annotated[CallToolResult, RemoveResult]:
-    """Take documents out for good: their folder, indexed again, leaves them out. Naming the file itself brings it
-    back."""
+    """Take documents out for good: their folder, indexed again, leaves them out. Naming the file
+    itself brings it back."""
     by = "agent:" + who(ctx)
-    late = RemoveResult(text="remove_documents goes on.", hint="See graph_status.", next_call="graph_status()")
-    return await serve(ctx, "remove_documents", lambda app: remove(app, corpus, ids, by, dry_run), late)
+    late = RemoveResult(
+        text="remove_documents goes on.", hint="See graph_status.", next_call="graph_status()"
+    )
+    return await serve(
+        ctx, "remove_documents", lambda app: remove(app, corpus, ids, by, dry_run), late
+    )
 
 
 async def edit_graph(
     ctx: Ctx,
     op: Op,
-    ids: EditIds = [],  # noqa: B006
-    fields: Fields = [],  # noqa: B006
+    ids: EditIds = [],
+    fields: Fields = [],
     corpus: Corpus = "",
     dry_run: DryRun = True,
 ) -> Annotated[CallToolResult, EditResult]:
-    """Correct entities and relationships. Edits win over the documents, outlast indexing, can be undone."""
+    """Correct entities and relationships. Edits win over the documents, outlast indexing, can be
+    undone.
+    """
     by = "agent:" + who(ctx)
-    late = EditResult(text="edit_graph was not finished in time.", hint='See op="log" before you try again.')
-    return await serve(ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run), late)
+    late = EditResult(
+        text="edit_graph was not finished in time.", hint='See op="log" before you try again.'
+    )
+    return await serve(
+        ctx, "edit_graph", lambda app: edit(app, corpus, op, ids, fields, by, dry_run), late
+    )
 
 
 # ---- editing ---------------------------------------------------------------------------------------
 
 
 def edit(
-    app: App, corpus: str, op: str, ids: Sequence[str], fields: Sequence[str], by: str, dry_run: bool,
+    app: App,
+    corpus: str,
+    op: str,
+    ids: Sequence[str],
+    fields: Sequence[str],
+    by: str,
+    dry_run: bool,
     wait: bool = False,
-) -> EditResult:  # fmt: skip
+) -> EditResult:
     """The tool without its wire; with `wait`, communities are brought up to date before it returns."""
     from graphrag_mcp.index.edits import Wish, edit, ready
     from graphrag_mcp.query import duplicates
@@ -126,7 +147,9 @@ def edit(
     name = app.corpus_for_reading(corpus.strip())
     snapshot = app.snapshot(name)
     if op in ("proposals", "log"):
-        found = duplicates.proposals(snapshot, ids) if op == "proposals" else duplicates.log(snapshot)
+        found = (
+            duplicates.proposals(snapshot, ids) if op == "proposals" else duplicates.log(snapshot)
+        )
         found.corpus = name
         return found
     values = _split(fields)
@@ -135,7 +158,9 @@ def edit(
     if op in ("merge", "reject") and len({one.strip().casefold() for one in ids}) < 2:
         said = f"only {ids[0][:80]!r} is named" if ids else "none is named"
         example = "the first stays" if op == "merge" else 'op="proposals" lists pairs'
-        raise BadInput(f"{op} takes two or more entities, and {said}", f'Give ids=["e7", "e12"]; {example}')
+        raise BadInput(
+            f"{op} takes two or more entities, and {said}", f'Give ids=["e7", "e12"]; {example}'
+        )
     if op == "undo" and not ids:
         raise BadInput("no edit is named to undo", 'Give its undo_id; op="log" lists the edits')
     ready(snapshot.manifest, snapshot.folder)  # before a name is not found for it
@@ -190,14 +215,18 @@ def _target(snapshot: Snapshot, op: str, asked: str) -> Target:
     match = re.fullmatch(r"r(\d{1,12})", asked, re.IGNORECASE)
     if match and op != "create":
         if not (found := context.numbered(snapshot, "relationships", [int(match[1])])):
-            raise NotFound(f"there is no relationship {asked}", "get_entity shows those of an entity")
+            raise NotFound(
+                f"there is no relationship {asked}", "get_entity shows those of an entity"
+            )
         ends = context.rows(snapshot, "entities", [found[0]["source_id"], found[0]["target_id"]])
         return Target(tuple(row["key"] for row in ends), tuple(row["title"] for row in ends))
     row, near = resolve(snapshot, asked)
     if row is None:
         ids = "The nearest are " + ", ".join(f"e{one['n']}" for one in near) + "; " if near else ""
         names = f"Nearest: {context.named_list(near)}" if near else ""
-        raise NotFound(f"there is no entity {asked[:80]!r}", f"{ids}get_entity finds names", names=names)
+        raise NotFound(
+            f"there is no entity {asked[:80]!r}", f"{ids}get_entity finds names", names=names
+        )
     return Target((row["key"],), (row["title"],))
 
 
@@ -206,8 +235,8 @@ _lock = threading.Lock()
 
 
 def _follow(app: App, corpus: str, wait: bool) -> str:
-    """Bring communities up to date once nothing was edited for a moment, where no model would be paid for it; say when
-    that is. Should this process end before, the next indexing does it."""
+    """Bring communities up to date once nothing was edited for a moment, where no model would be
+    paid for it; say when that is. Should this process end before, the next indexing does it."""
     if app.settings.chat_model:
         return "\nCommunities and their reports follow with the next indexing."
     if wait:
@@ -218,7 +247,9 @@ def _follow(app: App, corpus: str, wait: bool) -> str:
     with _lock:
         if timer := _waiting.pop(corpus, None):
             timer.cancel()
-        timer = threading.Timer(QUIET_SECONDS, lambda: start.start(app.settings, corpus, IndexRequest()))
+        timer = threading.Timer(
+            QUIET_SECONDS, lambda: start.start(app.settings, corpus, IndexRequest())
+        )
         timer.daemon = True
         _waiting[corpus] = timer
         timer.start()
@@ -228,29 +259,48 @@ def _follow(app: App, corpus: str, wait: bool) -> str:
 # ---- removing --------------------------------------------------------------------------------------
 
 
-def remove(app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wait: bool = False) -> RemoveResult:
-    """The tool without its wire; with `wait`, the rows have gone before it returns, however long that takes."""
+def remove(
+    app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wait: bool = False
+) -> RemoveResult:
+    """The tool without its wire; with `wait`, the rows have gone before it returns, however long
+    that takes.
+    """
     from graphrag_mcp.index import edits
 
     name = app.corpus_for_reading(corpus.strip())
     folder = app.folder(name)
     chosen = edits.choose(folder, ids)
     result = RemoveResult(corpus=name, dry_run=dry_run, documents=list(chosen.documents)[:SHOWN])
-    result.unknown = [{"id": one, "nearest": near} for one, near in list(chosen.unknown.items())[:SHOWN]]
+    result.unknown = [
+        {"id": one, "nearest": near} for one, near in list(chosen.unknown.items())[:SHOWN]
+    ]
     told = list(chosen.unknown.items())[:10]
-    unknown = "; ".join(f"{one[:80]!r}" + (f", nearest {', '.join(near)}" if near else "") for one, near in told)
+    unknown = "; ".join(
+        f"{one[:80]!r}" + (f", nearest {', '.join(near)}" if near else "") for one, near in told
+    )
     unknown += f" and {len(chosen.unknown) - 10} more" if len(chosen.unknown) > 10 else ""
     if not chosen.documents:
-        raise NotFound(f"no document is called {unknown}", "Take ids from a result, e.g. d4; get_source takes the same")
+        raise NotFound(
+            f"no document is called {unknown}",
+            "Take ids from a result, e.g. d4; get_source takes the same",
+        )
     lost = edits.loss(folder, chosen)
     result.counts = lost.counts()
     from graphrag_mcp.text.terms import counted
 
     counts = ", ".join(counted(count, kind) for kind, count in result.counts.items())
-    lines = [f"{'Would remove' if dry_run else 'Removed'} {counts}.", *(f"- {uri}" for uri in result.documents)]
-    lines += [f"- and {len(chosen.documents) - SHOWN} more"] if len(chosen.documents) > SHOWN else []
+    lines = [
+        f"{'Would remove' if dry_run else 'Removed'} {counts}.",
+        *(f"- {uri}" for uri in result.documents),
+    ]
     lines += (
-        [f"Entities that vanish: {', '.join(lost.names)}" + ("." if lost.entities <= len(lost.names) else ", ...")]
+        [f"- and {len(chosen.documents) - SHOWN} more"] if len(chosen.documents) > SHOWN else []
+    )
+    lines += (
+        [
+            f"Entities that vanish: {', '.join(lost.names)}"
+            + ("." if lost.entities <= len(lost.names) else ", ...")
+        ]
         if lost.names
         else []
     )
@@ -261,9 +311,14 @@ def remove(app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wa
     else:
         result.undo_id = edits.write_down(folder, chosen, by)
         _take_away(app, name, result, wait)
-        lines += [] if result.status == "done" else [f"Their rows go with {result.job_id or 'the next indexing'}."]
+        lines += (
+            []
+            if result.status == "done"
+            else [f"Their rows go with {result.job_id or 'the next indexing'}."]
+        )
         undo = f'edit_graph(op="undo", ids=["{result.undo_id}"], dry_run=false)'
-        result.hint = (  # our own words: among those of documents they would be flagged as a call of a tool
+        # our own words: among those of documents they would be flagged as a call of a tool
+        result.hint = (
             "They stay out when their folder is indexed again. To have one back, index it by its own name, or "
             f"{undo} and index the folder; texts have to be given again."
         )
@@ -272,7 +327,9 @@ def remove(app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wa
 
 
 def _take_away(app: App, corpus: str, result: RemoveResult, wait: bool) -> None:
-    """The rows, in a job that asks no model: reports that spoke of them are written from what is left."""
+    """The rows, in a job that asks no model: reports that spoke of them are written from what is
+    left.
+    """
     settings = replace(app.settings, max_calls=-1)
     if wait:
         from graphrag_mcp.index.pipeline import index_documents

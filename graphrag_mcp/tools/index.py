@@ -1,7 +1,8 @@
 """Putting documents in and watching it happen: index_documents, graph_status, cancel_job.
 
-Takes paths and texts; starts or joins a job (jobs.py) and waits for it as long as asked, which never changes what
-the job does. Gives what was done, or the job to ask about. Texts are checked here one by one.
+Takes paths and texts; starts or joins a job (jobs.py) and waits for it as long as asked, which
+never changes what the job does. Gives what was done, or the job to ask about. Texts are checked
+here one by one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,18 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.jobs import queue, run, start
 from graphrag_mcp.jobs.queue import FINAL, Job
-from graphrag_mcp.tools.contract import Corpus, Cursor, Flag, JobId, Strings, Texts, as_int, as_text, as_word, names
+from graphrag_mcp.tools.contract import (
+    Corpus,
+    Cursor,
+    Flag,
+    JobId,
+    Strings,
+    Texts,
+    as_int,
+    as_text,
+    as_word,
+    names,
+)
 from graphrag_mcp.tools.results import Ctx, clamp, remark, reply, serve, telling
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText, Result, StatusResult
 
@@ -37,40 +49,69 @@ _TAKEN = (
 )
 _TEXTS = 'texts=[{"id": "a", "text": "..."}]'
 
-Paths = Annotated[Strings, Field(
-    description="Folders or files",
-    validation_alias=names("paths", "path", "folder", "folders", "files", "file", "directory", "dir"),
-)]
-Method = Annotated[
-    Literal["auto", "fast", "llm", "agent"], BeforeValidator(lambda value: as_word(value) or "auto"),
-    Field(description="auto: with the server's model if it has one; fast: without; agent: you read them (claim_work)"),
+Paths = Annotated[
+    Strings,
+    Field(
+        description="Folders or files",
+        validation_alias=names(
+            "paths", "path", "folder", "folders", "files", "file", "directory", "dir"
+        ),
+    ),
 ]
-RemoveMissing = Annotated[Flag, Field(
-    description="Allow removing over half of the corpus: its files are gone",
-    validation_alias=names("remove_missing", "delete_missing", "prune"),
-)]
-Wait = Annotated[int, BeforeValidator(as_int(20)), Field(
-    description="0 to 50; longer work goes on as a job", validation_alias=names("wait_seconds", "wait", "timeout"),
-)]
+Method = Annotated[
+    Literal["auto", "fast", "llm", "agent"],
+    BeforeValidator(lambda value: as_word(value) or "auto"),
+    Field(
+        description="auto: with the server's model if it has one; fast: without; agent: you read them (claim_work)"
+    ),
+]
+RemoveMissing = Annotated[
+    Flag,
+    Field(
+        description="Allow removing over half of the corpus: its files are gone",
+        validation_alias=names("remove_missing", "delete_missing", "prune"),
+    ),
+]
+Wait = Annotated[
+    int,
+    BeforeValidator(as_int(20)),
+    Field(
+        description="0 to 50; longer work goes on as a job",
+        validation_alias=names("wait_seconds", "wait", "timeout"),
+    ),
+]
 Listed = Annotated[
     Literal["counts", "all", "pending", "processing", "processed", "failed"],
-    BeforeValidator(lambda value: {"": "counts", "any": "all"}.get(str(as_word(value)), as_word(value))),
-    Field(description="List the job's", validation_alias=names("documents", "state", "states", "status", "filter")),
+    BeforeValidator(
+        lambda value: {"": "counts", "any": "all"}.get(str(as_word(value)), as_word(value))
+    ),
+    Field(
+        description="List the job's",
+        validation_alias=names("documents", "state", "states", "status", "filter"),
+    ),
 ]
 
 
 def counted(count: int, things: str) -> str:
-    from graphrag_mcp.text.terms import counted as said  # its patterns are compiled by a call, not when a server starts
+    from graphrag_mcp.text.terms import (
+        counted as said,
+    )  # its patterns are compiled by a call, not when a server starts
 
     return said(count, things)
 
 
 async def index_documents(
-    ctx: Ctx, paths: Paths = [], texts: Texts = [], corpus: Corpus = "", method: Method = "auto",  # noqa: B006
-    remove_missing: RemoveMissing = False, wait_seconds: Wait = 20,
+    ctx: Ctx,
+    paths: Paths = [],
+    texts: Texts = [],
+    corpus: Corpus = "",
+    method: Method = "auto",
+    remove_missing: RemoveMissing = False,
+    wait_seconds: Wait = 20,
 ) -> Annotated[CallToolResult, IndexResult]:
-    """Build or update the knowledge graph from folders, files or texts. Call it first, and after changes: only
-    what changed is done again. A folder is synchronised: files that vanished from it leave the index."""
+    """Build or update the knowledge graph from folders, files or texts. Call it first, and after
+    changes: only what changed is done again. A folder is synchronised: files that vanished from it
+    leave the index."""
     desk = ctx.request_context.lifespan_context
     wait = clamp("wait_seconds", wait_seconds, 0, LONGEST_WAIT)
     home = desk.app.home
@@ -83,25 +124,37 @@ async def index_documents(
         # Shielded for its moment: a job that has started is always written down and named.
         with anyio.CancelScope(shield=True):
             job, errors = await anyio.to_thread.run_sync(begin, limiter=desk.threads)
-        job = await _watch(ctx, home, job, min(wait, LONGEST_WAIT - 2), lambda job: job.status in FINAL)
-        result = await anyio.to_thread.run_sync(lambda: reply(_outcome(home, job, errors)), limiter=desk.threads)
+        job = await _watch(
+            ctx, home, job, min(wait, LONGEST_WAIT - 2), lambda job: job.status in FINAL
+        )
+        result = await anyio.to_thread.run_sync(
+            lambda: reply(_outcome(home, job, errors)), limiter=desk.threads
+        )
         result.is_error = job.status == "failed"
         return result
 
 
 async def graph_status(
-    ctx: Ctx, corpus: Corpus = "", job_id: JobId = "", documents: Listed = "counts", cursor: Cursor = ""
+    ctx: Ctx,
+    corpus: Corpus = "",
+    job_id: JobId = "",
+    documents: Listed = "counts",
+    cursor: Cursor = "",
 ) -> Annotated[CallToolResult, StatusResult]:
-    """What is indexed: corpora, counts, levels, generation, model in use, recent jobs. With job_id: that job's
-    progress."""
+    """What is indexed: corpora, counts, levels, generation, model in use, recent jobs. With job_id:
+    that job's progress."""
 
     def work(app: App) -> Result:
         job = job_id.strip()
         if not job and (documents != "counts" or cursor.strip()):
             job = _newest(app, corpus.strip())
-        return _job_status(app, job, documents, cursor.strip()) if job else status(app, corpus.strip())
+        return (
+            _job_status(app, job, documents, cursor.strip()) if job else status(app, corpus.strip())
+        )
 
-    late = StatusResult(text="graph_status was not finished in time.", hint="Try again.", next_call="graph_status()")
+    late = StatusResult(
+        text="graph_status was not finished in time.", hint="Try again.", next_call="graph_status()"
+    )
     return await serve(ctx, "graph_status", work, late)
 
 
@@ -109,11 +162,15 @@ async def cancel_job(job_id: JobId, ctx: Ctx) -> Annotated[CallToolResult, Statu
     """Stop an indexing job. What it committed stays; index_documents goes on from there."""
     desk = ctx.request_context.lifespan_context
     with telling("cancel_job"):
-        job = await anyio.to_thread.run_sync(start.cancel, desk.app.home, job_id.strip(), limiter=desk.threads)
+        job = await anyio.to_thread.run_sync(
+            start.cancel, desk.app.home, job_id.strip(), limiter=desk.threads
+        )
         job = await _watch(ctx, desk.app.home, job, 5, lambda job: job.status in FINAL)
         if job.status not in FINAL:
             remark("It stops at its next step.")
-        return await anyio.to_thread.run_sync(lambda: reply(_job_status(desk.app, job.job_id)), limiter=desk.threads)
+        return await anyio.to_thread.run_sync(
+            lambda: reply(_job_status(desk.app, job.job_id)), limiter=desk.threads
+        )
 
 
 # ---- the request ----------------------------------------------------------------------------------
@@ -127,12 +184,17 @@ def _request(
     good, errors = _texts(texts)
     if not found and not good:
         if errors:
-            raise BadInput(f"none of the {len(errors)} texts can be used: {errors[0]['reason']}", f"Give {_TEXTS}")
+            raise BadInput(
+                f"none of the {len(errors)} texts can be used: {errors[0]['reason']}",
+                f"Give {_TEXTS}",
+            )
         where = ", ".join(map(str, app.settings.roots)) or "GRAPHRAG_MCP_ROOTS, which is not set"
         raise BadInput("there is nothing to index", f'Give paths=["."] (under {where}) or {_TEXTS}')
     name = app.corpus_for_writing(corpus.strip(), found[0] if found else "")
     within = tuple(str(root.resolve()) for root in app.settings.roots)
-    wanted = IndexRequest(paths=found, texts=good, method=method, remove_missing=remove_missing, within=within)
+    wanted = IndexRequest(
+        paths=found, texts=good, method=method, remove_missing=remove_missing, within=within
+    )
     return name, wanted, errors
 
 
@@ -160,7 +222,9 @@ def _wrong_text(body: Any) -> str:
         return "it is neither a string nor an object with text"
     if not isinstance(body.get("text"), str) or not body["text"].strip():
         return "text is missing or empty"
-    if not isinstance(as_text(body.get("id")), str) or not isinstance(as_text(body.get("title")), str):
+    if not isinstance(as_text(body.get("id")), str) or not isinstance(
+        as_text(body.get("title")), str
+    ):
         return "id and title must be strings"
     if not isinstance(body.get("metadata") or {}, dict):
         return "metadata must be an object"
@@ -170,8 +234,12 @@ def _wrong_text(body: Any) -> str:
 # ---- watching a job ---------------------------------------------------------------------------------
 
 
-async def _watch(ctx: Ctx, home: Any, job: Job, seconds: float, enough: Callable[[Job], bool]) -> Job:
-    """The job as it is when `enough` or when the time is up, reporting progress at most twice a second."""
+async def _watch(
+    ctx: Ctx, home: Any, job: Job, seconds: float, enough: Callable[[Job], bool]
+) -> Job:
+    """The job as it is when `enough` or when the time is up, reporting progress at most twice a
+    second.
+    """
     began = told = time.monotonic()
     pause = 0.01
     while not enough(job) and time.monotonic() - began < seconds:
@@ -200,7 +268,11 @@ def _outcome(home: Path, job: Job, errors: list[dict[str, str]]) -> IndexResult:
     result.errors = every[:SHOWN_ERRORS]
     lines = [_headline(home, job, result), *(f"First: {one}." for one in job.repaired)]
     if result.skipped:
-        lines.append("Skipped: " + ", ".join(f"{count} {reason}" for reason, count in result.skipped.items()) + ".")
+        lines.append(
+            "Skipped: "
+            + ", ".join(f"{count} {reason}" for reason, count in result.skipped.items())
+            + "."
+        )
     if every:
         shown = [f"- {error.get('path', '')}: {error.get('reason', '')}" for error in every[:10]]
         more = [f"- and {len(every) - 10} more"] if len(every) > 10 else []
@@ -214,9 +286,13 @@ def _outcome(home: Path, job: Job, errors: list[dict[str, str]]) -> IndexResult:
         why = next((one["reason"] for one in result.degraded), "")
         if why == FOR_AGENTS:
             result.next_call = f'claim_work(corpus="{job.corpus}")'
-            lines.append(f"Searchable now by rules. For you to read with claim_work and submit_work: {open_}.")
+            lines.append(
+                f"Searchable now by rules. For you to read with claim_work and submit_work: {open_}."
+            )
         else:
-            lines.append(f"A model has still to answer: {open_} ({why}). Call index_documents again to go on.")
+            lines.append(
+                f"A model has still to answer: {open_} ({why}). Call index_documents again to go on."
+            )
         result.degraded = result.degraded[:SHOWN_ERRORS]
     if job.status not in FINAL:
         result.poll_after_ms = 2000
@@ -237,17 +313,28 @@ def _headline(home: Path, job: Job, result: IndexResult) -> str:
             goes_on += f" It is held up ({trouble}) and tried again until that is put right."
         return goes_on
     changes = _listed(counts, "added", "changed", "removed", "unchanged")
-    held = _listed(counts, "documents_total", "text_units", "entities", "relationships", "communities")
+    held = _listed(
+        counts, "documents_total", "text_units", "entities", "relationships", "communities"
+    )
     if job.status == "done" and result.errors and not result.done and not counts.get("removed"):
         return f"Nothing was indexed: none of what was named could be read. Corpus {job.corpus} is as it was."
     if _nothing(job, result):
         paths = job.request.get("paths", ())
-        where = ", ".join(map(repr, paths[:3])) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+        where = ", ".join(map(repr, paths[:3])) + (
+            f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+        )
         return f"Nothing to index was found under {where}, so there is no corpus {job.corpus} yet. {_TAKEN}"
-    if job.status == "done" and job.request.get("paths") and not result.total and not counts.get("removed"):
+    if (
+        job.status == "done"
+        and job.request.get("paths")
+        and not result.total
+        and not counts.get("removed")
+    ):
         changes = "nothing to index was found there"
     verb = "is up to date" if job.status == "done" else "was cancelled; what was committed stays"
-    return f"Corpus {job.corpus} {verb}: {changes or 'nothing to do'}." + (f" It holds {held}." if held else "")
+    return f"Corpus {job.corpus} {verb}: {changes or 'nothing to do'}." + (
+        f" It holds {held}." if held else ""
+    )
 
 
 def _nothing(job: Job, result: IndexResult) -> bool:
@@ -256,7 +343,9 @@ def _nothing(job: Job, result: IndexResult) -> bool:
 
 
 def _listed(counts: dict[str, int], *kinds: str) -> str:
-    shown = [counted(counts[kind], kind.removesuffix("_total")) for kind in kinds if counts.get(kind)]
+    shown = [
+        counted(counts[kind], kind.removesuffix("_total")) for kind in kinds if counts.get(kind)
+    ]
     return ", ".join(shown)
 
 
@@ -266,11 +355,19 @@ def _listed(counts: dict[str, int], *kinds: str) -> str:
 def _job_status(app: App, job_id: str, listed: str = "counts", cursor: str = "") -> StatusResult:
     job = queue.load(app.home, job_id)
     outcome = _outcome(app.home, job, [])
-    result = StatusResult(corpus=job.corpus, corpora=app.corpora(), jobs=[_view(job)], counts=outcome.counts)
+    result = StatusResult(
+        corpus=job.corpus, corpora=app.corpora(), jobs=[_view(job)], counts=outcome.counts
+    )
     lines = [f"{job.job_id}: {job.status}. {outcome.text}"]
-    shown, result.states, more = run.page(app.home, job, "all" if listed == "counts" else listed, cursor)
+    shown, result.states, more = run.page(
+        app.home, job, "all" if listed == "counts" else listed, cursor
+    )
     if result.states:
-        lines.append("Documents: " + ", ".join(f"{count} {state}" for state, count in result.states.items()) + ".")
+        lines.append(
+            "Documents: "
+            + ", ".join(f"{count} {state}" for state, count in result.states.items())
+            + "."
+        )
     if listed != "counts" or cursor:
         result.documents, result.next_cursor = shown, more
         lines += [f"- {one['uri']}: " + (one["error"] or one["state"]) for one in shown]
@@ -298,43 +395,75 @@ def status(app: App, corpus: str) -> StatusResult:
     try:
         name = app.corpus_for_reading(corpus)
     except NotFound as error:
-        if corpus and (started := queue.listing(app.home, corpus)):  # its first job has not committed yet
+        if corpus and (
+            started := queue.listing(app.home, corpus)
+        ):  # its first job has not committed yet
             return _job_status(app, started[0].job_id)
         if corpus:
             raise
-        listed = "\n".join(f"- {one}: {counted(_documents(app, one), 'documents')}" for one in known)
-        # What to do stands outside of the fence: inside it our own advice would be flagged as somebody's order.
-        return StatusResult(text=f"{error.what}.\n{listed}", corpora=known, hint=f"{error.next_move}.")
+        listed = "\n".join(
+            f"- {one}: {counted(_documents(app, one), 'documents')}" for one in known
+        )
+        # What to do stands outside of the fence: inside it our own advice would be flagged as
+        # somebody's order.
+        return StatusResult(
+            text=f"{error.what}.\n{listed}", corpora=known, hint=f"{error.next_move}."
+        )
     return _corpus_status(app, name, known)
 
 
 def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     snapshot = app.snapshot(name)
     manifest = snapshot.manifest
-    kinds = ("documents", "text_units", "passages", "entities", "relationships", "communities", "reports")
+    kinds = (
+        "documents",
+        "text_units",
+        "passages",
+        "entities",
+        "relationships",
+        "communities",
+        "reports",
+    )
     counts = {kind: snapshot.count(kind) for kind in kinds}
     levels: dict[str, int] = {}
     for level in snapshot.rows("communities", columns=["level"]).column("level").to_pylist():
         levels[str(level)] = levels.get(str(level), 0) + 1
     recent = queue.listing(app.home, name)[:RECENT_JOBS]
     result = StatusResult(
-        corpus=name, corpora=known, generation=manifest.generation, counts=counts, jobs=[_view(job) for job in recent],
-        levels=dict(sorted(levels.items(), key=lambda item: int(item[0]))), stale=list(manifest.stale),
+        corpus=name,
+        corpora=known,
+        generation=manifest.generation,
+        counts=counts,
+        jobs=[_view(job) for job in recent],
+        levels=dict(sorted(levels.items(), key=lambda item: int(item[0]))),
+        stale=list(manifest.stale),
     )
     lines = [
         f"Corpus {name}, generation {manifest.generation} of {manifest.created or 'an unknown time'}.",
         ", ".join(counted(count, kind) for kind, count in counts.items()) + ".",
-        "Communities per level: " + (", ".join(f"{level}: {n}" for level, n in result.levels.items()) or "none") + ".",
+        "Communities per level: "
+        + (", ".join(f"{level}: {n}" for level, n in result.levels.items()) or "none")
+        + ".",
         _models(app, snapshot, result),
     ]
-    folders = [f"{label} ({source.get('path', '')})" for label, source in sorted(manifest.sources.items())]
+    folders = [
+        f"{label} ({source.get('path', '')})" for label, source in sorted(manifest.sources.items())
+    ]
     lines += [f"Folders: {', '.join(folders[:10])}."] if folders else []
-    lines += [f"Out of date until the next indexing: {', '.join(manifest.stale)}."] if manifest.stale else []
+    lines += (
+        [f"Out of date until the next indexing: {', '.join(manifest.stale)}."]
+        if manifest.stale
+        else []
+    )
     if manifest.of_another_release():
         result.hint = "Another release read these texts, so some words are not found: index_documents reads them anew."
     lines += [_job_line(job) for job in recent]
-    if others := [f"{one} ({counted(_documents(app, one), 'documents')})" for one in known if one != name]:
-        lines.append("Other corpora: " + ", ".join(others[:20]) + (" and more." if len(others) > 20 else "."))
+    if others := [
+        f"{one} ({counted(_documents(app, one), 'documents')})" for one in known if one != name
+    ]:
+        lines.append(
+            "Other corpora: " + ", ".join(others[:20]) + (" and more." if len(others) > 20 else ".")
+        )
     result.text = "\n".join(lines)
     return result
 
@@ -355,7 +484,11 @@ def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
         how = "To turn one on, set GRAPHRAG_MCP_CHAT_MODEL where the server is started."
         said = f"Model: {result.model}{vectors}. Searches return cited context and you write the answer. {how}"
     if pending:
-        who = "It has still to answer" if settings.chat_model else "Waiting for an agent (claim_work) or a model:"
+        who = (
+            "It has still to answer"
+            if settings.chat_model
+            else "Waiting for an agent (claim_work) or a model:"
+        )
         said += f" {who} {', '.join(f'{count} {kind}' for kind, count in result.pending.items())}."
     return said
 
@@ -373,6 +506,17 @@ def _job_line(job: Job) -> str:
 
 
 def _view(job: Job) -> dict[str, Any]:
-    shown = ("job_id", "corpus", "status", "phase", "done", "total", "error", "started", "updated", "phases",
-             "repaired")  # fmt: skip
+    shown = (
+        "job_id",
+        "corpus",
+        "status",
+        "phase",
+        "done",
+        "total",
+        "error",
+        "started",
+        "updated",
+        "phases",
+        "repaired",
+    )
     return {name: getattr(job, name) for name in shown}

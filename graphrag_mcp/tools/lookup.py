@@ -4,8 +4,8 @@ Takes an id that another tool gave, or a name; gives that one thing, complete wi
 
 Walking the graph: around an entity, from one entity to another, or from its most central ones down.
 
-Takes names or ids; gives entities, relationships and paths with the sentences that say so. One call of
-query/explore.py; nothing is computed here.
+Takes names or ids; gives entities, relationships and paths with the sentences that say so. One call
+of query/explore.py; nothing is computed here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Annotated
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field
 
-from graphrag_mcp.tools.contract import Budget3000, Budget4000, Corpora, Corpus, Format, Strings, Text, as_int, names
+from graphrag_mcp.tools.contract import (
+    Budget3000,
+    Budget4000,
+    Corpora,
+    Corpus,
+    Format,
+    Strings,
+    Text,
+    as_int,
+    names,
+)
 from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, read, serve, telling, too_long
 from graphrag_mcp.tools.search import parts_of, searched
 from graphrag_mcp.types import EntityResult, ExploreResult, ReportResult, Result, SourceResult
@@ -24,30 +34,55 @@ from graphrag_mcp.types import EntityResult, ExploreResult, ReportResult, Result
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
     from graphrag_mcp.store.tables import Snapshot
+
     Parts = list[tuple[str, Snapshot]]
 
 
-Start = Annotated[Text, Field(
-    description="e12 or a name; c5: the communities under it; empty: where to begin",
-    validation_alias=names("start", "source", "from", "a", "entity", "id_or_name", "name", "id", "node", "query"),
-)]
-Goal = Annotated[Text, Field(
-    description="To connect start with", validation_alias=names("goal", "target", "to", "b", "end", "other"),
-)]
-Hops = Annotated[int, BeforeValidator(as_int(1)), Field(
-    description="Steps around start, 1 to 4", validation_alias=names("hops", "depth", "steps", "distance", "radius"),
-)]
-MaxNodes = Annotated[int, BeforeValidator(as_int(30)), Field(
-    description="Entities, 2 to 200", validation_alias=names("max_nodes", "nodes", "limit", "top_k", "max_entities"),
-)]
+Start = Annotated[
+    Text,
+    Field(
+        description="e12 or a name; c5: the communities under it; empty: where to begin",
+        validation_alias=names(
+            "start", "source", "from", "a", "entity", "id_or_name", "name", "id", "node", "query"
+        ),
+    ),
+]
+Goal = Annotated[
+    Text,
+    Field(
+        description="To connect start with",
+        validation_alias=names("goal", "target", "to", "b", "end", "other"),
+    ),
+]
+Hops = Annotated[
+    int,
+    BeforeValidator(as_int(1)),
+    Field(
+        description="Steps around start, 1 to 4",
+        validation_alias=names("hops", "depth", "steps", "distance", "radius"),
+    ),
+]
+MaxNodes = Annotated[
+    int,
+    BeforeValidator(as_int(30)),
+    Field(
+        description="Entities, 2 to 200",
+        validation_alias=names("max_nodes", "nodes", "limit", "top_k", "max_entities"),
+    ),
+]
 
 
 async def explore_graph(
-    ctx: Ctx, start: Start = "", goal: Goal = "", hops: Hops = 1, max_nodes: MaxNodes = 30, corpus: Corpus = "",
+    ctx: Ctx,
+    start: Start = "",
+    goal: Goal = "",
+    hops: Hops = 1,
+    max_nodes: MaxNodes = 30,
+    corpus: Corpus = "",
     max_tokens: Budget4000 = 4000,
 ) -> Annotated[CallToolResult, ExploreResult]:
-    """Walk the graph: an entity's neighbours, or with goal how two entities are connected (shortest and strongest
-    path, with evidence). Empty: central entities and the community tree."""
+    """Walk the graph: an entity's neighbours, or with goal how two entities are connected (shortest
+    and strongest path, with evidence). Empty: central entities and the community tree."""
     steps, most = clamp("hops", hops, 1, 4), clamp("max_nodes", max_nodes, 2, 200)
     inner, whole = budgets(max_tokens, 4000, corpus, ctx)
 
@@ -55,44 +90,73 @@ async def explore_graph(
         from graphrag_mcp.query.federated import ends
 
         with telling("explore_graph"):
-            corpus, start, goal = ends(start, goal, corpus, ctx.request_context.lifespan_context.app.corpora())
+            corpus, start, goal = ends(
+                start, goal, corpus, ctx.request_context.lifespan_context.app.corpora()
+            )
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.explore import explore_graph as explore
 
         found = explore(snapshot, start, goal, hops=steps, max_nodes=most, max_tokens=inner)
-        if found.truncated and found.start and whole < MOST:  # there are no pages: the whole of it needs more room
-            ends = f'start="{found.start}"' + (f', goal="{found.goal}"' if found.goal else f", hops={steps}")
-            found.next_call = f"explore_graph({ends}, max_nodes={most}, max_tokens={min(2 * whole, MOST)})"
+        if (
+            found.truncated and found.start and whole < MOST
+        ):  # there are no pages: the whole of it needs more room
+            ends = f'start="{found.start}"' + (
+                f', goal="{found.goal}"' if found.goal else f", hops={steps}"
+            )
+            found.next_call = (
+                f"explore_graph({ends}, max_nodes={most}, max_tokens={min(2 * whole, MOST)})"
+            )
         return found
 
     late = too_long(ExploreResult, "explore_graph", "get_entity(id_or_name=...)")
     return await read(ctx, "explore_graph", corpus, work, late, whole)
 
 
-NameOrId = Annotated[Text, Field(
-    description="e12 or a name",
-    validation_alias=names("id_or_name", "name", "entity", "id", "entity_id", "entity_name", "title", "query"),
-)]
-CommunityId = Annotated[Text, Field(
-    description="c5", validation_alias=names("community_id", "community", "id", "report_id", "report"),
-)]
-SourceIds = Annotated[Strings, Field(
-    description="1 to 20 of t33, t33.2, d4, a uri",
-    validation_alias=names("ids", "id", "sources", "source_ids", "source_id", "source", "citations"),
-)]
-Around = Annotated[int, BeforeValidator(as_int(0)), Field(
-    description="Neighbours on each side, 0 to 10",
-    validation_alias=names("around", "neighbours", "neighbors", "context"),
-)]
+NameOrId = Annotated[
+    Text,
+    Field(
+        description="e12 or a name",
+        validation_alias=names(
+            "id_or_name", "name", "entity", "id", "entity_id", "entity_name", "title", "query"
+        ),
+    ),
+]
+CommunityId = Annotated[
+    Text,
+    Field(
+        description="c5",
+        validation_alias=names("community_id", "community", "id", "report_id", "report"),
+    ),
+]
+SourceIds = Annotated[
+    Strings,
+    Field(
+        description="1 to 20 of t33, t33.2, d4, a uri",
+        validation_alias=names(
+            "ids", "id", "sources", "source_ids", "source_id", "source", "citations"
+        ),
+    ),
+]
+Around = Annotated[
+    int,
+    BeforeValidator(as_int(0)),
+    Field(
+        description="Neighbours on each side, 0 to 10",
+        validation_alias=names("around", "neighbours", "neighbors", "context"),
+    ),
+]
 
 
 async def get_entity(
-    id_or_name: NameOrId, ctx: Ctx, corpus: Corpora = "", max_tokens: Budget3000 = 3000,
+    id_or_name: NameOrId,
+    ctx: Ctx,
+    corpus: Corpora = "",
+    max_tokens: Budget3000 = 3000,
     response_format: Format = "concise",
 ) -> Annotated[CallToolResult, EntityResult]:
-    """Everything about one entity: description, aliases, relationships with evidence, communities. An ambiguous or
-    unknown name gives candidates."""
+    """Everything about one entity: description, aliases, relationships with evidence, communities.
+    An ambiguous or unknown name gives candidates."""
     inner, whole = budgets(max_tokens, 3000, corpus, ctx)
 
     def work(snapshot: Snapshot) -> Result:
@@ -110,11 +174,14 @@ async def get_entity(
 
 
 async def get_community_report(
-    community_id: CommunityId, ctx: Ctx, corpus: Corpora = "", max_tokens: Budget4000 = 4000,
+    community_id: CommunityId,
+    ctx: Ctx,
+    corpus: Corpora = "",
+    max_tokens: Budget4000 = 4000,
     response_format: Format = "concise",
 ) -> Annotated[CallToolResult, ReportResult]:
-    """The report on one community of related entities: summary, findings with citations, members, parent and
-    children. Ids come from global_search and get_entity."""
+    """The report on one community of related entities: summary, findings with citations, members,
+    parent and children. Ids come from global_search and get_entity."""
     inner, whole = budgets(max_tokens, 4000, corpus, ctx)
 
     def work(snapshot: Snapshot) -> Result:
@@ -128,13 +195,21 @@ async def get_community_report(
         return lookup(parts, community_id, max_tokens=inner, response_format=response_format)
 
     late = too_long(ReportResult, "get_community_report", "global_search(query=...)")
-    return await looked_up(ctx, "get_community_report", corpus, [community_id], work, many, late, whole)
+    return await looked_up(
+        ctx, "get_community_report", corpus, [community_id], work, many, late, whole
+    )
 
 
 async def get_source(
-    ids: SourceIds, ctx: Ctx, corpus: Corpora = "", max_tokens: Budget4000 = 4000, around: Around = 0,
+    ids: SourceIds,
+    ctx: Ctx,
+    corpus: Corpora = "",
+    max_tokens: Budget4000 = 4000,
+    around: Around = 0,
 ) -> Annotated[CallToolResult, SourceResult]:
-    """The exact original text behind citations, with document, lines and character offsets. Quote from this."""
+    """The exact original text behind citations, with document, lines and character offsets. Quote
+    from this.
+    """
     near = clamp("around", around, 0, 10)
     inner, whole = budgets(max_tokens, 4000, corpus, ctx)
 
@@ -156,20 +231,35 @@ async def get_source(
 
 
 async def looked_up(
-    ctx: Ctx, tool: str, corpus: str, ids: list[str], one: Callable[[Snapshot], Result],
-    many: Callable[[Parts], Result], late: Result, budget: int,
-) -> CallToolResult:  # fmt: skip
-    """The call on the corpora that `a/e12` names or `corpus` lists; else on the one corpus that is meant."""
+    ctx: Ctx,
+    tool: str,
+    corpus: str,
+    ids: list[str],
+    one: Callable[[Snapshot], Result],
+    many: Callable[[Parts], Result],
+    late: Result,
+    budget: int,
+) -> CallToolResult:
+    """The call on the corpora that `a/e12` names or `corpus` lists; else on the one corpus that is
+    meant.
+    """
     from graphrag_mcp.query.federated import named_by
 
-    known = ctx.request_context.lifespan_context.app.corpora() if any("/" in id for id in ids) else []
+    known = (
+        ctx.request_context.lifespan_context.app.corpora() if any("/" in id for id in ids) else []
+    )
     named, every = named_by(ids, known)
     if not named:  # a uri may hold a "/" too
         return await searched(ctx, tool, corpus, one, many, late, budget)
 
     def on_named(app: App) -> Result:
         rest = [] if every else parts_of(app, corpus)
-        return many([*((name, app.snapshot(name)) for name in named), *(one for one in rest if one[0] not in named)])
+        return many(
+            [
+                *((name, app.snapshot(name)) for name in named),
+                *(one for one in rest if one[0] not in named),
+            ]
+        )
 
     return await serve(ctx, tool, on_named, late, budget)
 

@@ -1,7 +1,8 @@
 """Prompts that a person picks in a host: whole tasks, written down for the agent.
 
-Takes the person's few words; gives one message made from `prompts/<name>.md`. A prompt is offered only where the tools
-that it speaks of are. A wrong request is told what is wrong, which the SDK by itself does not do.
+Takes the person's few words; gives one message made from `prompts/<name>.md`. A prompt is offered
+only where the tools that it speaks of are. A wrong request is told what is wrong, which the SDK by
+itself does not do.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
         return _filled("ask_corpus", question=question, corpus=corpus)
 
     def explore_entity(
-        entity: Annotated[str, Field(description="A name, or an id such as e12")], corpus: Corpus = ""
+        entity: Annotated[str, Field(description="A name, or an id such as e12")],
+        corpus: Corpus = "",
     ) -> str:
         """Everything about one person, thing or term, and what it is connected with"""
         return _filled("explore_entity", entity=entity, corpus=corpus)
@@ -53,7 +55,9 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
 
     def index_folder(
         path: Annotated[str, Field(description="The folder")] = ".",
-        corpus: Annotated[str, Field(description="A name for it; empty: made from the folder")] = "",
+        corpus: Annotated[
+            str, Field(description="A name for it; empty: made from the folder")
+        ] = "",
     ) -> str:
         """Make a folder searchable and say what is in it"""
         return _filled("index_folder", path=path, corpus=corpus)
@@ -74,7 +78,14 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
 
     made = (
         Prompt.from_function(function, title=function.__name__.replace("_", " ").capitalize())
-        for function in (ask_corpus, explore_entity, drift_investigate, index_folder, be_the_extractor, tune_prompts)
+        for function in (
+            ask_corpus,
+            explore_entity,
+            drift_investigate,
+            index_folder,
+            be_the_extractor,
+            tune_prompts,
+        )
     )
     known = {prompt.name: prompt for prompt in made if set(NEEDS[prompt.name]) <= set(tools)}
     for prompt in known.values():
@@ -89,17 +100,28 @@ def check(server: MCPServer[Any], params: Mapping[str, Any] | None) -> None:
     if not isinstance(name, str) or not isinstance(given, Mapping):
         return  # the SDK says what is wrong with the message itself
     if name not in known:
-        raise MCPError(INVALID_PARAMS, f"There is no prompt {name[:60]!r}. There are: {', '.join(known)}.")
+        raise MCPError(
+            INVALID_PARAMS, f"There is no prompt {name[:60]!r}. There are: {', '.join(known)}."
+        )
     arguments = known[name].arguments or []
-    missing = [one.name for one in arguments if one.required and not str(given.get(one.name, "")).strip()]
+    missing = [
+        one.name for one in arguments if one.required and not str(given.get(one.name, "")).strip()
+    ]
     strange = [str(one)[:60] for one in given if one not in {known.name for known in arguments}]
     if missing or strange:
-        wanted = ", ".join(one.name if one.required else f"{one.name} (optional)" for one in arguments) or "none"
+        wanted = (
+            ", ".join(one.name if one.required else f"{one.name} (optional)" for one in arguments)
+            or "none"
+        )
         wrong = f"needs {missing[0]!r}" if missing else f"has no argument {strange[0]!r}"
         raise MCPError(INVALID_PARAMS, f"{name} {wrong}. Its arguments are: {wanted}.")
 
 
 def _filled(name: str, **values: str) -> str:
-    """The prompt with the person's words on one line each, so that they cannot pass for its structure."""
-    lines = {key: " ".join(value.split())[:4_000].replace("</", "<\\/") for key, value in values.items()}
+    """The prompt with the person's words on one line each, so that they cannot pass for its
+    structure.
+    """
+    lines = {
+        key: " ".join(value.split())[:4_000].replace("</", "<\\/") for key, value in values.items()
+    }
     return prompts.load(name).substitute(lines)

@@ -1,7 +1,9 @@
-"""What a person attaches and a client reads: corpora, entities, reports, texts, sessions, jobs, prompts as resources.
+"""What a person attaches and a client reads: corpora, entities, reports, texts, sessions, jobs,
+prompts as resources.
 
-Takes the parts of a `graphrag://` address; gives Markdown, plain text or JSON of bounded size, the same that the tools
-say. Unknown addresses are ResourceNotFoundError with two sentences. Computes nothing of its own.
+Takes the parts of a `graphrag://` address; gives Markdown, plain text or JSON of bounded size, the
+same that the tools say. Unknown addresses are ResourceNotFoundError with two sentences. Computes
+nothing of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
-from graphrag_mcp.jobs import queue, start
+from graphrag_mcp.jobs import queue
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.tools import index
 from graphrag_mcp.tools.results import SECONDS, THREADS, encodable
@@ -45,14 +47,20 @@ def register(server: MCPServer[Any], app: App) -> None:
         return await threads.read(lambda: corpora(app))
 
     # Before the other templates: a corpus may be called "jobs", and no job is called "stats".
-    @server.resource("graphrag://{corpus}/stats", name="stats", title="Corpus statistics", mime_type=JSON)
+    @server.resource(
+        "graphrag://{corpus}/stats", name="stats", title="Corpus statistics", mime_type=JSON
+    )
     async def stats(corpus: str) -> str:
         """Counts, community levels, generation, model and recent jobs of a corpus."""
         return await threads.read(lambda: _json(index.status(app, corpus).model_dump(mode="json")))
 
-    @server.resource("graphrag://drift/{session_id}", name="drift", title="DRIFT session", mime_type=JSON)
+    @server.resource(
+        "graphrag://drift/{session_id}", name="drift", title="DRIFT session", mime_type=JSON
+    )
     async def drift(session_id: str) -> str:
-        """A DRIFT session: its graph of questions (node-link), the same as a tree, and the answers ranked by score."""
+        """A DRIFT session: its graph of questions (node-link), the same as a tree, and the answers
+        ranked by score.
+        """
         return await threads.read(lambda: session(app, session_id))
 
     @server.resource("graphrag://jobs/{job_id}", name="job", title="Indexing job", mime_type=JSON)
@@ -60,31 +68,54 @@ def register(server: MCPServer[Any], app: App) -> None:
         """An indexing job: status, progress, counts and errors."""
         return await threads.read(lambda: job_record(app, job_id))
 
-    @server.resource("graphrag://prompts/{name}", name="prompt", title="Prompt text", mime_type=MARKDOWN)
+    @server.resource(
+        "graphrag://prompts/{name}", name="prompt", title="Prompt text", mime_type=MARKDOWN
+    )
     async def prompt(name: str) -> str:
         """The text of one of the server's prompts, with its $variables."""
         return await threads.read(lambda: prompts.load(name).template)
 
-    @server.resource("graphrag://{corpus}/entity/{id}", name="entity", title="Entity", mime_type=MARKDOWN)
+    @server.resource(
+        "graphrag://{corpus}/entity/{id}", name="entity", title="Entity", mime_type=MARKDOWN
+    )
     async def entity(corpus: str, id: str) -> str:
         """One entity by id (e12) or name: description, evidence, relationships, communities."""
-        return await threads.read(lambda: _read(app, corpus, lambda snapshot: entity_text(snapshot, id)), fence=True)
+        return await threads.read(
+            lambda: _read(app, corpus, lambda snapshot: entity_text(snapshot, id)), fence=True
+        )
 
-    @server.resource("graphrag://{corpus}/community/{id}", name="community", title="Community report",
-                     mime_type=MARKDOWN)  # fmt: skip
+    @server.resource(
+        "graphrag://{corpus}/community/{id}",
+        name="community",
+        title="Community report",
+        mime_type=MARKDOWN,
+    )
     async def community(corpus: str, id: str) -> str:
         """The report on one community (c5), with its members."""
-        return await threads.read(lambda: _read(app, corpus, lambda snapshot: report_text(snapshot, id)), fence=True)
+        return await threads.read(
+            lambda: _read(app, corpus, lambda snapshot: report_text(snapshot, id)), fence=True
+        )
 
-    @server.resource("graphrag://{corpus}/text_unit/{id}", name="text_unit", title="Text unit", mime_type=MARKDOWN)
+    @server.resource(
+        "graphrag://{corpus}/text_unit/{id}",
+        name="text_unit",
+        title="Text unit",
+        mime_type=MARKDOWN,
+    )
     async def text_unit(corpus: str, id: str) -> str:
         """The exact original text of one text unit (t33) or passage (t33.2), with where it stands."""
-        return await threads.read(lambda: _read(app, corpus, lambda snapshot: source_text(snapshot, id)), fence=True)
+        return await threads.read(
+            lambda: _read(app, corpus, lambda snapshot: source_text(snapshot, id)), fence=True
+        )
 
-    @server.resource("graphrag://{corpus}/document/{id}", name="document", title="Document", mime_type=PLAIN)
+    @server.resource(
+        "graphrag://{corpus}/document/{id}", name="document", title="Document", mime_type=PLAIN
+    )
     async def document(corpus: str, id: str) -> str:
         """One document (d4) as it was read."""
-        return await threads.read(lambda: _read(app, corpus, lambda snapshot: document_text(snapshot, id)))
+        return await threads.read(
+            lambda: _read(app, corpus, lambda snapshot: document_text(snapshot, id))
+        )
 
 
 class _Threads:
@@ -98,18 +129,24 @@ class _Threads:
         self.limiter = self.limiter or anyio.CapacityLimiter(THREADS)
         try:
             with anyio.fail_after(SECONDS):
-                text = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self.limiter)
+                text = await anyio.to_thread.run_sync(
+                    work, abandon_on_cancel=True, limiter=self.limiter
+                )
                 return encodable(fencing.fenced(fencing.clean(text)) if fence else text)
         except (NotFound, BadInput) as error:
             raise ResourceNotFoundError(encodable(str(error))) from None
         except GraphRAGError as error:
             raise ResourceError(encodable(str(error))) from None
         except TimeoutError:
-            raise ResourceError(f"The resource was not read after {SECONDS:.0f} s. Read it again.") from None
+            raise ResourceError(
+                f"The resource was not read after {SECONDS:.0f} s. Read it again."
+            ) from None
 
 
 def _read(app: App, corpus: str, work: Callable[[Snapshot], str]) -> str:
-    """`work` on the newest generation of a named corpus; once more when it was cleaned away meanwhile."""
+    """`work` on the newest generation of a named corpus; once more when it was cleaned away
+    meanwhile.
+    """
     name = app.corpus_for_reading(corpus)
     snapshot = app.snapshot(name)
     try:
@@ -132,7 +169,9 @@ def corpora(app: App) -> str:
     for name in names[:SHOWN]:
         held = manifest.read(app.folder(name))
         counted = held.counters.get("documents", 0) if held else 0
-        found.append({"name": name, "documents": counted, "generation": held.generation if held else 0})
+        found.append(
+            {"name": name, "documents": counted, "generation": held.generation if held else 0}
+        )
     return _json({"corpora": found, "more": max(0, len(names) - SHOWN)})
 
 
@@ -184,24 +223,39 @@ def document_row(snapshot: Snapshot, id: str) -> dict[str, Any] | None:
 
 
 def session(app: App, session_id: str) -> str:
-    """The graph of a session; answers are shortened and waiting questions left out until the whole is small enough."""
+    """The graph of a session; answers are shortened and waiting questions left out until the whole
+    is small enough.
+    """
     from graphrag_mcp.query.drift_state import Walk
     from graphrag_mcp.store import sessions
 
     walk = Walk(sessions.read(app.drift_path(session_id)))
     if not walk.header:
-        raise NotFound(f"there is no DRIFT session {session_id[:60]!r}", 'Start one with drift_search(query="...")')
+        raise NotFound(
+            f"there is no DRIFT session {session_id[:60]!r}",
+            'Start one with drift_search(query="...")',
+        )
     header, nodes = walk.header, walk.graph.number_of_nodes()
     text = ""
-    for answer, query, most in ((4_000, 500, nodes), (1_000, 500, nodes), (300, 300, 400), (80, 120, 150), (0, 60, 60)):
+    for answer, query, most in (
+        (4_000, 500, nodes),
+        (1_000, 500, nodes),
+        (300, 300, 400),
+        (80, 120, 150),
+        (0, 60, 60),
+    ):
         graph = _node_link(walk, answer, query, most)
         answered = [node for node in graph["nodes"] if node["status"] == "answered"]
         ranked = sorted(answered, key=lambda node: (-(node["score"] or 0.0), node["id"]))
         body = {
-            "session_id": session_id, "question": header["query"], "corpus": header["corpus"], "graph": graph,
+            "session_id": session_id,
+            "question": header["query"],
+            "corpus": header["corpus"],
+            "graph": graph,
             "ranked": [{"id": node["id"], "score": node["score"]} for node in ranked],
-            "tree": walk.to_markdown()[: CHARACTERS // 6], "left_out": nodes - len(graph["nodes"]),
-        }  # fmt: skip
+            "tree": walk.to_markdown()[: CHARACTERS // 6],
+            "left_out": nodes - len(graph["nodes"]),
+        }
         text = _json(body)
         if len(text) <= CHARACTERS:
             break
@@ -209,19 +263,32 @@ def session(app: App, session_id: str) -> str:
 
 
 def _node_link(walk: Walk, answer: int, query: int, most: int) -> dict[str, Any]:
-    """The walk as node-link data with texts of at most so many characters, answered nodes before waiting ones."""
+    """The walk as node-link data with texts of at most so many characters, answered nodes before
+    waiting ones.
+    """
     from graphrag_mcp.packing.budget import one_line
 
     order = {"answered": 0, "open": 1, "frontier": 2, "pruned": 3}
-    kept = sorted(walk.graph.nodes(data=True), key=lambda pair: order.get(pair[1]["status"], 4))[:most]
+    kept = sorted(walk.graph.nodes(data=True), key=lambda pair: order.get(pair[1]["status"], 4))[
+        :most
+    ]
     names = ("parent", "kind", "depth", "status", "score", "by")
     nodes = [
-        {"id": id, "query": one_line(node["query"], query), **{name: node[name] for name in names},
-         "answer": one_line(node["answer"], answer) if answer else "", "sources": node["context"][:10]}
+        {
+            "id": id,
+            "query": one_line(node["query"], query),
+            **{name: node[name] for name in names},
+            "answer": one_line(node["answer"], answer) if answer else "",
+            "sources": node["context"][:10],
+        }
         for id, node in kept
-    ]  # fmt: skip
+    ]
     known = {id for id, _ in kept}
-    edges = [{"source": one, "target": other} for one, other in walk.graph.edges() if {one, other} <= known]
+    edges = [
+        {"source": one, "target": other}
+        for one, other in walk.graph.edges()
+        if {one, other} <= known
+    ]
     return {"directed": True, "multigraph": True, "nodes": nodes, "edges": edges}
 
 
@@ -230,11 +297,24 @@ def job_record(app: App, job_id: str) -> str:
     job = queue.load(app.home, job_id)
     shown = {
         name: getattr(job, name)
-        for name in ("job_id", "corpus", "status", "phase", "done", "total", "error", "started", "updated")
+        for name in (
+            "job_id",
+            "corpus",
+            "status",
+            "phase",
+            "done",
+            "total",
+            "error",
+            "started",
+            "updated",
+        )
     }
     wanted = ("counts", "skipped", "errors", "usage", "degraded", "pending", "seconds")
     result = {name: job.result[name] for name in wanted if job.result.get(name)}
-    return _json(shown | {name: one[:SHOWN] if isinstance(one, list) else one for name, one in result.items()})
+    return _json(
+        shown
+        | {name: one[:SHOWN] if isinstance(one, list) else one for name, one in result.items()}
+    )
 
 
 def _json(value: Any) -> str:

@@ -1,8 +1,8 @@
 """From engine to wire: worker threads, the time limit, errors that teach, and one shape of reply.
 
-Takes a function of the engine (sync, gives a `Result`); gives the `CallToolResult` whose text and structured
-content both hold everything, because hosts show a model only one of them. Here, and only here, a
-`GraphRAGError` becomes a `ToolError`. Knows no single tool.
+Takes a function of the engine (sync, gives a `Result`); gives the `CallToolResult` whose text and
+structured content both hold everything, because hosts show a model only one of them. Here, and only
+here, a `GraphRAGError` becomes a `ToolError`. Knows no single tool.
 """
 
 from __future__ import annotations
@@ -34,13 +34,18 @@ if TYPE_CHECKING:
 
 SECONDS = 45.0  # hosts cut a call at 60; what is not done by then is answered with what to do next
 MOST = 20_000  # tokens of any reply: hosts cut at 25,000
-# VS Code's chat shows its model no result of more than 8,192 characters of JSON, but the name of a file with it, of
-# whose lines (our text is one) its read_file shows 2,000 characters. docs/log.md of 2026-11-22 has the figures.
+# VS Code's chat shows its model no result of more than 8,192 characters of JSON, but the name of a
+# file with it, of whose lines (our text is one) its read_file shows 2,000 characters. docs/log.md
+# of 2026-11-22 has the figures.
 SHORT = 2_000
-SHOW_SHORT = re.compile("visual studio code|code - oss|code-server|vscodium", re.IGNORECASE)  # how it calls itself
+SHOW_SHORT = re.compile(
+    "visual studio code|code - oss|code-server|vscodium", re.IGNORECASE
+)  # how it calls itself
 THREADS = 4  # engine calls at a time
 
-ADVISED = re.compile(r'\b(?:get_source|get_entity|edit_graph)\((?![^()]*corpus=)(?:[^()"]|"[^"]*")+(?=\))')  # in hints
+ADVISED = re.compile(
+    r'\b(?:get_source|get_entity|edit_graph)\((?![^()]*corpus=)(?:[^()"]|"[^"]*")+(?=\))'
+)  # in hints
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +60,8 @@ class Desk:
 
 Ctx = Context[Desk]
 
-# Remarks about the arguments of the call being served (clamped, unknown, cut); they end in its `hint`.
+# Remarks about the arguments of the call being served (clamped, unknown, cut); they end in its
+# `hint`.
 REMARKS: ContextVar[list[str] | None] = ContextVar("REMARKS", default=None)
 
 
@@ -76,11 +82,13 @@ def clamp(name: str, value: int, low: int, high: int) -> int:
     return used
 
 
-def budgets(max_tokens: int, default: int, corpus: str = "", ctx: Ctx | None = None) -> tuple[int, int]:
+def budgets(
+    max_tokens: int, default: int, corpus: str = "", ctx: Ctx | None = None
+) -> tuple[int, int]:
     """(for the engine, for the whole reply); a remark when what was asked for had to be changed.
 
-    A `corpus` that was named is named in the next call too, whose place is kept free. With `ctx` a default is less in
-    a host that does not show longer results.
+    A `corpus` that was named is named in the next call too, whose place is kept free. With `ctx` a
+    default is less in a host that does not show longer results.
     """
     from graphrag_mcp.packing.budget import LOWEST, clamp_budget
     from graphrag_mcp.text.tokens import count_tokens
@@ -90,7 +98,9 @@ def budgets(max_tokens: int, default: int, corpus: str = "", ctx: Ctx | None = N
     used, hint = clamp_budget(min(max(max_tokens, -(10**9)), 10**9), default)
     remark(hint)
     said = " ".join(REMARKS.get() or ())  # it will stand in the hint and under the text
-    kept = (2 * count_tokens(said) + 12 if said else 0) + (30 if SUBJECT.get() else 0)  # a cursor's mark, twice
+    kept = (2 * count_tokens(said) + 12 if said else 0) + (
+        30 if SUBJECT.get() else 0
+    )  # a cursor's mark, twice
     kept += 2 * count_tokens(corpus) + 10 if corpus.strip() else 0
     return max(LOWEST, used - kept), used
 
@@ -107,7 +117,8 @@ def who(ctx: Ctx) -> str:
 
 
 def reply(result: Result, budget: int = MOST) -> CallToolResult:
-    """The result in both channels. What a text-only host would miss (hint, next page, next call) ends the text.
+    """The result in both channels. What a text-only host would miss (hint, next page, next call)
+    ends the text.
 
     No reply passes its budget: what is below the text gives way before the text does.
     """
@@ -141,20 +152,26 @@ def _both(result: Result) -> CallToolResult:
     from graphrag_mcp.packing.wire import wire
 
     data = encodable(wire(result))
-    return CallToolResult(content=[TextContent(type="text", text=data["text"])], structured_content=data)
+    return CallToolResult(
+        content=[TextContent(type="text", text=data["text"])], structured_content=data
+    )
 
 
 def encodable(value: Any) -> Any:
-    """The value as the wire can carry it; a text of its own (an error, a resource) with nothing in it unseen.
+    """The value as the wire can carry it; a text of its own (an error, a resource) with nothing in
+    it unseen.
 
-    Lone surrogates, which file names that are not UTF-8 have, are escaped. Values inside are as pack.py made them.
+    Lone surrogates, which file names that are not UTF-8 have, are escaped. Values inside are as
+    pack.py made them.
     """
     return _encodable(fencing.shown(value) if isinstance(value, str) else value)
 
 
 def _encodable(value: Any) -> Any:
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return (
+            value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+        )
     if isinstance(value, list | tuple):
         return [_encodable(item) for item in value]
     if isinstance(value, dict):
@@ -163,9 +180,15 @@ def _encodable(value: Any) -> Any:
 
 
 async def serve(
-    ctx: Ctx, tool: str, work: Callable[[App], Result], late: Result, budget: int = MOST, seconds: float = SECONDS
+    ctx: Ctx,
+    tool: str,
+    work: Callable[[App], Result],
+    late: Result,
+    budget: int = MOST,
+    seconds: float = SECONDS,
 ) -> CallToolResult:
-    """Run `work` in a worker thread and reply; `late` is the answer when it takes longer than a host waits.
+    """Run `work` in a worker thread and reply; `late` is the answer when it takes longer than a
+    host waits.
 
     A cancelled call stops waiting at once; the thread it leaves behind only reads.
     """
@@ -177,20 +200,33 @@ async def serve(
         except GraphRAGError as error:
             if not error.names or "state" not in type(late).model_fields:
                 raise
-            advice = str(error)[:1].upper() + str(error)[1:]  # outside the fence; names of documents are within
-            result = type(late).model_validate({"state": "not_found", "text": f"{error.names}.", "hint": advice})
+            advice = (
+                str(error)[:1].upper() + str(error)[1:]
+            )  # outside the fence; names of documents are within
+            result = type(late).model_validate(
+                {"state": "not_found", "text": f"{error.names}.", "hint": advice}
+            )
         return reply(result, budget)
 
     with telling(tool):
         with anyio.move_on_after(seconds):
-            return await anyio.to_thread.run_sync(finished, abandon_on_cancel=True, limiter=desk.threads)
+            return await anyio.to_thread.run_sync(
+                finished, abandon_on_cancel=True, limiter=desk.threads
+            )
         return reply(late)
 
 
 async def read(
-    ctx: Ctx, tool: str, corpus: str, work: Callable[[Snapshot], Result], late: Result, budget: int = 0
+    ctx: Ctx,
+    tool: str,
+    corpus: str,
+    work: Callable[[Snapshot], Result],
+    late: Result,
+    budget: int = 0,
 ) -> CallToolResult:
-    """`serve` for work on the newest generation of a corpus; opened once more when it was cleaned away meanwhile."""
+    """`serve` for work on the newest generation of a corpus; opened once more when it was cleaned
+    away meanwhile.
+    """
 
     def on_snapshot(app: App) -> Result:
         name = app.corpus_for_reading(corpus)
@@ -215,7 +251,9 @@ async def read(
 
 def staying(call: str, corpus: str) -> str:
     """The next call in the corpus that was named: without a name it might mean another one."""
-    ours = re.match(r"(?:get_source|get_community_report|explore_graph|local_search|index_documents)\(", call)
+    ours = re.match(
+        r"(?:get_source|get_community_report|explore_graph|local_search|index_documents)\(", call
+    )
     if not ours or "corpus=" in call:
         return call
     return f'{call[:-1]}{"" if call.endswith("()") else ", "}corpus="{corpus}")'
@@ -223,7 +261,9 @@ def staying(call: str, corpus: str) -> str:
 
 @contextmanager
 def telling(tool: str) -> Iterator[None]:
-    """The one place where failures become text for a model: ours as they are, anything else without its insides."""
+    """The one place where failures become text for a model: ours as they are, anything else without
+    its insides.
+    """
     try:
         yield
     except ToolError:
@@ -233,20 +273,30 @@ def telling(tool: str) -> Iterator[None]:
     except OSError as error:
         log.error("%s could not read or write", tool, exc_info=error)
         said = f"{error.strerror or type(error).__name__}: {error.filename or 'the index folder'}"
-        advice = "Free disk space or give this user the right to read and write there, then call again."
+        advice = (
+            "Free disk space or give this user the right to read and write there, then call again."
+        )
         raise ToolError(encodable(f"{tool} could not read or write ({said}). {advice}")) from None
     except Exception as error:
         mark = secrets.token_hex(4)
         log.error("internal error in %s (%s)", tool, mark, exc_info=error)
-        other = "graph_status" if tool.startswith(("search", "graph", "index", "cancel")) else "search_text"
-        raise ToolError(f"internal error in {tool} (logged as {mark}). Try {other}, or other arguments.") from None
+        other = (
+            "graph_status"
+            if tool.startswith(("search", "graph", "index", "cancel"))
+            else "search_text"
+        )
+        raise ToolError(
+            f"internal error in {tool} (logged as {mark}). Try {other}, or other arguments."
+        ) from None
 
 
 def too_long(model: type[Result], tool: str, call: str) -> Result:
     """What a call says that ran out of time."""
     return model(
-        state="partial", text=f"{tool} was not finished after {SECONDS:.0f} s.",
-        hint="Try again (what was read is warm now), with a shorter question or a smaller max_tokens.", next_call=call,
+        state="partial",
+        text=f"{tool} was not finished after {SECONDS:.0f} s.",
+        hint="Try again (what was read is warm now), with a shorter question or a smaller max_tokens.",
+        next_call=call,
     )
 
 

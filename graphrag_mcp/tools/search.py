@@ -1,7 +1,8 @@
 """The searches: questions in, cited context out.
 
-Takes a question and a budget; gives the passages, entities or reports that answer it, and a model's answer where one
-is asked for; its words go out as progress while it writes. Each tool is one call of query/*; nothing is computed here.
+Takes a question and a budget; gives the passages, entities or reports that answer it, and a model's
+answer where one is asked for; its words go out as progress while it writes. Each tool is one call
+of query/*; nothing is computed here.
 """
 
 from __future__ import annotations
@@ -44,37 +45,70 @@ if TYPE_CHECKING:
 
     Parts = list[tuple[str, Snapshot]]
 
-ANSWER_SECONDS = 38.0  # for the model, so that what it has not finished is said before the call's own limit
+ANSWER_SECONDS = (
+    38.0  # for the model, so that what it has not finished is said before the call's own limit
+)
 TELL_EVERY = 0.5  # seconds between two progress messages
 
-Level = Annotated[int, BeforeValidator(as_int(-1)), Field(
-    description="-1: by relevance; 0: the coarsest; higher: finer",
-    validation_alias=names("level", "community_level"),
-)]
+Level = Annotated[
+    int,
+    BeforeValidator(as_int(-1)),
+    Field(
+        description="-1: by relevance; 0: the coarsest; higher: finer",
+        validation_alias=names("level", "community_level"),
+    ),
+]
 
 
 async def local_search(
-    query: Query, ctx: Ctx, corpus: Corpora = "", max_tokens: Budget6000 = 6000, response_format: Format = "concise",
-    cursor: Cursor = "", keywords: Keywords = [], filters: Filters = [], history: History = [],  # noqa: B006
-    explain: Explain = False, answer: Answer = False, response_type: ResponseType = "",
-    instructions: Instructions = "", general_knowledge: GeneralKnowledge = False,
+    query: Query,
+    ctx: Ctx,
+    corpus: Corpora = "",
+    max_tokens: Budget6000 = 6000,
+    response_format: Format = "concise",
+    cursor: Cursor = "",
+    keywords: Keywords = [],
+    filters: Filters = [],
+    history: History = [],
+    explain: Explain = False,
+    answer: Answer = False,
+    response_type: ResponseType = "",
+    instructions: Instructions = "",
+    general_knowledge: GeneralKnowledge = False,
 ) -> Annotated[CallToolResult, SearchResult]:
-    """Answer a specific question about people, things, events or details: the best passages with their entities
-    and relationships, each with an id to cite. Start here."""
-    _unasked(answer, response_type=response_type, instructions=instructions, general_knowledge=general_knowledge)
+    """Answer a specific question about people, things, events or details: the best passages with
+    their entities and relationships, each with an id to cite. Start here."""
+    _unasked(
+        answer,
+        response_type=response_type,
+        instructions=instructions,
+        general_knowledge=general_knowledge,
+    )
     inner, whole = budgets(max_tokens, 6000, corpus, ctx)
     pieces: list[str] = []
     given: dict[str, Any] = {
-        "max_tokens": inner, "response_format": response_format, "cursor": cursor, "keywords": keywords,
-        "filters": filters, "history": history, "explain": explain, "answer": answer,
-    }  # fmt: skip
+        "max_tokens": inner,
+        "response_format": response_format,
+        "cursor": cursor,
+        "keywords": keywords,
+        "filters": filters,
+        "history": history,
+        "explain": explain,
+        "answer": answer,
+    }
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.local import local_search as search
 
         return search(
-            snapshot, query, **given, asker=_asker(ctx, corpus, answer), response_type=response_type,
-            instructions=instructions, general_knowledge=general_knowledge, on_text=pieces.append,
+            snapshot,
+            query,
+            **given,
+            asker=_asker(ctx, corpus, answer),
+            response_type=response_type,
+            instructions=instructions,
+            general_knowledge=general_knowledge,
+            on_text=pieces.append,
             seconds=ANSWER_SECONDS,
         )
 
@@ -89,28 +123,55 @@ async def local_search(
 
 
 async def global_search(
-    query: Query, ctx: Ctx, corpus: Corpora = "", level: Level = -1, max_tokens: Budget6000 = 6000,
-    response_format: Format = "concise", cursor: Cursor = "", filters: Filters = [],  # noqa: B006
-    history: History = [], explain: Explain = False, answer: Answer = False,  # noqa: B006
-    response_type: ResponseType = "", instructions: Instructions = "", general_knowledge: GeneralKnowledge = False,
+    query: Query,
+    ctx: Ctx,
+    corpus: Corpora = "",
+    level: Level = -1,
+    max_tokens: Budget6000 = 6000,
+    response_format: Format = "concise",
+    cursor: Cursor = "",
+    filters: Filters = [],
+    history: History = [],
+    explain: Explain = False,
+    answer: Answer = False,
+    response_type: ResponseType = "",
+    instructions: Instructions = "",
+    general_knowledge: GeneralKnowledge = False,
 ) -> Annotated[CallToolResult, SearchResult]:
-    """Answer a question about the whole corpus (main themes, overview, trends): points from the community reports
-    that matter most, with citations."""
+    """Answer a question about the whole corpus (main themes, overview, trends): points from the
+    community reports that matter most, with citations."""
     wanted = clamp("level", level, -1, 99)
-    _unasked(answer, response_type=response_type, instructions=instructions, general_knowledge=general_knowledge)
+    _unasked(
+        answer,
+        response_type=response_type,
+        instructions=instructions,
+        general_knowledge=general_knowledge,
+    )
     inner, whole = budgets(max_tokens, 6000, corpus, ctx)
     pieces: list[str] = []
     given: dict[str, Any] = {
-        "level": wanted, "max_tokens": inner, "response_format": response_format, "cursor": cursor,
-        "filters": filters, "history": history, "explain": explain, "answer": answer,
-    }  # fmt: skip
+        "level": wanted,
+        "max_tokens": inner,
+        "response_format": response_format,
+        "cursor": cursor,
+        "filters": filters,
+        "history": history,
+        "explain": explain,
+        "answer": answer,
+    }
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.global_ import global_search as search
 
         return search(
-            snapshot, query, **given, asker=_asker(ctx, corpus, answer), response_type=response_type,
-            instructions=instructions, general_knowledge=general_knowledge, on_text=pieces.append,
+            snapshot,
+            query,
+            **given,
+            asker=_asker(ctx, corpus, answer),
+            response_type=response_type,
+            instructions=instructions,
+            general_knowledge=general_knowledge,
+            on_text=pieces.append,
             seconds=ANSWER_SECONDS,
         )
 
@@ -125,11 +186,15 @@ async def global_search(
 
 
 async def search_text(
-    query: Query, ctx: Ctx, corpus: Corpora = "", max_tokens: Budget4000 = 4000, cursor: Cursor = "",
-    filters: Filters = [],  # noqa: B006
+    query: Query,
+    ctx: Ctx,
+    corpus: Corpora = "",
+    max_tokens: Budget4000 = 4000,
+    cursor: Cursor = "",
+    filters: Filters = [],
 ) -> Annotated[CallToolResult, SearchResult]:
-    """Find exact words, names, numbers, identifiers or "quoted strings" in the original texts. Use it to verify, or
-    when local_search misses a literal."""
+    """Find exact words, names, numbers, identifiers or "quoted strings" in the original texts. Use
+    it to verify, or when local_search misses a literal."""
 
     inner, whole = budgets(max_tokens, 4000, corpus, ctx)
 
@@ -151,16 +216,23 @@ def _unasked(answer: bool, **wishes: object) -> None:
     """A remark on wishes for an answer that nobody is asked for."""
     named = [name for name, value in wishes.items() if value]
     if named and not answer:
-        remark(f"{', '.join(named)} changed nothing: that is for an answer by a model, asked for with answer=true.")
+        remark(
+            f"{', '.join(named)} changed nothing: that is for an answer by a model, asked for with answer=true."
+        )
 
 
 # ---- which corpora ----------------------------------------------------------------------------------
 
 
 async def searched(
-    ctx: Ctx, tool: str, corpus: str, one: Callable[[Snapshot], Result], many: Callable[[Parts], Result],
-    late: Result, budget: int,
-) -> CallToolResult:  # fmt: skip
+    ctx: Ctx,
+    tool: str,
+    corpus: str,
+    one: Callable[[Snapshot], Result],
+    many: Callable[[Parts], Result],
+    late: Result,
+    budget: int,
+) -> CallToolResult:
     """The call on the one corpus that is meant, or on all that are named."""
     if not several_named(corpus):
         return await read(ctx, tool, corpus, one, late, budget)
@@ -176,7 +248,9 @@ def parts_of(app: App, corpus: str) -> Parts:
     from graphrag_mcp.query.federated import wanted
 
     named = [app.corpus_for_reading(name) for name in wanted(corpus, app.corpora())]
-    named = named or [app.corpus_for_reading("" if corpus.strip() in ("*", "all") else corpus.strip(" ,，、;"))]
+    named = named or [
+        app.corpus_for_reading("" if corpus.strip() in ("*", "all") else corpus.strip(" ,，、;"))
+    ]
     return [(name, app.snapshot(name)) for name in named]
 
 
@@ -196,7 +270,8 @@ def _askers(ctx: Ctx, parts: Parts) -> dict[str, Asker]:
 
 
 async def told(ctx: Ctx, pieces: list[str], call: Awaitable[CallToolResult]) -> CallToolResult:
-    """The call's result; what gathers in `pieces` meanwhile goes out as progress, at most twice a second.
+    """The call's result; what gathers in `pieces` meanwhile goes out as progress, at most twice a
+    second.
 
     Progress counts characters, so it only grows; a host that gave no token is sent nothing.
     """
@@ -208,7 +283,9 @@ async def told(ctx: Ctx, pieces: list[str], call: Awaitable[CallToolResult]) -> 
         new = "".join(pieces[sent:upto])
         if new and time.monotonic() - last >= TELL_EVERY:
             sent, last = upto, time.monotonic()
-            with contextlib.suppress(Exception):  # a host that stopped listening still gets its result
+            with contextlib.suppress(
+                Exception
+            ):  # a host that stopped listening still gets its result
                 await ctx.report_progress(sum(map(len, pieces[:upto])), None, new)
 
     async def keep_telling() -> None:
@@ -232,5 +309,7 @@ async def told(ctx: Ctx, pieces: list[str], call: Awaitable[CallToolResult]) -> 
 
 
 def _models(app: App) -> bool:
-    """Do searches use a model even without an answer: for the question's vector, or to look at passages again?"""
+    """Do searches use a model even without an answer: for the question's vector, or to look at
+    passages again?
+    """
     return bool(app.settings.embedding_model or app.settings.rerank_model)

@@ -1,8 +1,9 @@
 """Who wants to hear that a resource changed, and the task that tells them.
 
-Takes subscriptions of both protocol eras (`resources/subscribe`, and `subscriptions/listen` through a bus); looks at
-the files behind the resources as long as somebody listens, whoever wrote them, and sends `resources/updated`. Gives
-no content: a client reads the resource again. Knows of a resource only which files it is made from.
+Takes subscriptions of both protocol eras (`resources/subscribe`, and `subscriptions/listen` through
+a bus); looks at the files behind the resources as long as somebody listens, whoever wrote them, and
+sends `resources/updated`. Gives no content: a client reads the resource again. Knows of a resource
+only which files it is made from.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from mcp.types import INVALID_PARAMS, EmptyResult, SubscribeRequestParams, Unsub
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
-from graphrag_mcp.jobs import queue, start
+from graphrag_mcp.jobs import queue
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -50,7 +51,9 @@ class Wish:
 
 
 class Updates:
-    """The subscriptions of one server. Everything but the looking itself happens on the server's event loop."""
+    """The subscriptions of one server. Everything but the looking itself happens on the server's
+    event loop.
+    """
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -62,7 +65,9 @@ class Updates:
         """Serve the old era's two methods; MCPServer itself serves only `subscriptions/listen`."""
         lowlevel = server._lowlevel_server
         lowlevel.add_request_handler("resources/subscribe", SubscribeRequestParams, self.subscribe)
-        lowlevel.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, self.unsubscribe)
+        lowlevel.add_request_handler(
+            "resources/unsubscribe", UnsubscribeRequestParams, self.unsubscribe
+        )
 
     # ---- who listens -----------------------------------------------------------------------------
 
@@ -76,11 +81,15 @@ class Updates:
 
     async def unsubscribe(self, ctx: Any, params: UnsubscribeRequestParams) -> EmptyResult:
         uri, connection = str(params.uri), ctx.session._connection
-        self.wishes = [wish for wish in self.wishes if (wish.uri, wish.connection) != (uri, connection)]
+        self.wishes = [
+            wish for wish in self.wishes if (wish.uri, wish.connection) != (uri, connection)
+        ]
         return EmptyResult()
 
     async def listen(self, ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-        """Serve one `subscriptions/listen` stream; what may not be listened to is left out of its acknowledgement."""
+        """Serve one `subscriptions/listen` stream; what may not be listened to is left out of its
+        acknowledgement.
+        """
         params = dict(ctx.params or {})
         asked = params.get("notifications")
         uris = asked.get("resourceSubscriptions") if isinstance(asked, Mapping) else None
@@ -95,7 +104,9 @@ class Updates:
             self._leave(stream)
 
     def _wish(self, uri: str, session: Any, connection: Any) -> bool:
-        """Remember a subscription; False when there is no such resource for this caller, or no place."""
+        """Remember a subscription; False when there is no such resource for this caller, or no
+        place.
+        """
         if any(wish.uri == uri and wish.connection is connection for wish in self.wishes):
             return True
         try:
@@ -137,7 +148,9 @@ class Updates:
 
     async def _look(self) -> None:
         wishes = list(self.wishes)
-        stamps = await anyio.to_thread.run_sync(lambda: [_now(wish) for wish in wishes], abandon_on_cancel=True)
+        stamps = await anyio.to_thread.run_sync(
+            lambda: [_now(wish) for wish in wishes], abandon_on_cancel=True
+        )
         published = set()
         for wish, stamp in zip(wishes, stamps, strict=True):
             if stamp == wish.seen:
@@ -154,8 +167,8 @@ class Updates:
 def stamp_of(app: App, uri: str) -> Stamp:
     """What changes whenever the resource does. GraphRAGError when the caller may not know of it.
 
-    A resource that is not there yet has a stamp too: a corpus may be about to be indexed. An address that is not
-    ours never changes.
+    A resource that is not there yet has a stamp too: a corpus may be about to be indexed. An
+    address that is not ours never changes.
     """
     match = re.fullmatch(r"graphrag://([^/?#]+)(?:/([^/?#]+))?(?:/[^/?#]+)?", uri)
     if match is None:

@@ -1,8 +1,9 @@
 """The agent as the model: claim_work gives texts to read, submit_work takes what was found in them.
 
-Takes kinds, budgets and results; gives items of index/work.py, their instructions once. What is accepted is durable
-at once and merged into the graph a moment later, coalesced, by an indexing job (jobs.merge_later): of this process, or
-of another should this one end before. Nothing is computed here.
+Takes kinds, budgets and results; gives items of index/work.py, their instructions once. What is
+accepted is durable at once and merged into the graph a moment later, coalesced, by an indexing job
+(jobs.merge_later): of this process, or of another should this one end before. Nothing is computed
+here.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ _RESULT = {
 }
 
 Kind = Annotated[
-    Literal["any", "extract", "describe", "report"], BeforeValidator(lambda value: as_word(value) or "any")
+    Literal["any", "extract", "describe", "report"],
+    BeforeValidator(lambda value: as_word(value) or "any"),
 ]
 MaxItems = Annotated[
     int,
@@ -56,63 +58,94 @@ Results = Annotated[
     list[Any],
     BeforeValidator(as_list),
     WithJsonSchema({"type": "array", "items": _RESULT}),
-    Field(description="One per work_id", validation_alias=names("results", "items", "result", "work")),
+    Field(
+        description="One per work_id", validation_alias=names("results", "items", "result", "work")
+    ),
 ]
 
 
 async def claim_work(
-    ctx: Ctx, corpus: Corpus = "", kind: Kind = "any", max_items: MaxItems = 5, max_tokens: Budget6000 = 6000
+    ctx: Ctx,
+    corpus: Corpus = "",
+    kind: Kind = "any",
+    max_items: MaxItems = 5,
+    max_tokens: Budget6000 = 6000,
 ) -> Annotated[CallToolResult, WorkResult]:
-    """Be the model of an index that was made with method="agent": get texts to read, descriptions to merge or
-    communities to report, with instructions. Then submit_work."""
+    """Be the model of an index that was made with method="agent": get texts to read, descriptions
+    to merge or communities to report, with instructions. Then submit_work."""
     holder = _holder(ctx)
     count = clamp("max_items", max_items, 1, 20)
-    inner, whole = budgets(clamp("max_tokens", max_tokens, LEAST, MOST) if max_tokens > 0 else 6000, 6000)
+    inner, whole = budgets(
+        clamp("max_tokens", max_tokens, LEAST, MOST) if max_tokens > 0 else 6000, 6000
+    )
 
     def work(app: App) -> Result:
         from graphrag_mcp.index.work import claim
 
         name = app.corpus_for_reading(corpus.strip())
         found = claim(
-            app.folder(name), app.settings, holder, kind=kind, max_items=count, max_tokens=inner // 2,
+            app.folder(name),
+            app.settings,
+            holder,
+            kind=kind,
+            max_items=count,
+            max_tokens=inner // 2,
             gone=_gone,
-        )  # fmt: skip
+        )
         result = _claimed(name, found, kind)
         if found.agents and found.remaining and not found.items and not found.held:
-            start.merge_later(app.settings, name, 0)  # whoever took the answers may have left before they were merged
+            start.merge_later(
+                app.settings, name, 0
+            )  # whoever took the answers may have left before they were merged
         return result
 
-    late = WorkResult(text="claim_work was not finished in time.", hint="Try again.", next_call="claim_work()")
+    late = WorkResult(
+        text="claim_work was not finished in time.", hint="Try again.", next_call="claim_work()"
+    )
     return await serve(ctx, "claim_work", work, late, whole)
 
 
-async def submit_work(ctx: Ctx, results: Results, corpus: Corpus = "") -> Annotated[CallToolResult, WorkResult]:
-    """Hand in what you found for items of claim_work, several at once. Good ones are kept, bad ones come back with the
-    reason."""
+async def submit_work(
+    ctx: Ctx, results: Results, corpus: Corpus = ""
+) -> Annotated[CallToolResult, WorkResult]:
+    """Hand in what you found for items of claim_work, several at once. Good ones are kept, bad ones
+    come back with the reason."""
     by = who(ctx)
 
     def work(app: App) -> Result:
         from graphrag_mcp.index.work import submit
 
         if not results:
-            raise BadInput("there is nothing to submit", 'Give results=[{"work_id": "...", "entities": [...]}]')
+            raise BadInput(
+                "there is nothing to submit", 'Give results=[{"work_id": "...", "entities": [...]}]'
+            )
         name = app.corpus_for_reading(corpus.strip())
         # Before as well: killed behind the first answer, the merge comes all the same.
         done = submit(
-            app.folder(name), app.settings, by, results, before=lambda: start.merge_later(app.settings, name, 0)
+            app.folder(name),
+            app.settings,
+            by,
+            results,
+            before=lambda: start.merge_later(app.settings, name, 0),
         )
         if done.accepted:
             start.merge_later(app.settings, name, len(done.accepted), done.pending)
         result = WorkResult(corpus=name, accepted=done.accepted, rejected=done.rejected[:50])
         merged = " Accepted work is merged in a moment." if done.accepted else ""
         lines = [f"Accepted {len(done.accepted)}, rejected {len(done.rejected)}.{merged}"]
-        lines += [f"- {one['work_id']}: accepted, but left out: {one['reason']}" for one in done.left_out[:50]]
+        lines += [
+            f"- {one['work_id']}: accepted, but left out: {one['reason']}"
+            for one in done.left_out[:50]
+        ]
         lines += [f"- {one['work_id']}: {one['reason']}" for one in done.rejected[:50]]
         lines += [f"- and {len(done.rejected) - 50} more"] if len(done.rejected) > 50 else []
         result.text, result.next_call = "\n".join(lines), f'claim_work(corpus="{name}")'
         return result
 
-    late = WorkResult(text="submit_work was not finished in time.", hint="Submit the same again: nothing counts twice.")
+    late = WorkResult(
+        text="submit_work was not finished in time.",
+        hint="Submit the same again: nothing counts twice.",
+    )
     return await serve(ctx, "submit_work", work, late)
 
 
@@ -121,7 +154,9 @@ def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
     blocks = []
     for item in found.items:
         at = _PAYLOAD.search(item.prompt)
-        split = at.start() if at and item.ask_kind in ("extract", "claims", "describe", "report") else 0
+        split = (
+            at.start() if at and item.ask_kind in ("extract", "claims", "describe", "report") else 0
+        )
         if split and item.ask_kind not in result.instructions:
             how = _HOW["extract"] if item.ask_kind == "extract" else _HOW["other"]
             result.instructions[item.ask_kind] = f"{item.prompt[:split].strip()}\n\n{how}"
@@ -145,7 +180,9 @@ def _nobody_waits(found: Any, kind: str) -> str:
         return f"The {found.held} open questions are with other agents. {more}"
     if kind != "any" and found.remaining and not found.remaining.keys() & set(KINDS[kind]):
         others = ", ".join(f"{count} {name}" for name, count in found.remaining.items())
-        return f'Nothing of kind {kind} waits for an agent; open are {others}: claim_work(kind="any").'
+        return (
+            f'Nothing of kind {kind} waits for an agent; open are {others}: claim_work(kind="any").'
+        )
     if found.remaining:
         return f"What was handed in is being merged, other questions may follow: call claim_work again in 5 s. {more}"
     if found.agents:
@@ -163,14 +200,20 @@ def _lease() -> float:
 
 
 def _gone(holder: str) -> bool:
-    """Has the server ended through which that agent claimed? Two sessions of one client have one name."""
+    """Has the server ended through which that agent claimed? Two sessions of one client have one
+    name.
+    """
     process = holder.rpartition("@")[2]
     return process.isdigit() and not queue.process_mark(int(process))
 
 
 def _holder(ctx: Ctx) -> str:
-    """Who holds what is claimed: a name, that of the token, the session, and the process last. Over HTTP without
-    sessions nothing tells two alike apart, so there every claim is one of its own."""
-    session = "" if ctx.headers is None else ctx.headers.get("mcp-session-id") or secrets.token_hex(8)
-    mark = folder_name(f"{SUBJECT.get()} {session}")  # whoever knows a session's id may speak in it: it is not written
+    """Who holds what is claimed: a name, that of the token, the session, and the process last. Over
+    HTTP without sessions nothing tells two alike apart, so there every claim is one of its own."""
+    session = (
+        "" if ctx.headers is None else ctx.headers.get("mcp-session-id") or secrets.token_hex(8)
+    )
+    mark = folder_name(
+        f"{SUBJECT.get()} {session}"
+    )  # whoever knows a session's id may speak in it: it is not written
     return f"{who(ctx)}@{mark}@{os.getpid()}"

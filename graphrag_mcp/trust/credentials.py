@@ -1,8 +1,9 @@
-"""Keys, tokens and private keys that stand in a text, known by their form, and the text with them masked.
+"""Keys, tokens and private keys that stand in a text, known by their form, and the text with them
+masked.
 
-Takes text; gives where credentials begin, and the text with stars in their place, character for character, so that
-every offset stays. Knows forms only: a password in a sentence is not found. Every pattern is linear in the length of
-the text. Knows no result, and nothing of who asked.
+Takes text; gives where credentials begin, and the text with stars in their place, character for
+character, so that every offset stays. Knows forms only: a password in a sentence is not found.
+Every pattern is linear in the length of the text. Knows no result, and nothing of who asked.
 """
 
 from __future__ import annotations
@@ -12,30 +13,38 @@ import re
 import unicodedata
 from functools import lru_cache
 
-# What begins with a mark of its maker: all but four characters of it are masked. Behind `_`, `-` and `%20` as well.
+# What begins with a mark of its maker: all but four characters of it are masked. Behind `_`, `-`
+# and `%20` as well.
 _KEY = re.compile(
     r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))(?:"
     r"(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}(?![A-Za-z0-9])|ABSK[A-Za-z0-9+/]{100,280}"  # Amazon
     r"|gh[pousr]_[A-Za-z0-9]{36,250}|github_pat_[A-Za-z0-9_]{22,250}"
     r"|gl(?:pat|rt|rtr|dt|ptt|ft|imt|soat|agent|cbt|oas|ffct)-[A-Za-z0-9_.-]{20,300}"  # GitLab
     r"|GR1348941[A-Za-z0-9_-]{20,60}|LTAI[A-Za-z0-9]{16,30}(?![A-Za-z0-9])"
-    r"|sk-(?:(?:proj|ant|svcacct|admin|or)-[A-Za-z0-9_-]{16,250}|[A-Za-z0-9]{20,250})"  # OpenAI, Anthropic
-    r"|(?:gsk_|r8_|tgp_v1_|fw_|pplx-|xai-|nvapi-|tvly-(?:dev-|prod-)?)[A-Za-z0-9_-]{24,120}"  # other makers of models
+    # OpenAI, Anthropic
+    r"|sk-(?:(?:proj|ant|svcacct|admin|or)-[A-Za-z0-9_-]{16,250}|[A-Za-z0-9]{20,250})"
+    # other makers of models
+    r"|(?:gsk_|r8_|tgp_v1_|fw_|pplx-|xai-|nvapi-|tvly-(?:dev-|prod-)?)[A-Za-z0-9_-]{24,120}"
     r"|hf_[A-Za-z0-9]{30,60}|api_org_[A-Za-z0-9]{30,60}"
     r"|xox[a-z]-[A-Za-z0-9-]{10,250}|xapp-[A-Za-z0-9-]{10,250}"  # Slack
-    r"|AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])|ya29\.[A-Za-z0-9_-]{20,1000}|GOCSPX-[A-Za-z0-9_-]{20,60}"  # Google
+    # Google
+    r"|AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])|ya29\.[A-Za-z0-9_-]{20,1000}|GOCSPX-[A-Za-z0-9_-]{20,60}"
     r"|1//0[A-Za-z0-9_-]{40,200}"
     r"|[srp]k_(?:live|test)_[A-Za-z0-9]{16,250}|whsec_[A-Za-z0-9+/=]{24,100}"  # payments
     r"|sq0[a-z]{3}-[A-Za-z0-9_-]{22,60}"
     r"|npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{40,250}|dckr_[po]at_[A-Za-z0-9_-]{20,60}"  # packages
     r"|rubygems_[a-f0-9]{48}"
-    r"|do[opr]_v1_[a-f0-9]{64}|dapi[a-f0-9]{32}(?:-\d)?(?![a-f0-9])|hv[sbr]\.[A-Za-z0-9_-]{24,200}"  # hosting
+    # hosting
+    r"|do[opr]_v1_[a-f0-9]{64}|dapi[a-f0-9]{32}(?:-\d)?(?![a-f0-9])|hv[sbr]\.[A-Za-z0-9_-]{24,200}"
     r"|(?:sbp_|sb_secret_|pscale_(?:tkn|pw|oauth)_|nfp_|tskey-[a-z]{2,12}-|dp\.[a-z]{2,6}\.)[A-Za-z0-9_-]{20,120}"
-    r"|SG\.[A-Za-z0-9_-]{16,40}\.[A-Za-z0-9_-]{30,60}|(?<![_-])(?:SK|key-)[a-f0-9]{32}(?![a-f0-9])"  # mail, phone
+    # mail, phone
+    r"|SG\.[A-Za-z0-9_-]{16,40}\.[A-Za-z0-9_-]{30,60}|(?<![_-])(?:SK|key-)[a-f0-9]{32}(?![a-f0-9])"
     r"|(?<![_-])[a-f0-9]{32}-us\d{1,2}(?!\w)|\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"
-    r"|shp(?:at|ss|ca|pa)_[A-Fa-f0-9]{32}|AT(?:ATT|CTT|BB)3?[A-Za-z0-9_=-]{24,300}"  # shops, trackers, dashboards
+    # shops, trackers, dashboards
+    r"|shp(?:at|ss|ca|pa)_[A-Fa-f0-9]{32}|AT(?:ATT|CTT|BB)3?[A-Za-z0-9_=-]{24,300}"
     r"|(?:lin_api_|ntn_|figd_|sntry[su]_|gl(?:c|sa)_|PMAK-|NRAK-|AGE-SECRET-KEY-1)[A-Za-z0-9_+/=-]{24,300}"
-    r"|eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}(?:\.[A-Za-z0-9_-]{0,2000})?"  # JSON web tokens
+    # JSON web tokens
+    r"|eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}(?:\.[A-Za-z0-9_-]{0,2000})?"
     r")"
 )
 _HINTS = tuple(
@@ -60,7 +69,8 @@ _ADDRESS = re.compile(
     r"|discord(?:app)?\.com/api/webhooks/([0-9]{10,25}/[A-Za-z0-9_-]{40,100})"
     r"|webhook\.office\.com/webhookb2/([A-Za-z0-9@/_-]{60,300})"
     r"|[?&]sig=([A-Za-z0-9%+/_-]{40,150})"  # of a signed address of Azure
-    r"|(?<=://)[^\s:/@\"'<>]{0,64}:([^\s:/@\"'<>{}$*]{6,128})(?=@[A-Za-z0-9.-])"  # name:password@host
+    # name:password@host
+    r"|(?<=://)[^\s:/@\"'<>]{0,64}:([^\s:/@\"'<>{}$*]{6,128})(?=@[A-Za-z0-9.-])"
 )
 _NAMED = re.compile(  # a secret that only its name tells: aws_secret_access_key = ...
     r"(?:secret_?access_?key|aws_?session_?token|client_?secret|account_?key|shared_?access_?key|(?:api|secret|encryption|signing)"
@@ -71,7 +81,8 @@ _NAMES = (
     "secretaccesskey sessiontoken clientsecret accountkey accesskey apikey secretkey encryptionkey signingkey "
     "accesstoken authtoken refreshtoken apitoken bottoken".split()
 )
-# A key in disguise: characters of no width within it, as they are or as they are shown, and letters of full width.
+# A key in disguise: characters of no width within it, as they are or as they are shown, and letters
+# of full width.
 _UNSEEN = "\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
 _DISGUISE = re.compile(
     f"(?:[{_UNSEEN}]|\\\\u(?:00ad|034f|180e|200[b-f]|202[a-e]|206[0-9a-f]|fe0[0-9a-f]|feff))(?=[A-Za-z0-9_.-])|"
@@ -87,8 +98,9 @@ _BLOCK = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-
 _BLOCK_END = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _LINES = re.compile(r"^(?:[A-Za-z0-9+/]{64}\r?\n){3,}[A-Za-z0-9+/=]{0,64}", re.MULTILINE)
 _LINE = re.compile(r"[A-Za-z0-9+/=]{1,76}")
-# A passage may hold the middle of a block alone. Pictures are written in the same lines, so the numbers that an RSA key
-# is made of must be there: their lengths stand before them, and no 300 bytes of such a key are without one.
+# A passage may hold the middle of a block alone. Pictures are written in the same lines, so the
+# numbers that an RSA key is made of must be there: their lengths stand before them, and no 300
+# bytes of such a key are without one.
 _NUMBERS = re.compile(
     rb"\x02(?:\x81[\x81\xc1]|\x82(?:\x01[\x01\x81]|[\x02\x04]\x01))\x00[\x80-\xff]|"
     rb"\x02(?:\x81[\x80\xc0]|\x82(?:\x01[\x00\x80]|[\x02\x04]\x00))[\x40-\x7f]"
@@ -115,7 +127,9 @@ def credentials(text: str) -> list[int]:
 def spans(text: str) -> tuple[tuple[int, int], ...]:
     """What is to be masked of each credential, in order, none within another."""
     found = _found(text)
-    plain_letters = text.isascii() or text.replace("…", "").isascii()  # our own sign for parts of English text
+    plain_letters = (
+        text.isascii() or text.replace("…", "").isascii()
+    )  # our own sign for parts of English text
     if (not plain_letters or "\\u" in text) and _DISGUISE.search(text):
         plain, places = _undisguised(text)
         found += [(places[start], places[end - 1] + 1) for start, end in _found(plain)]
@@ -142,17 +156,31 @@ def _undisguised(text: str) -> tuple[str, list[int]]:
 
 
 def _found(text: str) -> list[tuple[int, int]]:
-    """What is to be masked of the credentials in a text without disguise; some may lie within another."""
+    """What is to be masked of the credentials in a text without disguise; some may lie within
+    another.
+    """
     found: list[tuple[int, int]] = []
     words = [word for word in text.split() if len(word) >= SHORTEST]
     long = "\n".join(words)
     if any(hint in long for hint in _HINTS):
-        found += [(match.start() + 4, match.end()) for match in _KEY.finditer(text) if _begins(text, match)]
+        found += [
+            (match.start() + 4, match.end())
+            for match in _KEY.finditer(text)
+            if _begins(text, match)
+        ]
     if max(map(len, words), default=0) >= _SHORTEST_BOT and long.count(".") > 1:
-        found += [(match.start() + 4, match.end()) for match in _BOT.finditer(text) if re.search(r"\d", match[0])]
+        found += [
+            (match.start() + 4, match.end())
+            for match in _BOT.finditer(text)
+            if re.search(r"\d", match[0])
+        ]
     lower = text.lower()
     if any(word in lower for word in _OF_HEADERS):
-        found += [(match.start(2) + 4, match.end()) for match in _HEADER.finditer(text) if _authorizes(match)]
+        found += [
+            (match.start(2) + 4, match.end())
+            for match in _HEADER.finditer(text)
+            if _authorizes(match)
+        ]
     if "://" in long or "hook" in long or "sig=" in long:
         for match in _ADDRESS.finditer(text):
             start, end = match.span(match.lastindex or 0)
@@ -160,7 +188,11 @@ def _found(text: str) -> list[tuple[int, int]]:
                 found.append((start, end))
     plain = lower.replace("_", "").replace("-", "") if long else ""
     if any(name in plain for name in _NAMES):
-        found += [(match.start(1) + 4, match.end()) for match in _NAMED.finditer(text) if _random(match[1])]
+        found += [
+            (match.start(1) + 4, match.end())
+            for match in _NAMED.finditer(text)
+            if _random(match[1])
+        ]
     if "PRIVATE KEY" in text:
         found += _blocks(text)
     if any(64 <= len(line) <= 65 for line in text.split("\n")):
@@ -169,7 +201,9 @@ def _found(text: str) -> list[tuple[int, int]]:
 
 
 def _begins(text: str, match: re.Match[str]) -> bool:
-    """Behind `_` or `-` also names go on, `get_fw_version_of_the_device`: there a key has a long run of both kinds."""
+    """Behind `_` or `-` also names go on, `get_fw_version_of_the_device`: there a key has a long
+    run of both kinds.
+    """
     if text[match.start() - 1 : match.start()] not in ("_", "-"):
         return True
     return _random(match[0]) and _LONG_RUN.search(match[0]) is not None
@@ -188,17 +222,25 @@ def _authorizes(match: re.Match[str]) -> bool:
 
 def _random(value: str) -> bool:
     """A key has digits and letters; `settings.oauth.client_secret` only names one."""
-    return any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not re.search(r"[a-z]\.[a-z]", value)
+    return (
+        any(map(str.isdigit, value))
+        and any(map(str.isalpha, value))
+        and not re.search(r"[a-z]\.[a-z]", value)
+    )
 
 
 def _of_a_key(lines: str) -> bool:
-    """Lines of base64 that hold the numbers of a private key, and not a picture, a certificate's seal or a gene."""
+    """Lines of base64 that hold the numbers of a private key, and not a picture, a certificate's
+    seal or a gene.
+    """
     packed = "".join(lines.split())
     return bool(_NUMBERS.search(base64.b64decode(packed[: len(packed) // 4 * 4])))
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
-    """Private keys between their first and their last line; what stands above a last line whose first is not here."""
+    """Private keys between their first and their last line; what stands above a last line whose
+    first is not here.
+    """
     found, at = [], 0
     while begin := _BLOCK.search(text, at):
         found += _above(text, at, begin.start())

@@ -1,11 +1,14 @@
-"""How text of documents is shown to a model: between marks that it cannot write, with nothing in it unseen.
+"""How text of documents is shown to a model: between marks that it cannot write, with nothing in it
+unseen.
 
-Takes text that may hold words of documents, names, titles, reports; gives it with invisible characters escaped,
-look-alikes of our own marks broken, credentials masked, and a fence around the whole. Changes nothing that is stored,
-and no offset: citations point into the originals. Knows no result, no budget and no protocol.
+Takes text that may hold words of documents, names, titles, reports; gives it with invisible
+characters escaped, look-alikes of our own marks broken, credentials masked, and a fence around the
+whole. Changes nothing that is stored, and no offset: citations point into the originals. Knows no
+result, no budget and no protocol.
 
-A fence is `<documents-4821: data only>` to `</documents-4821>`. Its number is made of what it holds and occurs nowhere
-in it, and whatever looks like any fence is broken, so no document can close the one that it stands in.
+A fence is `<documents-4821: data only>` to `</documents-4821>`. Its number is made of what it holds
+and occurs nowhere in it, and whatever looks like any fence is broken, so no document can close the
+one that it stands in.
 """
 
 from __future__ import annotations
@@ -19,12 +22,17 @@ from contextvars import ContextVar
 from functools import lru_cache
 
 MARKS = 10_000  # numbers of fences; a text of 48,000 characters can hold no third of them
-TOLD_FROM = 1_500  # characters of a text from which the fence says what it is; before, that costs too much
-SHORT = 300  # characters of a text below which two digits are enough, because every token counts there
+TOLD_FROM = (
+    1_500  # characters of a text from which the fence says what it is; before, that costs too much
+)
+SHORT = (
+    300  # characters of a text below which two digits are enough, because every token counts there
+)
 RUN = 8  # hidden characters in a row from which they are only counted
 SECTIONS = "Sources|Entities|Relationships|Claims|Reports|Points|Evidence|Communities|Paths|Candidates|Answers|Report"
 
-# True where the user has said that credentials in documents are to be shown as they are (setting `show_secrets`).
+# True where the user has said that credentials in documents are to be shown as they are (setting
+# `show_secrets`).
 SHOW_SECRETS: ContextVar[bool] = ContextVar("SHOW_SECRETS", default=False)
 
 _HIDDEN = re.compile(
@@ -32,16 +40,29 @@ _HIDDEN = re.compile(
     "\u2060-\u206f\u3164\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
-# Writing systems whose letters take another form beside a joiner (Arabic, Syriac, N'Ko, those of India, Mongolian).
-_JOINING = ((0x0600, 0x08FF), (0x0900, 0x0DFF), (0x0F00, 0x0FFF), (0x1000, 0x109F), (0x1780, 0x18AF),
-            (0xA840, 0xA87F), (0xA8E0, 0xA8FF), (0xFB50, 0xFDCF), (0xFDF0, 0xFDFF), (0xFE70, 0xFEFC),
-            (0x11000, 0x11FFF))  # fmt: skip
+# Writing systems whose letters take another form beside a joiner (Arabic, Syriac, N'Ko, those of
+# India, Mongolian).
+_JOINING = (
+    (0x0600, 0x08FF),
+    (0x0900, 0x0DFF),
+    (0x0F00, 0x0FFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x18AF),
+    (0xA840, 0xA87F),
+    (0xA8E0, 0xA8FF),
+    (0xFB50, 0xFDCF),
+    (0xFDF0, 0xFDFF),
+    (0xFE70, 0xFEFC),
+    (0x11000, 0x11FFF),
+)
 _UNSPACED = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF))  # Thai, Lao, Myanmar, Khmer
 _MONGOLIAN = ((0x1800, 0x18AF),)
 _JAMO = ((0x1100, 0x11FF), (0xA960, 0xA97F), (0xD7B0, 0xD7FF))
 _HAN = ((0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
-_FLAGS = re.compile("\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|"
-                    "\U000e0077\U000e006c\U000e0073)\U000e007f")  # fmt: skip
+_FLAGS = re.compile(
+    "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|"
+    "\U000e0077\U000e006c\U000e0073)\U000e007f"
+)
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e0fff]")
 _FENCE = re.compile(  # what decodes to an angle or a slash is read as one
     r"(?:[<‹〈⟨❮˂ᐸ≪«]|&lt;|&#0{0,6}60;|&#x0{0,6}3c;|\\u003c|\\x3c|%3c)"
@@ -52,14 +73,20 @@ _OPENED = "<«\u02c2\u1438‹≪\u2329❮⟨〈\ufe3f\ufe64＜"  # what folds to
 _WRITTEN = re.compile(r"[&﹠＆](?:..[;；﹔\ufe14\u037e]|[#﹟＃])|[\\﹨＼]\w|[%﹪％]\w")
 _ESCAPES = "&﹠＆\\﹨＼%﹪％"  # what these begin with
 _OPENING = r"\[【〔〖⟦⁅❲〚"  # brackets that pass for ours
-_BEGUN = re.compile(rf"[{_OPENING}［﹝|｜]|[#＃﹟][#＃﹟]")  # one # is the title of half of all documents
-_ALIKE = str.maketrans("аеіоѕсԁумтԍок", "aeioscdumtgok")  # Cyrillic letters that look like Latin ones
-# What a head may have before it and be read as one: spaces, marks of lists, tables, quotes, emphasis, what is not seen.
+_BEGUN = re.compile(
+    rf"[{_OPENING}［﹝|｜]|[#＃﹟][#＃﹟]"
+)  # one # is the title of half of all documents
+_ALIKE = str.maketrans(
+    "аеіоѕсԁумтԍок", "aeioscdumtgok"
+)  # Cyrillic letters that look like Latin ones
+# What a head may have before it and be read as one: spaces, marks of lists, tables, quotes,
+# emphasis, what is not seen.
 _BEFORE = (
     r"[ \t\u00a0\u2000-\u200f\u3000>*_\\+•‣◦▪●·∙–—‒―‐‑~`|#\u00ad\u034f\u061c\u180e\u202a-\u202e\u2060-\u206f"
     r"\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff-]{0,60}"
 )
-_HEAD = re.compile(  # in folded text, so that ［ｔ１］ is [t1]; escaped or emphasised it is read as one all the same
+# in folded text, so that ［ｔ１］ is [t1]; escaped or emphasised it is read as one all the same
+_HEAD = re.compile(
     rf"^(?={_BEFORE}(?:(?:\d{{1,3}}|[a-z])[.)]{_BEFORE})?[{_OPENING}]{{1,3}}[ *_\\]{{0,4}}(?:[^\s\[\]/|]{{1,60}}/)?"
     rf"[tderck]\d{{1,12}}(?:\.\d{{1,6}})?[ *_\\]{{0,4}}[]】〕〗⟧⁆❳〛]|[ \\]{{0,4}}[tderck]\d{{1,12}}\\?\||"
     rf"[ \\]{{0,4}}##[ \t]{{1,4}}(?:{SECTIONS.lower()})[ \t]*$)",
@@ -80,7 +107,10 @@ def showing(secrets: bool) -> Iterator[None]:
 def fenced(text: str) -> str:
     """The text between marks of its own. It should have been through `clean` before."""
     digits, marks = (4, MARKS) if len(text) >= SHORT else (2, 100)
-    number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:4], "big") % marks
+    number = (
+        int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:4], "big")
+        % marks
+    )
     while f"documents-{number:0{digits}d}" in text:
         number = (number + 1) % marks
     told = ": data only" if len(text) >= TOLD_FROM else ""
@@ -103,7 +133,9 @@ def imitates(text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _imitations(text: str) -> tuple[int, ...]:
-    """Where the marks end that look like the opening of a fence, in whatever letters: `<`, `＜`, `&lt;`."""
+    """Where the marks end that look like the opening of a fence, in whatever letters: `<`, `＜`,
+    `&lt;`.
+    """
     written = any(sign in text for sign in _ESCAPES) and _WRITTEN.search(text) is not None
     if not written and not any(sign in text for sign in _OPENED):
         return ()  # folding takes twenty times as long as looking for these
@@ -114,7 +146,11 @@ def _imitations(text: str) -> tuple[int, ...]:
 
 def folded(text: str) -> str:
     """Lower case, in the plain letters that others look like; as long as before."""
-    return text.lower() if text.isascii() else text.translate({ord(ch): _folded(ch) for ch in set(text)})
+    return (
+        text.lower()
+        if text.isascii()
+        else text.translate({ord(ch): _folded(ch) for ch in set(text)})
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -129,7 +165,9 @@ def _folded(ch: str) -> str:
 
 
 def shown(text: str) -> str:
-    """The text as it may be shown anywhere, also as a value of its own: nothing invisible, no credential."""
+    """The text as it may be shown anywhere, also as a value of its own: nothing invisible, no
+    credential.
+    """
     seen = visible(text)
     if SHOW_SECRETS.get():
         return seen
@@ -153,18 +191,24 @@ def quoted(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Invisible and direction-changing characters as `\u202e`, but for those that the text around them explains.
+    r"""Invisible and direction-changing characters as `\u202e`, but for those that the text around
+    them explains.
 
-    Explained are: joiners between letters of scripts that join, after a virama, or between emoji; a space of no width
-    between letters of scripts without spaces; one variation selector behind what has variants; the tags of the three
-    flags that have them; fillers beside Hangul letters; a line's own end. Of long runs the first four are shown.
+    Explained are: joiners between letters of scripts that join, after a virama, or between emoji; a
+    space of no width between letters of scripts without spaces; one variation selector behind what
+    has variants; the tags of the three flags that have them; fillers beside Hangul letters; a
+    line's own end. Of long runs the first four are shown.
     """
     return _HIDDEN.sub(_escaped, text) if _holds_hidden(text) else text
 
 
 def _holds_hidden(text: str) -> bool:
-    """Is there any character of _HIDDEN? Asked three times of the same text, and nearly always answered with no."""
-    plain = text if text.isascii() else text.replace("…", "")  # our own sign for parts of English text
+    """Is there any character of _HIDDEN? Asked three times of the same text, and nearly always
+    answered with no.
+    """
+    plain = (
+        text if text.isascii() else text.replace("…", "")
+    )  # our own sign for parts of English text
     if plain.isascii() and plain.replace("\n", "").replace("\t", "").isprintable():
         return False
     return _hides(text) if len(text) > SHORT else _HIDDEN.search(text) is not None
@@ -176,7 +220,9 @@ def _hides(text: str) -> bool:
 
 
 def hiding(text: str) -> list[int]:
-    """Where the text hides something: what turns its direction around, tags, and three unexplained ones in a row."""
+    """Where the text hides something: what turns its direction around, tags, and three unexplained
+    ones in a row.
+    """
     if not _holds_hidden(text):
         return []
     found = []
@@ -188,7 +234,9 @@ def hiding(text: str) -> list[int]:
 
 
 def uncovered(text: str) -> tuple[str, list[int]]:
-    """The text without what is invisible, and where each character stood; the text and [] where nothing was."""
+    """The text without what is invisible, and where each character stood; the text and [] where
+    nothing was.
+    """
     if not _holds_hidden(text):
         return text, []
     places = [at for at, ch in enumerate(text) if ch in "\r" or _HIDDEN.match(ch) is None]
@@ -201,8 +249,13 @@ def _escaped(match: re.Match[str]) -> str:
     if all(kept) and end - start <= RUN:
         return match[0]
     if end - start <= RUN:
-        return "".join(text[start + at] if good else _escape(text[start + at]) for at, good in enumerate(kept))
-    return "".join(_escape(ch) for ch in text[start : start + 4]) + f"[+{end - start - 4} hidden characters]"
+        return "".join(
+            text[start + at] if good else _escape(text[start + at]) for at, good in enumerate(kept)
+        )
+    return (
+        "".join(_escape(ch) for ch in text[start : start + 4])
+        + f"[+{end - start - 4} hidden characters]"
+    )
 
 
 def _escape(ch: str) -> str:
@@ -219,7 +272,9 @@ def _explained(text: str, at: int) -> bool:
     if ch == "\r":
         return after == "\n"
     if ch in "\u200c\u200d":
-        if _within(before, _JOINING) and (_within(after, _JOINING) or unicodedata.combining(before) == 9):
+        if _within(before, _JOINING) and (
+            _within(after, _JOINING) or unicodedata.combining(before) == 9
+        ):
             return True
         base = text[at - 2 : at - 1] if before == "\ufe0f" else before
         return ch == "\u200d" and _pictured(base) and _pictured(after)
@@ -242,9 +297,18 @@ def _explained(text: str, at: int) -> bool:
 
 
 def _within(ch: str, ranges: tuple[tuple[int, int], ...]) -> bool:
-    return bool(ch) and any(low <= ord(ch) <= high for low, high in ranges) and unicodedata.category(ch)[0] in "LMN"
+    return (
+        bool(ch)
+        and any(low <= ord(ch) <= high for low, high in ranges)
+        and unicodedata.category(ch)[0] in "LMN"
+    )
 
 
 def _pictured(ch: str) -> bool:
     """An emoji or another symbol that has variants."""
-    return bool(ch) and ch > "\u007f" and unicodedata.category(ch) in ("So", "Sk", "Sm", "Po") or ch == "\u3030"
+    return (
+        bool(ch)
+        and ch > "\u007f"
+        and unicodedata.category(ch) in ("So", "Sk", "Sm", "Po")
+        or ch == "\u3030"
+    )

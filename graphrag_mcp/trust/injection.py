@@ -1,8 +1,8 @@
 """What in a document reads as if it were written for a model.
 
-Takes text; gives the places that read as instructions to whoever reads, as calls of tools or as requests for secrets,
-in the languages that such texts are written in. Only finds: nothing is removed for being found. Every pattern is linear
-in the length of the text. Knows no result.
+Takes text; gives the places that read as instructions to whoever reads, as calls of tools or as
+requests for secrets, in the languages that such texts are written in. Only finds: nothing is
+removed for being found. Every pattern is linear in the length of the text. Knows no result.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# Each pattern stands behind the words without one of which it cannot match, because looking for words is a hundred
-# times faster: a text in which nobody speaks to a model costs next to nothing. Contracts, news and manuals are full of
-# "disregard any prior agreement" and "do not show the password": so an order must name what only a reader of prompts
-# has (previous instructions, a system prompt), and in most languages stand where an order stands, at the beginning.
-_FIRST = (  # where an order begins: a text, a line, a sentence, behind "please"; nothing but a look at what is before
+# Each pattern stands behind the words without one of which it cannot match, because looking for
+# words is a hundred times faster: a text in which nobody speaks to a model costs next to nothing.
+# Contracts, news and manuals are full of "disregard any prior agreement" and "do not show the
+# password": so an order must name what only a reader of prompts has (previous instructions, a
+# system prompt), and in most languages stand where an order stands, at the beginning. where an
+# order begins: a text, a line, a sentence, behind "please"; nothing but a look at what is before
+_FIRST = (
     r"(?:(?<=[\n.!?:;>(\[\"“„«*|—#])|(?<=[.!?:;>(\[\"“„«*|—#-]\s)|(?<=\s\s)|(?<![\s\S])|(?<=\bplease\s)|(?<=\bnow\s)|"
     r"(?<=\bmust\s)|(?<=\bthen\s)|(?<=\bbitte\s)|(?<=\bpor favor\s))"
 )
-_S = (
-    r"[\s*_`\"“”,]{1,4}"  # between two words, wrapped lines and emphasis included; no apostrophe: "your doctor's rules"
-)
+# between two words, wrapped lines and emphasis included; no apostrophe: "your doctor's rules"
+_S = r"[\s*_`\"“”,]{1,4}"
 _VERBS = "ignore|disregard|forget|override|bypass|overlook|discard|stop following|do not follow|don't follow"
 _ORDER = (  # or in the middle of a sentence, to whoever reads it
     rf"(?:{_FIRST}|(?<=,\s)|(?<=\band\s)|(?<=\bjust\s)|(?<=\balso\s)|(?<=\byou\s)|(?<=\byou to\s)|(?<=\byou (?:must|will)\s)|"
@@ -28,18 +29,19 @@ _ORDER = (  # or in the middle of a sentence, to whoever reads it
     r"(?<=\bimmediately\s))"
 )
 _SOME = rf"{_S}(?:(?:all|any|every|each|of|the|your|my|these|those|its|our|other){_S}){{0,4}}"
-_PRIOR = (
-    "previous(?:ly given)?|prior|above|earlier|preceding|foregoing|existing|original|initial|system|developer|safety"
-)
+_PRIOR = "previous(?:ly given)?|prior|above|earlier|preceding|foregoing|existing|original|initial|system|developer|safety"
 _BEFORE = rf"(?:(?:{_PRIOR}){_S}(?:(?:and|or){_S})?){{1,3}}"
 _ORDERS = "instructions?|prompts?|directives?|programming|guardrails"
 _OF_PEOPLE = (  # what people gave to people: "instructions issued by the former engineer"
     rf"(?!{_S}(?:(?:issued|received|served)\b(?!{_S}to{_S}you)|(?:given|made|sent|signed){_S}by\b(?!{_S}(?:the{_S})?(?:user|system|developer))))"
 )
 _INSTRUCTIONS = (
-    # "ignore all previous instructions": a verb, what came before, what a model is given; rules and messages, which
-    # people are given too, only where an order begins
-    (_VERBS, rf"\b(?=[dfibos]){_ORDER}(?:{_VERBS}){_SOME}{_BEFORE}(?:[\w-]{{1,20}}{_S})?(?:{_ORDERS})\b{_OF_PEOPLE}"),
+    # "ignore all previous instructions": a verb, what came before, what a model is given; rules and
+    # messages, which people are given too, only where an order begins
+    (
+        _VERBS,
+        rf"\b(?=[dfibos]){_ORDER}(?:{_VERBS}){_SOME}{_BEFORE}(?:[\w-]{{1,20}}{_S})?(?:{_ORDERS})\b{_OF_PEOPLE}",
+    ),
     (
         _VERBS,
         rf"\b(?=[dfibos]){_FIRST}(?:{_VERBS}){_S}(?:all|any|every|your)\b{_S}(?:(?:of|the|your|my|these|other){_S}){{0,3}}"
@@ -111,7 +113,10 @@ _INSTRUCTIONS = (
         ("<|", "[inst", "[/inst", "<<sys", "<</sys"),
         r"<\|(?:im_start|im_end|system|assistant|user|endoftext|eot_id|start_header_id)\|>|\[/?INST\]|<</?SYS>>",
     ),
-    (("<system", "</system"), r"</?system[-_ ]?(?:reminder|message|prompt|note|instruction|warning|override)s?\s?>"),
+    (
+        ("<system", "</system"),
+        r"</?system[-_ ]?(?:reminder|message|prompt|note|instruction|warning|override)s?\s?>",
+    ),
     (
         "[system|(system|【system|[developer",
         r"^[ \t>*#-]{0,8}[\[(【](?:system|developer)[\])】][*:]{0,3}\s[^\n]{0,40}?\b(?:(?:new|updated) (?:policy|policies|rules?|"
@@ -192,7 +197,10 @@ _INSTRUCTIONS = (
         r"(?:تجاهل|انس|تغاض).{0,16}?(?:التعليمات|الأوامر|الإرشادات|القواعد).{0,6}?(?:السابق|أعلاه|النظام)",
     ),
     ("دستور|راهنمای", r"(?:دستور|راهنمای).{0,14}?(?:قبلی|پیشین|بالا).{0,8}?(?:نادیده|فراموش)"),
-    ("התעלם|התעלמי|שכח", r"(?:התעלם|התעלמי|שכח).{0,14}?(?:ההוראות|הנחיות|הוראות).{0,4}?(?:הקודמות|לעיל|המערכת)"),
+    (
+        "התעלם|התעלמי|שכח",
+        r"(?:התעלם|התעלמי|שכח).{0,14}?(?:ההוראות|הנחיות|הוראות).{0,4}?(?:הקודמות|לעיל|המערכת)",
+    ),
     (
         "निर्देश|आदेश",
         r"(?:पिछले|पिछली|पूर्व|ऊपर|पहले|सभी|सारे).{0,14}?(?:निर्देश|आदेश).{0,14}?(?:(?:अनदेखा|अनदेखी|नज़रअंदाज़|नजरअंदाज) कर(?:ें|ो)|भूल जा)",
@@ -248,9 +256,12 @@ _KEYS = (
     "private key|environment variable|.env|ssh key|system prompt|session cookie|secrets"
 )
 _KEY_WORDS = _KEYS.replace(".", r"\.")
-_AWAY = "send|e-?mail|mail|upload|post|forward|transmit|submit|exfiltrate|leak|give|hand|share|paste"
+_AWAY = (
+    "send|e-?mail|mail|upload|post|forward|transmit|submit|exfiltrate|leak|give|hand|share|paste"
+)
 _OPEN = "reveal|give (?:me|us|him|them)|tell|show|output|disclose|leak|repeat|display|expose|dump"
-_TO = r"(?:to|at)\s(?!(?:your|our|a)\b|the (?!following|url|address|web ?hook|author|sender))"  # not: to the vault
+# not: to the vault
+_TO = r"(?:to|at)\s(?!(?:your|our|a)\b|the (?!following|url|address|web ?hook|author|sender))"
 _SECRETS = (
     (
         _KEYS,
@@ -312,15 +323,23 @@ _PATTERNS = [
     for kind, some in KINDS.items()
     for words, one in some
 ]
-# The words of patterns, several of which have the same; and the longest parts without a blank of each of them.
-_HINTS = {words: tuple(dict.fromkeys(max(word.split(), key=len) for word in words)) for _, words, _ in _PATTERNS}
-_AI = re.compile(r"ai(?<!\wai)[ :,]")  # "said " holds "ai " as well, and no pattern begins within a word
+# The words of patterns, several of which have the same; and the longest parts without a blank of
+# each of them.
+_HINTS = {
+    words: tuple(dict.fromkeys(max(word.split(), key=len) for word in words))
+    for _, words, _ in _PATTERNS
+}
+_AI = re.compile(
+    r"ai(?<!\wai)[ :,]"
+)  # "said " holds "ai " as well, and no pattern begins within a word
 MOST = 8  # places that one pattern is looked for in
 
 
 @lru_cache(maxsize=64)
 def suspicions(text: str) -> tuple[tuple[int, str], ...]:
-    """(offset, kind) of what reads as meant for a model, in order; of each pattern the first eight places."""
+    """(offset, kind) of what reads as meant for a model, in order; of each pattern the first eight
+    places.
+    """
     held = _held(text.lower())
     found: list[tuple[int, str]] = []
     for kind, words, pattern in _PATTERNS:
@@ -335,8 +354,17 @@ def suspicions(text: str) -> tuple[tuple[int, str], ...]:
 
 def _held(lower: str) -> set[tuple[str, ...]]:
     """Of _HINTS those of which a word stands in the text."""
-    # Every word once, which is half of a long text: what has no blank in it stands in one of these or nowhere.
+    # Every word once, which is half of a long text: what has no blank in it stands in one of these
+    # or nowhere.
     once = "\n".join(set(lower.split()))
     letters = set(once)
-    likely = [words for words, parts in _HINTS.items() if any(part[0] in letters and part in once for part in parts)]
-    return {words for words in likely if any(word in lower and (word[:2] != "ai" or _AI.search(lower)) for word in words)}
+    likely = [
+        words
+        for words, parts in _HINTS.items()
+        if any(part[0] in letters and part in once for part in parts)
+    ]
+    return {
+        words
+        for words in likely
+        if any(word in lower and (word[:2] != "ai" or _AI.search(lower)) for word in words)
+    }

@@ -1,7 +1,9 @@
-"""Whose call this is: the name of the token that a request came with, "" where nobody has to say who they are.
+"""Whose call this is: the name of the token that a request came with, "" where nobody has to say
+who they are.
 
-Takes the name that the HTTP door has verified (server.py sets it for each request); gives whether a handle may be used.
-A job, a DRIFT session and a cursor belong to the subject that began them. Knows no token, no HTTP and no MCP.
+Takes the name that the HTTP door has verified (server.py sets it for each request); gives whether a
+handle may be used. A job, a DRIFT session and a cursor belong to the subject that began them. Knows
+no token, no HTTP and no MCP.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from __future__ import annotations
 import hashlib
 from contextvars import ContextVar
 
-# "" is the user of this machine (stdio, the command line, a server without tokens), who may open every job.
+# "" is the user of this machine (stdio, the command line, a server without tokens), who may open
+# every job.
 SUBJECT: ContextVar[str] = ContextVar("SUBJECT", default="")
 
 

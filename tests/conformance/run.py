@@ -85,7 +85,7 @@ def inspector(folder: Path, home: Path, options: Sequence[str], *arguments: str)
     # A file between: the launcher would take options of the product for its own.
     begin = home.parent / "serve.py"
     words = ["serve", "--home", str(home), *options]
-    begin.write_text(f"from graphrag_mcp.cli import main\nmain({words!r})\n", "utf-8")
+    begin.write_text(f"from graphrag_mcp.cli.main import main\nmain({words!r})\n", "utf-8")
     environment["PYTHONPATH"] = str(ROOT)
     serve = [sys.executable, str(begin)]
     done = subprocess.run(
