@@ -13,6 +13,8 @@ A message is always two sentences: what is wrong, then the next move. This file 
 
 from __future__ import annotations
 
+import errno
+
 
 class GraphRAGError(Exception):
     """Base of all errors that are meant to be read by a person or an agent."""
@@ -61,3 +63,23 @@ class ModelError(GraphRAGError):
     ) -> None:
         super().__init__(what, next_move)
         self.final, self.divisible = final, divisible
+
+
+def too_many_files() -> GraphRAGError:
+    what = "this process has too many files open"
+    return GraphRAGError(what, "Try again in a moment, or raise its limit (ulimit -n)")
+
+
+def out_of_files(error: BaseException | None) -> bool:
+    """Whether an error comes from the limit of open files. Then nothing is wrong with the index or
+    the disk.
+    """
+    while error is not None:
+        if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+            return True
+        if not isinstance(error, GraphRAGError) and f"os error {errno.EMFILE}" in str(
+            error
+        ):  # as Lance says it
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -10,7 +10,6 @@ tool.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import hmac
 import ipaddress
@@ -21,11 +20,15 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp.connections import Limits, Server, listening
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.logs import Repeats
 from graphrag_mcp.server import build_server, last_moments
 from graphrag_mcp.settings import Settings
 
@@ -35,8 +38,9 @@ if TYPE_CHECKING:
 HOST, PORT, PATH = "127.0.0.1", 8765, "/mcp"
 TOKENS = "GRAPHRAG_MCP_TOKENS"
 SHORTEST = 16  # characters of a token: what people make up by themselves is guessed
+SESSIONS = 1_000  # in all, shared by the tokens: one takes some 60 kB
+COUNTED_EVERY = 60.0  # seconds between two counts of errors of the same kind
 GRACE = 8.0  # seconds for calls to finish after SIGTERM; containers are killed after 10
-SESSIONS = 1_000
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 _STOPPING = "the server is stopping. Try again later."
@@ -72,6 +76,8 @@ def serve(
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
     )
+    for handler in logging.getLogger().handlers:
+        Repeats(handler).tell_every(COUNTED_EVERY)
     log.setLevel(logging.INFO)
     status = 0
     try:
@@ -95,17 +101,11 @@ def serve(
     os._exit(status)
 
 
-async def run(door: Door, listener: socket.socket) -> None:
+async def run(door: Door, listener: socket.socket, limits: Limits | None = None) -> None:
     """Serve on a socket until SIGTERM or Ctrl-C; then calls get GRACE seconds to finish, streams
     end at once.
     """
     import uvicorn
-
-    class Server(uvicorn.Server):
-        def capture_signals(
-            self,
-        ) -> Any:  # its own handler ends the event streams in which calls answer
-            return contextlib.nullcontext()
 
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -118,12 +118,9 @@ async def run(door: Door, listener: socket.socket) -> None:
         ws="none",
         server_header=False,
         timeout_graceful_shutdown=1,
-    )
-    server = Server(config)
-    serving, stopping = (
-        asyncio.create_task(server.serve(sockets=[listener])),
-        asyncio.create_task(stop.wait()),
-    )
+    )  # fmt: skip
+    server = Server(config, listener, limits or Limits.of_process())
+    serving, stopping = asyncio.create_task(server.serve()), asyncio.create_task(stop.wait())
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     await door.drain(GRACE)
@@ -153,12 +150,91 @@ def http_app(
         enable_dns_rebinding_protection=True,
         allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
         allowed_origins=[*origins, *(f"{origin}:*" for origin in origins)],
-    )
+    )  # fmt: skip
+    limits = Limits.of_process()
+    shares = Shares(len({token.name for token in tokens}), limits.connections)
+    # The door keeps each token to its share; sessions that are just being opened come on top.
+    most = shares.sessions * max(1, len(tokens)) + limits.connections
     app = server.streamable_http_app(
-        streamable_http_path=PATH, transport_security=checked, max_sessions=SESSIONS
+        streamable_http_path=PATH, transport_security=checked, max_sessions=most
     )
     listeners = server._lowlevel_server.get_request_handler("subscriptions/listen")
-    return Door(app, names, tokens, listeners.handler.close if listeners else None)
+    return Door(app, names, tokens, shares, listeners.handler.close if listeners else None)
+
+
+# ---- shares ---------------------------------------------------------------------------------------
+
+
+class Shares:
+    """What each token has open. Without tokens all clients share the one of the name "".
+
+    `sessions` is the most of one token; `requests` that of one token that are answered at the same
+    time, and `streams` that of all tokens, since each of them holds a connection.
+    """
+
+    def __init__(self, names: int, connections: int) -> None:
+        self.sessions = max(10, SESSIONS // max(1, names))
+        self.streams = connections // 2
+        self.requests = connections // 2 if names > 1 else connections
+        self.open: dict[
+            str, dict[str, int]
+        ] = {}  # token -> session, the one used last at the end -> its requests
+        self.serving: Counter[str] = Counter()
+        self.streaming = 0
+
+    # ---- requests --------------------------------------------------------------------------------
+
+    def refusal(self, name: str, stream: bool, opens: bool) -> str:
+        """Why this token may not have another request answered now; "" when it may."""
+        if self.serving[name] >= self.requests:
+            said = f"{self.requests} requests of this token are being answered"
+            return f"{said}. Try again when one of them has ended."
+        if stream and self.streaming >= self.streams:
+            return f"{self.streaming} event streams are open. Try again later; calls need none."
+        sessions = self.open.get(name, {})
+        if opens and len(sessions) >= self.sessions and all(sessions.values()):
+            said = f"{len(sessions)} sessions of this token are in use"
+            return f"{said}. End one of them, or try again later."
+        return ""
+
+    @contextmanager
+    def request(self, name: str, session: str, stream: bool) -> Iterator[None]:
+        """While a request of this token is answered; a session with one is not idle."""
+        self.serving[name] += 1
+        self.streaming += stream
+        self._use(name, session, 1)
+        try:
+            yield
+        finally:
+            self._use(name, session, -1)
+            self.streaming -= stream
+            self.serving[name] -= 1
+            if not self.serving[name]:
+                del self.serving[name]
+
+    def _use(self, name: str, session: str, more: int) -> None:
+        sessions = self.open.get(name, {})
+        if session in sessions:
+            sessions[session] = sessions.pop(session) + more
+
+    # ---- sessions --------------------------------------------------------------------------------
+
+    def opened(self, name: str, session: str) -> None:
+        self.open.setdefault(name, {})[session] = 0
+
+    def ended(self, name: str, session: str) -> None:
+        self.open.get(name, {}).pop(session, None)
+
+    def excess(self, name: str) -> list[str]:
+        """Sessions of this token to end, those that have been idle for longest first; they are
+        counted no more.
+        """
+        sessions = self.open.get(name, {})
+        idle = [session for session, requests in sessions.items() if not requests]
+        found = idle[: max(0, len(sessions) - self.sessions)]
+        for session in found:
+            del sessions[session]
+        return found
 
 
 # ---- the door ---------------------------------------------------------------------------------------
@@ -168,18 +244,16 @@ class Door:
     """An ASGI application in front of another: refuses, or names the caller and passes on."""
 
     def __init__(
-        self,
-        app: Any,
-        names: Iterable[str],
-        tokens: Sequence[Token] = (),
+        self, app: Any, names: Iterable[str], tokens: Sequence[Token], shares: Shares,
         goodbye: Callable[[], None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.app, self.names, self.tokens, self.goodbye = (
             app,
             frozenset(names),
             tuple(tokens),
             goodbye,
         )
+        self.shares = shares
         self.streams: set[Any] = set()
         self.calls, self.stopping = 0, False
 
@@ -195,19 +269,81 @@ class Door:
             await _refuse(scope, send, *refused)
         elif self.stopping:
             await _refuse(scope, send, 503, _STOPPING)
-        elif scope["method"] == "GET":
-            # No event of ours has an id, so there is nothing to resume; the SDK has no answer to
-            # who asks for it.
-            kept = [
-                (name, value)
-                for name, value in scope["headers"]
-                if name.lower() != b"last-event-id"
-            ]
-            await self._stream({**scope, "headers": kept}, receive, send)
-        elif headers.get("mcp-method") == ["subscriptions/listen"]:
-            await self._stream(scope, receive, send)
         else:
-            await self._call(scope, receive, send, headers)
+            await self._within_its_share(scope, receive, send, headers)
+
+    async def _within_its_share(
+        self, scope: Scope, receive: Any, send: Any, headers: Mapping[str, list[str]]
+    ) -> None:
+        """Answer a request, unless its token has too many; then end what sessions the token has too
+        many of.
+        """
+        from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+        name = getattr(scope.get("user"), "display_name", "")
+        session = headers.get("mcp-session-id", [""])[0]
+        listens = headers.get("mcp-method") == ["subscriptions/listen"]
+        stream = scope["path"] == PATH and (scope["method"] == "GET" or listens)
+        modern = not set(headers.get("mcp-protocol-version", [])) <= set(
+            HANDSHAKE_PROTOCOL_VERSIONS
+        )  # no sessions
+        opens = scope["method"] == "POST" and not session and not modern
+        if refused := self.shares.refusal(name, stream, opens):
+            await _refuse(scope, send, 503, refused)
+            return
+
+        async def noting(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                self._note(name, session, scope["method"], message)
+            await send(message)
+
+        with self.shares.request(name, session, stream):
+            if stream and not listens:
+                # No event of ours has an id, so there is nothing to resume; the SDK has no answer to
+                # a client that asks for it.
+                kept = [
+                    (key, value)
+                    for key, value in scope["headers"]
+                    if key.lower() != b"last-event-id"
+                ]
+                scope = {**scope, "headers": kept}
+            await (
+                self._stream(scope, receive, noting)
+                if stream
+                else self._call(scope, receive, noting, headers)
+            )
+        for idle in self.shares.excess(name):
+            await self._end_session(scope, idle)
+
+    def _note(self, name: str, session: str, method: str, start: Mapping[str, Any]) -> None:
+        """What the beginning of a response says of sessions that were opened or are over."""
+        given = {key.lower(): value.decode("latin-1") for key, value in start["headers"]}
+        if session and (start["status"] == 404 or (method == "DELETE" and start["status"] < 400)):
+            self.shares.ended(name, session)
+        elif not session and start["status"] < 400 and b"mcp-session-id" in given:
+            self.shares.opened(name, given[b"mcp-session-id"])
+
+    async def _end_session(self, scope: Scope, session: str) -> None:
+        """End a session as its client would: with a request to the application."""
+        kept = [
+            (key, value) for key, value in scope["headers"] if key.lower() in (b"host", b"origin")
+        ]
+        headers = [*kept, (b"mcp-session-id", session.encode("latin-1"))]
+        asked = {
+            **scope,
+            "method": "DELETE",
+            "path": PATH,
+            "raw_path": PATH.encode(),
+            "headers": headers,
+        }
+
+        async def nothing() -> MutableMapping[str, Any]:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def unheard(_: MutableMapping[str, Any]) -> None:
+            pass
+
+        await self.app(asked, nothing, unheard)
 
     def refusal(
         self, scope: Scope, headers: Mapping[str, list[str]]
@@ -423,30 +559,6 @@ def _own_names() -> set[str]:
     except OSError:
         found = set()
     return {name.lower(), *found}
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens there; port 0 takes a free one. BadInput when it cannot be had."""
-    where = HOST if host.lower() == "localhost" else host.strip("[]")
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            where, port, type=socket.SOCK_STREAM
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-        try:
-            if os.name != "nt":
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(512)
-        except OSError:
-            listener.close()
-            raise
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", "") or error
-        raise BadInput(
-            f"{host}:{port} cannot be listened on ({reason})", "Choose another --port or --host"
-        ) from error
-    return listener
 
 
 def address_of(listener: socket.socket) -> str:

@@ -25,7 +25,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.errors import Busy, Damaged, GraphRAGError, NewerFormat
+from graphrag_mcp.errors import (
+    Busy,
+    Damaged,
+    GraphRAGError,
+    NewerFormat,
+    out_of_files,
+    too_many_files,
+)
 
 # 2 and 3 have the same tables. What is in 3 has logs beside that of the documents (edits by hand,
 # imports): a release that knows only 2 would derive the tables without them, so it must not open
@@ -267,6 +274,8 @@ def writing(folder: Path) -> Iterator[None]:
         OSError,
         RuntimeError,
     ) as error:  # the latter is what LanceDB raises, with lines of its source
+        if out_of_files(error):
+            raise too_many_files() from error
         said = getattr(error, "strerror", None) or str(error).splitlines()[0][:300]
         if number := re.search(r"\(os error (\d+)\)", said):
             said = os.strerror(int(number[1]))
@@ -352,6 +361,8 @@ def writer_lock(folder: Path, timeout: float) -> Iterator[None]:
             "Wait for it with graph_status, or try again",
         ) from error
     except (OSError, RuntimeError) as error:  # the latter where a file system knows no locks
+        if out_of_files(error):
+            raise too_many_files() from error
         what = f"{folder / 'lock'} cannot be locked ({getattr(error, 'strerror', None) or error})"
         raise GraphRAGError(
             what, "Free disk space or give this user the right to write there, then retry"

@@ -7,9 +7,9 @@ here, a `GraphRAGError` becomes a `ToolError`. Knows no single tool.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,7 +23,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent
 
 from graphrag_mcp.app import App
-from graphrag_mcp.errors import GraphRAGError
+from graphrag_mcp.errors import GraphRAGError, out_of_files, too_many_files
+from graphrag_mcp.logs import place_of
 from graphrag_mcp.packing import wire
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.principal import SUBJECT, sealed
@@ -269,25 +270,33 @@ def telling(tool: str) -> Iterator[None]:
     except ToolError:
         raise
     except GraphRAGError as error:
-        raise ToolError(encodable(" ".join([str(error), *(REMARKS.get() or ())]))) from None
-    except OSError as error:
+        said = str(too_many_files() if out_of_files(error) else error)
+        raise ToolError(encodable(" ".join([said, *(REMARKS.get() or ())]))) from None
+    except Exception as error:
+        raise _untaught(tool, error) from None
+
+
+def _untaught(tool: str, error: Exception) -> ToolError:
+    """What a model is told of a failure that is not one of ours."""
+    if out_of_files(error):
+        log.error("%s could not open a file", tool, exc_info=error)
+        return ToolError(str(too_many_files()))
+    if isinstance(error, OSError):
         log.error("%s could not read or write", tool, exc_info=error)
         said = f"{error.strerror or type(error).__name__}: {error.filename or 'the index folder'}"
         advice = (
             "Free disk space or give this user the right to read and write there, then call again."
         )
-        raise ToolError(encodable(f"{tool} could not read or write ({said}). {advice}")) from None
-    except Exception as error:
-        mark = secrets.token_hex(4)
-        log.error("internal error in %s (%s)", tool, mark, exc_info=error)
-        other = (
-            "graph_status"
-            if tool.startswith(("search", "graph", "index", "cancel"))
-            else "search_text"
-        )
-        raise ToolError(
-            f"internal error in {tool} (logged as {mark}). Try {other}, or other arguments."
-        ) from None
+        return ToolError(encodable(f"{tool} could not read or write ({said}). {advice}"))
+    # The same error has the same mark: a log that counts repetitions has it once.
+    mark = hashlib.sha256(repr((type(error).__name__, place_of(error))).encode()).hexdigest()[:8]
+    log.error("internal error in %s (%s)", tool, mark, exc_info=error)
+    other = (
+        "graph_status" if tool.startswith(("search", "graph", "index", "cancel")) else "search_text"
+    )
+    return ToolError(
+        f"internal error in {tool} (logged as {mark}). Try {other}, or other arguments."
+    )
 
 
 def too_long(model: type[Result], tool: str, call: str) -> Result:
