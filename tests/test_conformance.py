@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from tests.conformance import fixtures, run
+from tests.conformance import app, fixtures, run
+from tests.conftest import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +24,41 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [("--fixtures",), ()], ids=["with fixtures", "product"])
-def test_both_requirement_sets_are_met(packages: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
-    baseline = None if options else run.HERE / "baseline.yml"
-    with run.serving(tmp_path / "home", *options) as url:
-        found = {revision: run.conformance(packages, url, revision, baseline) for revision in run.REVISIONS}
-    assert {revision: text[-3000:] for revision, (good, text) in found.items() if not good} == {}
+def test_with_fixtures_every_required_scenario_passes(packages: Path, tmp_path: Path) -> None:
+    with run.serving(tmp_path / "home", "--fixtures") as url:
+        found = [run.conformance(packages, url, revision) for revision in run.REVISIONS]
+    assert [one.text[-3000:] for one in found if not one.good] == []
+    assert [one.wanted - one.passed() for one in found] == [set(), set()]
+
+
+@pytest.mark.slow
+def test_the_product_fails_what_needs_fixtures_and_nothing_else(packages: Path, tmp_path: Path) -> None:
+    found, wrong = run.product(packages, tmp_path / "home")
+    assert [one.text[-3000:] for one in found if not one.good] == [] and wrong == []
+    told = (ROOT / "docs" / "http.md").read_text("utf-8")
+    for revision, one in zip(run.REVISIONS, found, strict=True):
+        assert f"| {revision} | {len(one.wanted)} | {len(one.passed() - one.vacuous)} | {len(one.vacuous)} |" in told
+
+
+def test_an_entry_of_the_baseline_that_passes_is_found() -> None:
+    fails, warns, passes = ("a", "FAILURE"), ("b", "WARNING"), ("c", "SUCCESS")
+    one = run.Run(True, "", {"one": [fails, passes], "two": [warns, passes], "three": [passes]}, set())
+    other = run.Run(True, "", {"one": [passes], "four": [fails]}, set())
+    named = ["one", "two", "three", "four", "two:b", "two:c", "one:a", "five"]
+    assert run.stale(named, [one]) == ["two", "three", "four", "two:c", "five"]
+    assert run.stale(["one", "four"], [one, other]) == ["one"]
+    assert other.passed() == set() and run.Run(True, "", one.checks, {"one", "two", "three"}).passed() == {"three"}
+
+
+def test_the_names_of_fixtures_that_are_asked_for_are_written_down(tmp_path: Path) -> None:
+    asked = app.Asked(None, tmp_path / "asked")
+    for params in (
+        {"name": "test_simple_text"}, {"uri": "test://static"}, {"ref": {"type": "ref/prompt", "name": "test_prompt"}},
+        {"uri": "test://nonexistent-resource"}, {"name": "local_search"}, None,
+    ):  # fmt: skip
+        asked.note(json.dumps({"params": params}).encode())
+    asked.note(b"no JSON")
+    assert (tmp_path / "asked").read_text("utf-8").split() == ["test_simple_text", "test://static", "test_prompt"]
 
 
 @pytest.mark.slow
@@ -39,8 +70,7 @@ def test_the_inspector_finds_nothing_in_the_tools(packages: Path, tmp_path: Path
 
 
 def test_the_baseline_names_nothing_that_needs_no_fixture() -> None:
-    lines = (run.HERE / "baseline.yml").read_text("utf-8").splitlines()
-    named = [line.strip().removeprefix("- ") for line in lines if line.strip().startswith("- ")]
+    named = run.entries(run.HERE / "baseline.yml")
     ours = {"tools-list", "tools-call-simple-text", "tools-call-error", "resources-list", "resources-subscribe",
             "resources-unsubscribe", "prompts-list", "completion-complete", "caching", "dns-rebinding-protection",
             "sep-2164-resource-not-found", "server-initialize", "ping", "server-sse-multiple-streams"}  # fmt: skip

@@ -2,22 +2,24 @@
 
 Run as `python -m tests.conformance.app [--fixtures] HOME`; prints its address on the first line and serves until it is
 stopped. The server is `build_server()` behind the product's own HTTP door: the same lifespan, middleware and checks.
+Without fixtures, the names of fixtures that a client asks for are written to HOME/asked.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.prompts.base import UserMessage
 from mcp.types import EmptyResult, ImageContent, InputRequiredResult, SetLevelRequestParams
 
 from graphrag_mcp.app import App
-from graphrag_mcp.http import address_of, http_app, listening
+from graphrag_mcp.http import address_of, http_app, listening, run
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from tests.conformance import fixtures
@@ -76,14 +78,50 @@ def with_fixtures(app: App) -> MCPServer[Any]:
     return server
 
 
+class Asked:
+    """An application that writes down which fixtures requests name, in front of one that has none."""
+
+    def __init__(self, app: Any, path: Path) -> None:
+        self.app, self.path = app, path
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        body = b""
+
+        async def noting() -> Any:
+            nonlocal body
+            message = await receive()
+            body += message.get("body", b"")
+            if message["type"] == "http.request" and not message.get("more_body"):
+                self.note(body)
+            return message
+
+        await self.app(scope, noting if scope["type"] == "http" else receive, send)
+
+    def note(self, body: bytes) -> None:
+        try:
+            params = json.loads(body).get("params") or {}
+        except ValueError:
+            return
+        parts = (params, params.get("ref") or {})
+        names = [str(part.get(key, "")) for part in parts for key in ("name", "uri")]
+        # One scenario asks for what no server has, on purpose.
+        found = [name for name in names if name.startswith(("test_", "test://")) and "nonexistent" not in name]
+        if found:
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.writelines(f"{name}\n" for name in found)
+
+
 def main(arguments: list[str]) -> None:
-    app = App(Settings(home=Path(arguments[-1]), roots=()))
-    server = with_fixtures(app) if "--fixtures" in arguments else build_server(app, compat=True)
+    home, fixed = Path(arguments[-1]), "--fixtures" in arguments
+    home.mkdir(parents=True, exist_ok=True)
+    app = App(Settings(home=home, roots=()))
+    door = http_app(with_fixtures(app) if fixed else build_server(app, compat=True))
+    if not fixed:
+        door.app = Asked(door.app, home / "asked")
     listener = listening("127.0.0.1", 0)
     sys.stdout.write(address_of(listener) + "\n")
     sys.stdout.flush()
-    config = uvicorn.Config(http_app(server), log_level="error", access_log=False)
-    uvicorn.Server(config).run(sockets=[listener])
+    asyncio.run(run(door, listener))
 
 
 if __name__ == "__main__":
