@@ -147,7 +147,7 @@ def disk(home: Path, stride: int, kinds: list[str]) -> None:
                 say(f"{kind} {at}: {error!r}")
             faulty.at = 0
             now = digest(open_snapshot(folder))
-            wrong = [found for found in doctor(folder) if found.kind not in ("orphan", "manifest")]
+            wrong = [found for found in doctor(folder) if not found.remark]
             left = [found for found in doctor(folder, repair=True) if not found.repaired]
             write(folder, note(4))
             if now["content"] not in (before["content"], wanted["content"]) or wrong or left or doctor(folder) or (

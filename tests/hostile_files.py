@@ -29,6 +29,11 @@ def _bytes(data: bytes) -> Make:
     return lambda heavy: data
 
 
+def _many(between: str, pair: str) -> Make:
+    """Names that are all different, and no full stop: 15 to 20 MB of them, below the limit of a file."""
+    return lambda heavy: between.join(pair.format(n, n * 7 % 9973) for n in range(600_000 if heavy else 2_000)).encode()
+
+
 _WORDS = "The light was burning and Ines Calloway rowed to the Narrows. "
 _TEXTS: dict[str, Make] = {
     "invalid.txt": _bytes(b"caf\xe9 \xff\xfe \x80\x81 and words " * 50),
@@ -64,6 +69,12 @@ _TEXTS: dict[str, Make] = {
     "dashes.md": _text(10**6, 6_000, "-"),
     "stops.md": _text(10**6, 6_000, "A. "),
     "capitals.md": _text(10**5, 5_000, "Ines Calloway "),
+    "many-names.md": _many(" met ", "Alvin{} Borg{}"),
+    "many-names-apart.md": _many(", ", "Alvin{} Borg{}"),
+    "many-names-cyrillic.md": _many(" встретил ", "Иван{} Петров{}"),
+    "many-names-greek.md": _many(" και ", "Νίκος{} Παππάς{}"),
+    "many-names-han.md": _many("会见", "王{}与李{}"),
+    "many-names-lines.md": _many("\n", "Alvin{} Borg{}"),
     "comment.md": _text(10**6, 6_000, "<!-- ", "x\n"),
     "gb18030.txt": _bytes("微软研究院在北京。".encode("gb18030") * 50),
     "escape.txt": _bytes(b"+ADw-script+AD4- \x1b$B4A;z\x1b(B" * 50),

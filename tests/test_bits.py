@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.bits import (
+from campaigns.bits import (
     OFF,
     build,
     contents,

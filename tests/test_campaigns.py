@@ -1,4 +1,4 @@
-"""Short forms of the campaigns in benchmarks/: many agents, random edits, kills. Each of them can be run for hours."""
+"""Short forms of the campaigns in campaigns/: many agents, random edits, kills. Each of them can be run for hours."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import edit_scripts, kills, many_agents, model_campaign
+from campaigns import edit_scripts, kills, many_agents, model_campaign
 from tests.conftest import clean_environment
 
 
@@ -39,7 +39,7 @@ def test_kills_at_random_moments_cost_nothing_that_was_acknowledged(
         monkeypatch.setenv(name, clean_environment().get(name, ""))
     kills.quiet()
     kinds = ["index", "sync", "jobs"]  # small commits are killed in test_generations
-    kills.CONTEXT.set_forkserver_preload(["benchmarks.kills"])
+    kills.CONTEXT.set_forkserver_preload(["campaigns.kills"])
     wrong, done = kills.campaign(tmp_path, 3, kinds, seed=8)
     assert wrong == [] and set(done) == set(kinds)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.model_campaign import EAGER, demo, same, write_documents
+from campaigns.model_campaign import EAGER, demo, same, write_documents
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_entity

@@ -238,9 +238,17 @@ def test_what_the_settings_page_names_exists() -> None:
     assert named - set(Settings.__dataclass_fields__) - set(CHUNK_MODES) == set()
 
 
-def test_every_benchmark_has_its_line() -> None:
-    text = (DOCS / "benchmarks.md").read_text("utf-8")
-    assert [path.name for path in (ROOT / "benchmarks").glob("*.py") if f"`{path.name}`" not in text] == []
+@pytest.mark.parametrize("folder", ["benchmarks", "campaigns"])
+def test_every_benchmark_and_every_campaign_has_its_line(folder: str) -> None:
+    text = (DOCS / "benchmarks.md").read_text("utf-8").partition(f"`{folder}/`")[2].partition("\n\n`")[0]
+    assert [path.name for path in (ROOT / folder).glob("*.py") if f"`{path.name}`" not in text] == []
+
+
+def test_every_script_that_a_page_names_is_there() -> None:
+    """Named by its folder: `campaigns/kills.py`."""
+    pages = [*PAGES, ROOT / "AGENTS.md", ROOT / "Makefile"]
+    named = {(page.name, name) for page in pages for name in re.findall(r"(?:benchmarks|campaigns)/\w+\.py", page.read_text("utf-8"))}
+    assert [f"{page}: {name}" for page, name in sorted(named) if not (ROOT / name).exists()] == []
 
 
 def test_every_file_that_a_page_names_is_there() -> None:

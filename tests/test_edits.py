@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from benchmarks.model_campaign import EAGER, demo, write_documents
+from campaigns.model_campaign import EAGER, demo, write_documents
 from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
@@ -214,7 +214,7 @@ def test_edits_survive_other_settings_repair_and_rollback(kb: Path) -> None:
     assert content(kb) == before and doctor(kb) == []
 
 
-@pytest.mark.parametrize("seed", [11, 23])  # benchmarks/edits.py tries many, and compares after every step
+@pytest.mark.parametrize("seed", [11, 23])  # campaigns/edits.py tries many, and compares after every step
 def test_any_history_of_edits_and_documents_is_a_fresh_index_with_the_same_log(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     docs, kb = tmp_path / "docs", tmp_path / "kb"

@@ -1,6 +1,6 @@
 """Files made to do harm: each is reported, none ends the run, takes the machine's memory or brings in what lies outside.
 
-The short form of benchmarks/hostile.py, which makes all of them as large as an attacker would.
+The short form of campaigns/hostile.py, which makes all of them as large as an attacker would.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.model_campaign import EAGER, demo, write_documents
+from campaigns.model_campaign import EAGER, demo, write_documents
 from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import kills
+from campaigns import kills
 from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest, rollback
 from graphrag_mcp.index.imported import GRAPHS, IMPORT_LOG, IMPORTS, row_of
@@ -84,6 +84,6 @@ def test_kills_while_imports_are_compacted_cost_nothing(tmp_path: Path, monkeypa
     for name in ("LANCEDB_LOG", "PYTHONWARNINGS"):
         monkeypatch.setenv(name, clean_environment().get(name, ""))
     kills.quiet()
-    kills.CONTEXT.set_forkserver_preload(["benchmarks.kills"])
+    kills.CONTEXT.set_forkserver_preload(["campaigns.kills"])
     wrong, done = kills.campaign(tmp_path, 1, ["imports"], seed=5)
     assert wrong == [] and done["imports"] == 1

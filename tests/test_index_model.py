@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.model_campaign import EAGER, demo, document, same, write_documents
+from campaigns.model_campaign import EAGER, demo, document, same, write_documents
 from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.model_campaign import demo, write_documents
+from campaigns.model_campaign import demo, write_documents
 from tests.openai_server import openai_server
 from tests.test_index_model import index, on, rows
 

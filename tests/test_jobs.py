@@ -215,7 +215,7 @@ def test_a_disk_that_fails_at_any_write_of_a_job_costs_at_most_that_call(tmp_pat
     assert {first for _, first, _ in lines} <= {"done", "failed", "refused"}
     assert {again for *_, again in lines} == {"done"}
     assert open_snapshot(tmp_path / "corpora" / "kb").count("documents") == len(lines) + 2
-    assert [found for found in doctor(tmp_path / "corpora" / "kb") if found.kind not in ("orphan", "manifest")] == []
+    assert [found for found in doctor(tmp_path / "corpora" / "kb") if not found.remark] == []
 
 
 FULL = """

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.model_campaign import EAGER, demo, same, write_documents
-from benchmarks.model_histories import Model, history
+from campaigns.model_campaign import EAGER, demo, same, write_documents
+from campaigns.model_histories import Model, history
 from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.index import pipeline
 from graphrag_mcp.index.edits import Target, Wish, edit

@@ -1,6 +1,6 @@
 """No path, link, name or race brings a byte from outside the folders that the server may read.
 
-The short form of a campaign: `SWAPS` races of each kind here, 1,000 in benchmarks/hostile.py.
+The short form of a campaign: `SWAPS` races of each kind here, 1,000 in campaigns/hostile.py.
 """
 
 from __future__ import annotations

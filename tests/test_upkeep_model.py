@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks import bits
+from campaigns import bits
 from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import SCHEMAS, export

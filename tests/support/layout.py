@@ -24,13 +24,13 @@ LIMITS = Path(__file__).with_name("layout_limits.json")
 # Layers: a module imports from lower layers and from its own package.
 LAYERS = {
     "__init__": 0,
-    **dict.fromkeys(("errors", "types", "settings", "lazy_imports", "text", "trust"), 1),
+    **dict.fromkeys(("errors", "types", "settings", "lazy_imports", "logs", "text", "trust"), 1),
     **dict.fromkeys(("store", "names"), 2),
     **dict.fromkeys(("sources", "llm"), 3),
     "packing": 4,
     **dict.fromkeys(("index", "query", "evaluate", "install"), 5),
     **dict.fromkeys(("app", "jobs", "doctor", "exchange"), 6),
-    "tools": 7,
+    **dict.fromkeys(("tools", "connections"), 7),
     **dict.fromkeys(("server", "http"), 8),
     **dict.fromkeys(("cli", "__main__"), 9),
 }

@@ -1,7 +1,7 @@
 """Many small commits: what hundreds of notes, one call each, leave on disk, and what they cost a
 search and a start.
 
-    python benchmarks/many_commits.py [--commits 200] [--every 25] [--readers 0] [--wait 130]
+    python campaigns/many_commits.py [--commits 200] [--every 25] [--readers 0] [--wait 130]
 
 Indexes the sample folder, then one short text a call, as an agent writes notes. Prints files,
 bytes, truth segments and the CPU milliseconds of a commit; then, after `--wait` seconds (kept
@@ -102,7 +102,7 @@ READER = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from benchmarks.many_commits import read_for_ever
+from campaigns.many_commits import read_for_ever
 read_for_ever(Path(sys.argv[1]))
 """
 

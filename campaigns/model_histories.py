@@ -1,7 +1,7 @@
 """Random histories with a model: whatever failed, was off, was set otherwise or was edited by hand
 on the way, the index is that of one undisturbed run.
 
-    python benchmarks/model_histories.py [--histories 50] [--seed 0]
+    python campaigns/model_histories.py [--histories 50] [--seed 0]
 
 The model is a real HTTP server on this machine whose answers are made of the prompt, so a fresh
 index of the last folder under the last settings, with the same edits by hand, says what every
@@ -25,7 +25,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.model_campaign import EAGER, demo, findings, same
+from campaigns.model_campaign import EAGER, demo, findings, same
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.index.edits import (
     Target,

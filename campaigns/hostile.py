@@ -1,7 +1,7 @@
 """Files made to do harm, as large as an attacker would make them, each indexed by a process of its
 own; then the races.
 
-    python benchmarks/hostile.py [part of a name ...] [--swaps 1000]
+    python campaigns/hostile.py [part of a name ...] [--swaps 1000]
 
 For each of the cases of tests/hostile_files.py: CPU seconds (and those of the clock), the most
 memory that the process and its parser held together (Linux), and whether it was accounted for. Then
@@ -29,31 +29,25 @@ from tests.conftest import clean_environment
 # Reading a file may take 30 seconds; starting, writing and describing the index come on top. A few
 # cases are millions of words, which are indexed: their time is that of any text of that length.
 SECONDS, STARTING, MEMORY = 30.0, 10.0, 1_000_000_000
-MANY = ("crowd",)
+MANY = ("crowd", *(name for name in hostile_files.CASES if name.startswith("many-names")))
 MADE = (
     "import sys; from pathlib import Path; from tests import hostile_files as files; "
-    "print(files.write(Path(sys.argv[1]), True, [sys.argv[2]]))"
+    "print(files.write(Path(sys.argv[1]), sys.argv[3] == 'True', [sys.argv[2]]))"
 )
 
 
-def one(name: str, work: Path) -> dict[str, object]:
-    """Make a case and index its folder."""
+def one(name: str, work: Path, heavy: bool = True, planted: str = "") -> dict[str, object]:
+    """Make a case and index its folder. `planted`: a program that runs first in the process that
+    indexes, to see that a fault is found.
+    """
     folder, home = work / "in", work / "home"
-    there = int(
-        subprocess.check_output(
-            [sys.executable, "-c", MADE, str(folder), name], cwd=ROOT, text=True
-        )
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "graphrag_mcp",
-        "index",
-        str(folder),
-        "--home",
-        str(home),
-        "--json",
-    ]
+    made = [sys.executable, "-c", MADE, str(folder), name, str(heavy)]
+    there = int(subprocess.check_output(made, cwd=ROOT, text=True))
+    program = ["-m", "graphrag_mcp"]
+    if planted:
+        begin = "import runpy; runpy.run_module('graphrag_mcp', run_name='__main__')"
+        program = ["-c", f"{planted}\n{begin}"]
+    command = [sys.executable, *program, "index", str(folder), "--home", str(home), "--json"]
     began, used = time.monotonic(), sum(os.times()[2:4])
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen(command, cwd=ROOT, env=clean_environment(), **pipes)

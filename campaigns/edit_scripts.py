@@ -1,7 +1,7 @@
 """Random edit scripts: whatever was added, edited, renamed, moved and deleted, the index is that of
 what is left.
 
-    python benchmarks/edit_scripts.py [--scripts 500] [--edits 100] [--documents 120] [--set NAME]
+    python campaigns/edit_scripts.py [--scripts 500] [--edits 100] [--documents 120] [--set NAME]
 
 Each script makes a small folder, then three to five commits of random edits. At the end the content
 digest must be that of a fresh index of the folder and, after recluster, the communities' digest
@@ -168,13 +168,13 @@ def script(home: Path, seed: int) -> list[str]:
     if digests(folder) != digests(home / "fresh"):
         wrong.append("communities after recluster are not those of a fresh index")
     return wrong + [
-        f"doctor: {found.kind} {found.what}" for found in doctor(folder) if found.kind != "orphan"
+        f"doctor: {found.kind} {found.what}" for found in doctor(folder) if not found.remark
     ]
 
 
 CHILD = (
     "import sys, json; sys.path.insert(0, sys.argv[1]); from pathlib import Path;"
-    "from benchmarks.edit_scripts import put; from graphrag_mcp.types import InlineText;"
+    "from campaigns.edit_scripts import put; from graphrag_mcp.types import InlineText;"
     "texts = [InlineText(*one) for one in json.loads(sys.stdin.read())]; put(Path(sys.argv[2]), texts=texts)"
 )
 

@@ -1,7 +1,7 @@
 """Random histories of documents, edits by hand and their undoing, each step compared with a fresh
 index.
 
-    python benchmarks/edits.py [SEED ...] [--steps N]
+    python campaigns/edits.py [SEED ...] [--steps N]
 
 Takes seeds; prints one line each. After every step the index must be what a new index of the same
 folder with the same edit log is: content digest, degrees, and nothing for doctor to find. A dry run

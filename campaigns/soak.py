@@ -1,7 +1,7 @@
 """Does a server that runs for long keep what it took? Memory, descriptors, threads and files under
 mixed calls.
 
-    python benchmarks/soak.py [--minutes 60] [--json]
+    python campaigns/soak.py [--minutes 60] [--json]
 
 One real server over stdio, given what hosts give it all day: searches, look-ups, walks, small texts
 indexed and indexed again, DRIFT sessions, calls that are cancelled, calls that are wrong. Samples

@@ -1,7 +1,7 @@
 """Bit rot: single bits flipped in everything that an index keeps on disk. Is each found, is
 anything wrong served?
 
-    python benchmarks/bits.py [--places 200] [--each 25] [--repairs 12] [--seed 1]
+    python campaigns/bits.py [--places 200] [--each 25] [--repairs 12] [--seed 1]
 
 `--places` are spread over all bytes alike, `--each` more over the files of each kind, however small
 they are. The index has a model's answers, claims and vectors (a server on this machine,
@@ -27,7 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.model_campaign import EAGER, demo, document, write_documents
+from campaigns.model_campaign import EAGER, demo, document, write_documents
 from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import GraphRAGError

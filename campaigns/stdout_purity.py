@@ -1,12 +1,14 @@
 """Does anything but the protocol ever reach the standard output of a server? Thousands of calls
 beside planted noise.
 
-    python benchmarks/stdout_purity.py [--calls 10000]
+    python campaigns/stdout_purity.py [--calls 10000]
 
 A real server over stdio runs beside threads that write to its standard output in every way that a
 library does: prints, `sys.__stdout__`, raw writes to descriptor 1, a C library's buffered output,
 child processes that inherit it, a progress bar, warnings. Every line that comes out must be a
-message of the protocol, every call answered once. Prints one JSON.
+message of the protocol, every call answered once; and every kind of noise must have been heard on
+standard error beside the calls, or nothing was tried. Prints one JSON and what is wrong; exit
+status 1 when something is.
 """
 
 from __future__ import annotations
@@ -77,9 +79,9 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def run(calls: int, folder: Path) -> dict[str, Any]:
-    """So many calls; gives what came out: lines, answers, what was no message, and the kinds of
-    noise on stderr.
+def run(calls: int, folder: Path, server: str = NOISY) -> dict[str, Any]:
+    """So many calls; gives what came out: lines, answers, what was no message, and the noise on
+    stderr: how many lines of each kind came while calls were answered.
     """
     (folder / "a.md").write_text(
         "# A\n\nMary Somerville met Ada Lovelace. The lamp was lit.\n", "utf-8"
@@ -96,7 +98,7 @@ def run(calls: int, folder: Path) -> dict[str, Any]:
         "PYTHONPATH": str(ROOT),
     }
     process = subprocess.Popen(
-        [sys.executable, "-c", NOISY],
+        [sys.executable, "-c", server],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -104,11 +106,13 @@ def run(calls: int, folder: Path) -> dict[str, Any]:
         cwd=folder,
     )
     assert process.stdin and process.stdout and process.stderr
-    heard: set[str] = set()
+    heard = dict.fromkeys(KINDS, 0)
+    calling = threading.Event()
 
     def listen() -> None:
         for line in process.stderr:  # type: ignore[union-attr]
-            heard.update(kind for kind in KINDS if kind.encode() in line)
+            for kind in KINDS:
+                heard[kind] += calling.is_set() and kind.encode() in line
 
     listener = threading.Thread(target=listen, daemon=True)
     listener.start()
@@ -116,7 +120,9 @@ def run(calls: int, folder: Path) -> dict[str, Any]:
     answered: list[int] = []
 
     def until(id: int) -> None:
-        while not answered or answered[-1] != id:
+        while not impure and (
+            not answered or answered[-1] != id
+        ):  # what stands in its place may have cut an answer
             line = process.stdout.readline()  # type: ignore[union-attr]
             assert line, "the server went away"
             take(line)
@@ -157,12 +163,16 @@ def run(calls: int, folder: Path) -> dict[str, Any]:
         }
     )
     until(1)
+    calling.set()
     for number in range(2, calls + 2):
+        if impure:
+            break
         tool, arguments = CALLS[number % len(CALLS)]
         send(
             {"id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
         )
         until(number)
+    calling.clear()
     process.stdin.close()
     for line in process.stdout.readlines():
         take(line)
@@ -174,9 +184,18 @@ def run(calls: int, folder: Path) -> dict[str, Any]:
         "each once": answered == list(range(calls + 2)),
         "impure lines": impure[:5],
         "exit": status,
-        "noise on stderr": sorted(heard),
+        "noise on stderr": heard,
         "seconds": round(time.monotonic() - began, 1),
     }
+
+
+def faults(found: dict[str, Any]) -> list[str]:
+    """What is wrong with a run."""
+    wrong = [f"no message of the protocol: {line!r}" for line in found["impure lines"]]
+    wrong += [] if found["each once"] else ["not every call was answered once"]
+    wrong += [f"the server ended with status {found['exit']}"] if found["exit"] else []
+    heard = found["noise on stderr"].items()
+    return wrong + [f"no {kind!r} was heard beside the calls" for kind, lines in heard if not lines]
 
 
 def main() -> None:
@@ -185,7 +204,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = run(parser.parse_args().calls, Path(folder))
     print(json.dumps(found, indent=1))
-    sys.exit(bool(found["impure lines"]) or not found["each once"])
+    wrong = faults(found)
+    print("\n".join(wrong) or "nothing is wrong")
+    sys.exit(bool(wrong))
 
 
 if __name__ == "__main__":

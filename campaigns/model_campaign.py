@@ -1,7 +1,7 @@
 """Indexing with a model under attack: processes killed at random moments, and a model that
 misbehaves half of the time.
 
-    python benchmarks/model_campaign.py [--kills 20] [--bad 30] [--documents 40] [--seed 1]
+    python campaigns/model_campaign.py [--kills 20] [--bad 30] [--documents 40] [--seed 1]
 
 The model is a real HTTP server on this machine whose answers are made of the prompt
 (models/demonstration.py), so an undisturbed run says what every disturbed one has to end with.
