@@ -1,0 +1,542 @@
+"""Temporal expressions: what a text says about when, as intervals of days.
+
+`expressions` finds stated dates (7 May 2023, May 2023, 2023年5月, in 1868) and relative ones
+(yesterday, last Friday, vor zwei Wochen, 上个月) in English, Chinese, German, French and Spanish; the
+words are in temporal.toml. A relative expression is resolved against its anchor: the nearest dated
+heading or turn above it, else the date of the document (`anchors`). Without an anchor it is not
+resolved, and it is never resolved against today. What could mean two things (03/04/2024, fiscal
+years, days of the lunar calendar) is left out. Weeks begin on Monday; seasons are those of the
+northern hemisphere.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from bisect import bisect_right
+from calendar import monthrange
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from graphrag_mcp.text.folding import latin_language
+
+Kind = Literal["stated", "resolved"]
+Interval = tuple[date, date]
+Anchor = tuple[int, date]  # from this character on, relative expressions count from this day
+
+HEADING = 80  # characters of a line whose date holds for what stands below it
+BESIDE = 5  # words in such a line beside its date
+NEAR = 200  # characters in which a word of the future or of another calendar counts
+_SHORT_FORMS = re.compile(
+    r"[a-z]{3}"
+)  # mon, may: too short to trust in lower case without a number
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class When:
+    """An interval of days, both included (ISO 8601), and the characters that say it."""
+
+    char_start: int
+    char_end: int
+    start: str
+    end: str
+    kind: Kind
+
+
+class _Unclear(Exception):
+    """The words are no date, or could mean more than one, or lack an anchor."""
+
+
+def expressions(text: str, anchors: Sequence[Anchor] = (), language: str = "") -> list[When]:
+    """Temporal expressions of a text, in order, none inside another.
+
+    `anchors` are sorted by offset. `language` is one of en, de, fr, es, zh;
+    by default it is recognised. Time is linear in the length of the text.
+    """
+    starts = [offset for offset, _ in anchors]
+    found: list[When] = []
+    for vocabulary in _vocabularies(text, language):
+        for match, rule in vocabulary.matches(text):
+            at = bisect_right(starts, match.start()) - 1
+            try:
+                (first, last), kind = _meaning(
+                    vocabulary, match, rule, anchors[at][1] if at >= 0 else None
+                )
+            except (_Unclear, ValueError, OverflowError):
+                continue
+            span = match.span("span" if match.groupdict().get("span") else 0)
+            found.append(When(*span, first.isoformat(), last.isoformat(), kind))
+    return _outermost(found)
+
+
+def anchors(text: str, document_date: str = "") -> list[Anchor]:
+    """The days from which relative expressions count, with the offsets from which on they hold.
+
+    The date of the document, and every short line (a heading, the head of a turn or of a message)
+    that states one full date and little else.
+    """
+    found: list[Anchor] = [(0, date.fromisoformat(document_date[:10]))] if document_date else []
+    at = 0
+    for line in text.splitlines(keepends=True):
+        head = re.match(r"\s*(?:#+ .*|\[[^\]\n]{6,40}\]|\(?[^:\n]{6,40}\)?(?=[ -–—,:]))", line)
+        candidate = line if len(line) <= HEADING else head[0] if head else ""
+        if any(ch.isdigit() for ch in candidate):
+            days = [
+                one
+                for one in expressions(candidate)
+                if one.start == one.end and one.kind == "stated"
+            ]
+            rest = (
+                candidate[: days[0].char_start] + candidate[days[0].char_end :]
+                if len(days) == 1
+                else ""
+            )
+            if len(days) == 1 and (
+                line.startswith("#") or len(re.findall(r"[^\W\d_]+", rest)) <= BESIDE
+            ):
+                found.append((at, date.fromisoformat(days[0].start)))
+        at += len(line)
+    return found
+
+
+def _outermost(found: Sequence[When]) -> list[When]:
+    """The longest of expressions that overlap."""
+    kept: list[When] = []
+    for one in sorted(found, key=lambda when: (when.char_start, -when.char_end, when.start)):
+        if not kept or one.char_start >= kept[-1].char_end:
+            kept.append(one)
+        elif one.char_end - one.char_start > kept[-1].char_end - kept[-1].char_start:
+            kept[-1] = one
+    return kept
+
+
+# ---- intervals -------------------------------------
+
+
+def _day(year: int, month: int, day: int) -> Interval:
+    one = date(year, month, day)
+    return one, one
+
+
+def _months(year: int, month: int, count: int = 1) -> Interval:
+    """`count` months from this one on; the month may be less than 1 or more than 12."""
+    first, last = year * 12 + month - 1, year * 12 + month + count - 2
+    year, month = divmod(last, 12)
+    return date(first // 12, first % 12 + 1, 1), date(
+        year, month + 1, monthrange(year, month + 1)[1]
+    )
+
+
+def _years(year: int, count: int = 1) -> Interval:
+    return date(year, 1, 1), date(year + count - 1, 12, 31)
+
+
+def _span(first: int, last: int) -> Interval:
+    if not 0 < last - first <= 300:
+        raise _Unclear
+    return _years(first, last - first + 1)
+
+
+def _period(anchor: date, unit: str, shift: int) -> Interval:
+    """The day, week, weekend, month, quarter, year or decade that is `shift` after that of the
+    anchor.
+    """
+    monday = anchor - timedelta(days=anchor.weekday()) + timedelta(weeks=shift)
+    if unit == "day":
+        return (anchor + timedelta(days=shift),) * 2
+    if unit == "week":
+        return monday, monday + timedelta(days=6)
+    if unit == "weekend":
+        return monday + timedelta(days=5), monday + timedelta(days=6)
+    if unit == "month":
+        return _months(anchor.year, anchor.month + shift)
+    if unit == "quarter":
+        return _months(anchor.year, (anchor.month - 1) // 3 * 3 + 1 + 3 * shift, 3)
+    if unit == "year":
+        return _years(anchor.year + shift)
+    return _years(anchor.year // 10 * 10 + 10 * shift, 10)
+
+
+def _around(anchor: date, unit: str, shift: int, slack: int) -> Interval:
+    """`shift` units from the anchor: that day, the week around it, that month or year; `slack`
+    units more.
+    """
+    if unit == "week":
+        middle = anchor + timedelta(weeks=shift)
+        return middle - timedelta(days=3 + 7 * slack), middle + timedelta(days=3 + 7 * slack)
+    if unit == "decade":
+        unit, shift = "year", 10 * shift
+    return _period(anchor, unit, shift - slack)[0], _period(anchor, unit, shift + slack)[1]
+
+
+def _weekday(anchor: date, weekday: int, which: int) -> Interval:
+    """-1: the last such day before the anchor; 0: the first on or after it; 1: the first after it.
+    """
+    if which < 0:
+        shift = -((anchor.weekday() - weekday - 1) % 7 + 1)
+    else:
+        shift = (weekday - anchor.weekday() - which) % 7 + which
+    return _period(anchor, "day", shift)
+
+
+def _nearest(anchor: date, month: int, day: int) -> Interval:
+    """The day of that name that is nearest to the anchor."""
+    days = []
+    for year in (anchor.year - 1, anchor.year, anchor.year + 1):
+        try:
+            days.append(date(year, month, day))
+        except ValueError:  # 29 February
+            continue
+    if not days:
+        raise _Unclear
+    return (min(days, key=lambda one: abs((one - anchor).days)),) * 2
+
+
+def _day_near(anchor: date, day: int, which: int) -> Interval:
+    """The last such day of a month up to the anchor, or (0) the next one from it on."""
+    months = range(0, -3, -1) if which < 0 else range(3)
+    for shift in months:
+        first = _months(anchor.year, anchor.month + shift)[0]
+        if day <= monthrange(first.year, first.month)[1]:
+            one = first.replace(day=day)
+            if one <= anchor if which < 0 else one >= anchor:
+                return one, one
+    raise _Unclear
+
+
+def _month_near(anchor: date, month: int, which: int) -> Interval:
+    """-1: the last such month that has begun; 0: the next one, also the running one; 1: the next
+    one.
+    """
+    if which < 0:
+        return _months(anchor.year - (month > anchor.month), month)
+    return _months(anchor.year + (month < anchor.month or which * month == anchor.month), month)
+
+
+def _season_near(anchor: date, month: int, which: int) -> Interval:
+    """-1: the last such season that is over; 0: this year's; 1: the next that begins."""
+    seasons = [_months(year, month, 3) for year in range(anchor.year - 2, anchor.year + 3)]
+    if which < 0:
+        return [one for one in seasons if one[1] < anchor][-1]
+    return [one for one in seasons if (one[0] > anchor if which else one[1] >= anchor)][0]
+
+
+def _part_of(interval: Interval, part: str) -> Interval:
+    """Its early, mid or late third."""
+    start, end = interval
+    third = timedelta(days=(end - start).days // 3)
+    return {
+        "early": (start, start + third),
+        "mid": (start + third, end - third),
+        "late": (end - third, end),
+    }[part]
+
+
+# ---- rules: what the words of a match mean -------------------------------------
+
+Values = Mapping[
+    str, Any
+]  # of the placeholders: day, weekday, month, unit, number, slack, which, season, y, d
+
+_STATED: dict[str, Callable[[Values], Interval]] = {
+    "date": lambda v: _day(v["y"], v["month"], v["d"]),
+    "month of year": lambda v: _months(v["y"], v["month"]),
+    "season of year": lambda v: _months(v["y"], v["season"], 3),
+    "quarter of year": lambda v: _months(v["y"], 3 * v["quarter"] - 2, 3),
+    "year": lambda v: _years(v["y"]),
+    "years": lambda v: _span(v["y"], v["z"]),
+    "decade": lambda v: _years(v["decade"], 10),
+    "minguo": lambda v: _within(1911 + v["minguo"], v),
+}
+_RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
+    "day": lambda a, v: _period(a, "day", v["day"]),
+    "unit": lambda a, v: _unit(a, v),
+    "unit before last": lambda a, v: _period(a, v["unit"], -2),
+    "ago": lambda a, v: _around(a, v["unit"], -v["number"], v["slack"]),
+    "ahead": lambda a, v: _around(a, v["unit"], v["number"], v["slack"]),
+    "weekday": lambda a, v: _weekday(a, v["weekday"], v["which"]),
+    "weekday of week": lambda a, v: (
+        (_period(a, "week", v["which"])[0] + timedelta(days=v["weekday"]),) * 2
+    ),
+    "weekday of last week": lambda a, v: (
+        (_period(a, "week", -1)[0] + timedelta(days=v["weekday"]),) * 2
+    ),
+    "month which": lambda a, v: _month_near(a, v["month"], v["which"]),
+    "month of which year": lambda a, v: _months(a.year + v["which"], v["month"]),
+    "season which": lambda a, v: _season_near(a, v["season"], v["which"]),
+    "weekday by tense": lambda a, v: _weekday(a, v["weekday"], _tense(v)),
+    "day of month": lambda a, v: _nearest(a, v["month"], v["d"]),
+    "day of this month": lambda a, v: _day_near(a, v["d"], _tense(v)),
+    "lasting": lambda a, v: (_around(a, v["unit"], -v["number"], v["slack"])[0], a),
+    "month": lambda a, v: _month_near(a, v["month"], 0 if v["future"] else -1),
+    "relative year": lambda a, v: _within(a.year + v["year_word"], v),
+}
+
+
+def _tense(values: Values) -> int:
+    """-1 where the sentence speaks of the past, 0 where it speaks of the future."""
+    if values["future"] == values["past"]:
+        raise _Unclear
+    return 0 if values["future"] else -1
+
+
+def _unit(anchor: date, values: Values) -> Interval:
+    """This, the last or the next week, month, ...; in English the last week is the seven days
+    before.
+    """
+    if values["unit"] == "day":
+        raise _Unclear  # "the last day", "this day"
+    if values["unit"] == "week" and values["rolling_week"] and values["which"]:
+        first = anchor + timedelta(days=1 if values["which"] > 0 else -7)
+        return first, first + timedelta(days=6)
+    return _period(anchor, values["unit"], values["which"])
+
+
+def _within(year: int, values: Values) -> Interval:
+    """A year, or the season, month or day of it that is named."""
+    if "d" in values:
+        return _day(year, values["month"], values["d"])
+    if "month" in values:
+        return _months(year, values["month"])
+    return _months(year, values["season"], 3) if "season" in values else _years(year)
+
+
+def _meaning(
+    vocabulary: _Vocabulary, match: re.Match[str], rule: str, anchor: date | None
+) -> tuple[Interval, Kind]:
+    values = vocabulary.values(match)
+    if rule in _STATED:
+        found, kind = _STATED[rule](values), "stated"
+    elif anchor is None:
+        raise _Unclear
+    else:
+        found, kind = _RELATIVE[rule](anchor, values), "resolved"
+    return (_part_of(found, values["part"]) if "part" in values else found), kind  # type: ignore[return-value]
+
+
+# ---- vocabularies -------------------------------------
+
+_HAN_DIGITS = {ch: str(at) for at, ch in enumerate("〇一二三四五六七八九")} | {"零": "0", "○": "0"}
+_PLACES = {
+    "y": r"1\d\d\d|20\d\d|21\d\d",
+    "z": r"1\d\d\d|20\d\d|21\d\d",
+    "d": r"3[01]|[12]\d|0?[1-9]",
+    "decade": r"1\d\d0s|20\d0s|1\d\d0er(?: Jahren?)?|20\d0er(?: Jahren?)?",
+}
+_HAN_PLACES = {
+    "y": r"(?<!\d)(?:1\d\d\d|20\d\d|21\d\d)|[一二][〇○零一二三四五六七八九]{3}",
+    "z": r"1\d\d\d|20\d\d|21\d\d",
+    "d": r"3[01]|[12]\d|0?[1-9]|三十一?|二?十[一二三四五六七八九]?|[一二三四五六七八九]",
+    "minguo": r"\d{1,3}",
+}
+# Everywhere: 2023-05-07, 2023/05/07, 07.05.2023 and, where the day cannot be a month, 25/12/2023
+# and 12/25/2023.
+_NUMERIC = re.compile(
+    r"(?<![\d.\-/])(?:(?P<y>1\d\d\d|20\d\d|21\d\d)(?P<s>[-/.])(?P<m>0?[1-9]|1[0-2])(?P=s)(?P<d>3[01]|[12]\d|0?[1-9])"
+    r"|(?P<a>3[01]|[12]\d|0?[1-9])(?P<t>[./-])(?P<b>3[01]|[12]\d|0?[1-9])(?P=t)(?P<z>1\d\d\d|20\d\d|21\d\d))(?![\d]|[.\-/]\d)"
+)
+_OTHER_CALENDAR = re.compile(
+    r"农历|農曆|阴历|陰曆|正月|腊月|臘月|fiscal|FY|Geschäftsjahr|exercice|ejercicio", re.IGNORECASE
+)
+
+
+# A pattern is tried around the words of the first of these that it holds.
+KEY_KINDS = ("month", "weekday", "season", "day", "unit", "year_word", "minguo", "decade", "y", "d")
+BEFORE, AFTER = 70, 40  # characters before and after such a word
+_TOKEN = re.compile(r"[^\W_]+")
+_HAN_TRIGGERS = re.compile("[天日年月周週期拜季今昨前明后後晚早晨夜]")
+
+
+class _Vocabulary:
+    """The words of one language, its patterns compiled."""
+
+    def __init__(self, name: str, table: Mapping[str, Any]) -> None:
+        self.name = name
+        self.rolling_week = bool(table.get("rolling_week"))
+        few = str(table["few"]).split("|")
+        self._words: dict[str, dict[str, Any]] = {
+            "weekday": _words({words: at for at, words in enumerate(table["weekday"])}),
+            "month": _words({words: at for at, words in enumerate(table["month"], 1)}),
+            "number": _words({words: at for at, words in enumerate(table["number"], 1)})
+            | dict.fromkeys(few, 3),
+            "unit": _words({words: unit for unit, words in table["unit"].items()}),
+        }
+        for kind in ("day", "which", "season", "part", "year_word"):
+            self._words[kind] = _words(table.get(kind, {}))
+        self._few = frozenset(few)
+        self._tenses = {name: self._tense(str(table.get(name, ""))) for name in ("future", "past")}
+        han = name == "zh"
+        places = (_HAN_PLACES if han else _PLACES) | {
+            kind: _alternatives(words) for kind, words in self._words.items() if words
+        }
+        self._rules: list[tuple[re.Pattern[str], str, str]] = []
+        self._triggers = self._trigger_words(table)
+        for template, rule in table["patterns"]:
+            kind = next(kind for kind in KEY_KINDS if f"{{{kind}}}" in template)
+            pattern = re.sub(r"\{(\w+)\}", lambda m: f"(?P<{m[1]}>{places[m[1]]})", template)
+            bounds = ("(?:", ")") if han else (r"(?<![\w-])(?:", r")(?![\w%]|-\w|[.,]\d)")
+            compiled = re.compile(bounds[0] + pattern + bounds[1], re.IGNORECASE)
+            self._rules.append((compiled, rule, kind))
+
+    def matches(self, text: str) -> Iterator[tuple[re.Match[str], str]]:
+        """Patterns are tried only around words of their key kind: a third of the time of trying
+        them everywhere.
+        """
+        windows = self._windows(text)
+        for pattern, rule, kind in self._rules:
+            for start, end in windows.get(kind, ()):
+                for match in pattern.finditer(text, start, end):
+                    near = text[max(match.start() - 12, 0) : match.end() + 8]
+                    if not _OTHER_CALENDAR.search(near) and not self._is_name(match, rule):
+                        yield match, rule
+
+    def _trigger_words(self, table: Mapping[str, Any]) -> dict[str, str]:
+        """The last token of each word of a key kind, with its kind; characters in Chinese."""
+        kinds = {kind: self._words[kind] for kind in KEY_KINDS if self._words.get(kind)}
+        return {_TOKEN.findall(word)[-1]: kind for kind in reversed(kinds) for word in kinds[kind]}
+
+    def _windows(self, text: str) -> dict[str, list[tuple[int, int]]]:
+        """Around each trigger the part of the text in which its patterns are tried, by kind, joined
+        where they overlap.
+        """
+        found: dict[str, list[tuple[int, int]]] = {}
+        if self.name == "zh":
+            spots = ((match.start(), match.end(), "day") for match in _HAN_TRIGGERS.finditer(text))
+        else:
+            spots = ((one.start(), one.end(), self._kind(one[0])) for one in _TOKEN.finditer(text))
+        for start, end, kind in spots:
+            if kind:
+                spans = found.setdefault(kind, [])
+                first = max(start - BEFORE, 0)
+                if spans and first <= spans[-1][1]:
+                    spans[-1] = (spans[-1][0], end + AFTER)
+                else:
+                    spans.append((first, end + AFTER))
+        return dict.fromkeys(KEY_KINDS, found.get("day", [])) if self.name == "zh" else found
+
+    def _kind(self, token: str) -> str:
+        kind = self._triggers.get(token.lower(), "")
+        if kind or not token[0].isdigit():
+            return kind
+        if len(token) >= 4 and token[:4].isdecimal():
+            return "y" if token.isdecimal() else "decade"
+        return "d" if token[-2:].lower() in ("st", "nd", "rd", "th") else ""
+
+    @staticmethod
+    def _is_name(match: re.Match[str], rule: str) -> bool:
+        """Is a month or weekday a verb or a name (may, march, sun, mark) in lower case?"""
+        word = match.groupdict().get("month") or match.groupdict().get("weekday") or ""
+        return (
+            word.isascii()
+            and word.islower()
+            and word in ("may", "march", "mar", "sun", "sat", "mon", "wed")
+            and (rule not in ("date", "month of year", "day of month"))
+        )
+
+    def values(self, match: re.Match[str]) -> dict[str, Any]:
+        """The values of a match's placeholders."""
+        found: dict[str, Any] = {"rolling_week": self.rolling_week, "slack": 0}
+        for name, said in match.groupdict().items():
+            if said is None:
+                continue
+            word = " ".join(said.lower().split())
+            if name == "span":
+                continue
+            if name in self._words:
+                found[name] = self._value(name, word)
+            elif name == "decade":
+                found[name] = int(word[:4])
+            else:
+                found[name] = _number(word)
+        if "number" in found and match["number"].lower() in self._few:
+            found["slack"] = 1
+        sentence = _sentence_around(match.string, match.start(), match.end())
+        found |= {
+            name: bool(pattern and pattern.search(sentence))
+            for name, pattern in self._tenses.items()
+        }
+        return found
+
+    def _tense(self, words: str) -> re.Pattern[str] | None:
+        bounds = ("", "") if self.name == "zh" else (r"(?<!\w)", r"(?!\w)")
+        return re.compile(f"{bounds[0]}(?:{words}){bounds[1]}", re.IGNORECASE) if words else None
+
+    def _value(self, name: str, word: str) -> Any:
+        words = self._words[name]
+        if word in words:
+            return words[word]
+        for pattern, value in words.items():  # a word with a class of characters: aujourd['’]hui
+            if re.fullmatch(pattern, word):
+                return value
+        raise _Unclear
+
+
+def _sentence_around(text: str, start: int, end: int) -> str:
+    """The text around an expression up to the next marks that end a sentence, at most NEAR
+    characters a side.
+    """
+    before, after = text[max(start - NEAR, 0) : start], text[end : end + NEAR]
+    return re.split(r"[.!?。！？\n]", before)[-1] + " " + re.split(r"[.!?。！？\n]", after)[0]
+
+
+def _words(table: Mapping[str, Any]) -> dict[str, Any]:
+    """`{"last|past": -1}` as `{"last": -1, "past": -1}`."""
+    return {one: value for words, value in table.items() for one in words.split("|")}
+
+
+def _alternatives(words: Sequence[str] | Mapping[str, Any]) -> str:
+    return "|".join(sorted(words, key=lambda one: (-len(one), one)))
+
+
+def _number(word: str) -> int:
+    """12, 二〇二三, 二十三."""
+    if word.isdecimal():
+        return int(word)
+    if "十" in word:
+        tens, _, ones = word.partition("十")
+        return 10 * int(_HAN_DIGITS.get(tens, "1")) + int(_HAN_DIGITS.get(ones, "0"))
+    return int("".join(_HAN_DIGITS.get(ch, "") for ch in word) or "0")
+
+
+class _Numeric(_Vocabulary):
+    """Dates in figures, in any language."""
+
+    def __init__(self) -> None:
+        self.name = "numeric"
+
+    def matches(self, text: str) -> Iterator[tuple[re.Match[str], str]]:
+        return ((match, "date") for match in _NUMERIC.finditer(text))
+
+    def values(self, match: re.Match[str]) -> dict[str, Any]:
+        if match["y"]:
+            return {"y": int(match["y"]), "month": int(match["m"]), "d": int(match["d"])}
+        a, b = int(match["a"]), int(match["b"])
+        if match["t"] != "." and a <= 12 and b <= 12 and a != b:
+            raise _Unclear  # 03/04/2024
+        day, month = (b, a) if b > 12 and match["t"] != "." else (a, b)
+        return {"y": int(match["z"]), "month": month, "d": day}
+
+
+@cache
+def _vocabulary(name: str) -> _Vocabulary:
+    return _Numeric() if name == "numeric" else _Vocabulary(name, _tables()[name])
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("temporal.toml").read_text("utf-8"))
+
+
+def _vocabularies(text: str, language: str) -> list[_Vocabulary]:
+    names = [language] if language else []
+    if not language:
+        if re.search(r"[\u4e00-\u9fff]", text):
+            names.append("zh")
+        if re.search(r"[A-Za-z]", text):
+            latin = latin_language(text)
+            names.append(latin if latin in _tables() else "en")
+    return [_vocabulary(name) for name in dict.fromkeys([*names, "numeric"])]

@@ -1,0 +1,135 @@
+"""Temporal expressions: what they mean, against which day, and what is left unresolved."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_mcp.text.temporal import anchors, expressions
+
+ANCHOR = date(2023, 5, 10)  # a Wednesday
+
+
+def meant(text: str, anchor: date | None = ANCHOR, language: str = "") -> list[str]:
+    """Each expression as `words = start..end kind`, an interval of one day as that day."""
+    found = expressions(text, [(0, anchor)] if anchor else [], language)
+    return [
+        f"{text[one.char_start : one.char_end]} = {one.start if one.start == one.end else f'{one.start}..{one.end}'}"
+        for one in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("We met yesterday and meet again tomorrow.", ["yesterday = 2023-05-09", "tomorrow = 2023-05-11"]),
+        ("She left last Friday.", ["last Friday = 2023-05-05"]),
+        ("He comes next Wednesday.", ["next Wednesday = 2023-05-17"]),
+        ("This Wednesday it rains.", ["This Wednesday = 2023-05-10"]),
+        ("It broke last week.", ["last week = 2023-05-03..2023-05-09"]),
+        ("We sailed last weekend.", ["last weekend = 2023-05-06..2023-05-07"]),
+        ("They moved last month.", ["last month = 2023-04-01..2023-04-30"]),
+        ("It opened two years ago.", ["two years ago = 2021-01-01..2021-12-31"]),
+        ("It opened three days ago.", ["three days ago = 2023-05-07"]),
+        ("I have lived here for three years now.", ["for three years now = 2020-01-01..2023-05-10"]),
+        ("It all began in August last year.", ["August last year = 2022-08-01..2022-08-31"]),
+        ("It was built in 1868.", ["in 1868 = 1868-01-01..1868-12-31"]),
+        ("The fair of late May 2021 was wet.", ["late May 2021 = 2021-05-21..2021-05-31"]),
+        ("On 29 February 2024 we met.", ["On 29 February 2024 = 2024-02-29"]),
+        ("The letter of May 7th, 2019 says so.", ["May 7th, 2019 = 2019-05-07"]),
+        ("See 2019-05-07 and 25/12/2019.", ["2019-05-07 = 2019-05-07", "25/12/2019 = 2019-12-25"]),
+        ("I met them on the 8th.", ["on the 8th = 2023-05-08"]),
+        ("We met on Monday.", ["on Monday = 2023-05-08"]),
+        ("We will meet on Monday.", ["on Monday = 2023-05-15"]),
+        ("Jazz of the 1920s", ["the 1920s = 1920-01-01..1929-12-31"]),
+        ("The war of 1939-1945", ["1939-1945 = 1939-01-01..1945-12-31"]),
+        ("Call 1939-2500 or 2001-1999", []),
+        ("Wir trafen uns gestern, am 3. März 2021 und vor zwei Wochen.",
+         ["gestern = 2023-05-09", "am 3. März 2021 = 2021-03-03", "vor zwei Wochen = 2023-04-23..2023-04-29"]),
+        ("Die Brücke wurde letzten Freitag gesperrt.", ["letzten Freitag = 2023-05-05"]),
+        ("Le pont a été fermé hier, puis il y a trois jours le vendredi dernier.",
+         ["hier = 2023-05-09", "il y a trois jours = 2023-05-07", "le vendredi dernier = 2023-05-05"]),
+        ("El puente fue cerrado ayer y el 3 de marzo de 2021.", ["ayer = 2023-05-09", "el 3 de marzo de 2021 = 2021-03-03"]),
+        ("La semana pasada llovió y no hubo clases.", ["La semana pasada = 2023-05-01..2023-05-07"]),
+        ("会议定于2023年5月7日举行。", ["2023年5月7日 = 2023-05-07"]),
+        ("他昨天来了，上个月也来过。", ["昨天 = 2023-05-09", "上个月 = 2023-04-01..2023-04-30"]),
+        ("上周五下雨，下周一开会。", ["上周五 = 2023-05-05", "下周一 = 2023-05-15"]),
+        ("去年三月开工，三年前获批。", ["去年三月 = 2022-03-01..2022-03-31", "三年前 = 2020-01-01..2020-12-31"]),
+        ("二〇一八年十月九日，渡轮晚了一天。", ["二〇一八年十月九日 = 2018-10-09"]),
+        ("民国二十五年", []),
+        ("民国25年开凿", ["民国25年 = 1936-01-01..1936-12-31"]),
+    ],
+)  # fmt: skip
+def test_expressions_mean_days(text: str, expected: list[str]) -> None:
+    assert meant(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It arrived on 03/04/2024.",
+        "Fiscal 2024 was good, and in FY 2023 too.",
+        "版本 2024.1.2.3",
+        "农历八月十五",
+        "He may come in March formation.",
+        "There were 1950 people and 2001 sheep.",
+        "See you soon, one day.",
+        "on 31 February 2020",
+        "Call me at 555-2020.",
+        "in 2000% of cases",
+    ],
+)
+def test_what_could_mean_something_else_is_left_out(text: str) -> None:
+    assert meant(text, anchor=None) == []
+    assert [one for one in meant(text) if "2024" in one or "2020" in one or "2000" in one] == []
+
+
+def test_next_friday_said_on_a_friday_is_a_week_later() -> None:
+    assert meant("We meet next Friday.", date(2023, 5, 12)) == ["next Friday = 2023-05-19"]
+    assert meant("We met last Friday.", date(2023, 5, 12)) == ["last Friday = 2023-05-05"]
+
+
+def test_without_an_anchor_nothing_relative_is_resolved() -> None:
+    text = "Yesterday, last May, on the 8th, two weeks ago, gestern, hier, ayer; and in 1868."
+    assert meant(text, anchor=None) == ["in 1868 = 1868-01-01..1868-12-31"]
+
+
+def test_a_heading_or_turn_with_a_date_is_the_anchor_of_what_stands_below_it() -> None:
+    text = (
+        "# Notes\nYesterday it rained.\n\n## 2023-05-10\nYesterday we sailed.\n\n"
+        "[12 June 2023, 10:15] Ada: I came home yesterday.\n2023年7月1日\n昨天很热。\n"
+    )
+    days = anchors(text)
+    assert [day.isoformat() for _, day in days] == ["2023-05-10", "2023-06-12", "2023-07-01"]
+    resolved = [one.start for one in expressions(text, days) if one.kind == "resolved"]
+    assert resolved == ["2023-05-09", "2023-06-11", "2023-06-30"]
+    assert anchors(text, "2020-01-02")[0] == (0, date(2020, 1, 2))
+
+
+def test_a_date_inside_a_sentence_is_no_anchor() -> None:
+    assert anchors("The mill that burnt on 3 March 1921 stood by the river until the flood came.\n") == []
+
+
+@given(
+    st.text(max_size=300)
+    | st.lists(
+        st.sampled_from("on last next in the may 2 31 2023 30 february friday weeks ago 年 月 日 三 上 周 vor zwei".split()),
+        max_size=30,
+    ).map(" ".join),
+    st.none() | st.dates(date(1, 1, 1), date(9999, 12, 31)),
+)
+def test_no_date_is_invented(text: str, anchor: date | None) -> None:
+    """Every interval has its words in the text and runs forward; without an anchor all of them are stated."""
+    found = expressions(text, [(0, anchor)] if anchor else [])
+    for one in found:
+        assert text[one.char_start : one.char_end].strip()
+        assert date.fromisoformat(one.start) <= date.fromisoformat(one.end)
+        assert one.kind == "stated" or anchor
+        if one.kind == "stated":
+            assert re.search(r"\d|[〇一二三四五六七八九]", text[one.char_start : one.char_end])
+    spans = [(one.char_start, one.char_end) for one in found]
+    assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:], strict=False))
