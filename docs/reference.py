@@ -446,7 +446,12 @@ def _errors() -> Iterator[str]:
     for one in kinds:
         status = "2" if issubclass(one, wrong_use) else "1"
         rows.append(
-            (f"`{one.__name__}`", f"`{one.__base__.__name__}`", " ".join((inspect.getdoc(one) or "").split()), status)
+            (
+                f"`{one.__name__}`",
+                f"`{one.__base__.__name__}`",
+                " ".join((inspect.getdoc(one) or "").split()),
+                status,
+            )
         )
     yield from _table(("error", "is a", "means", "exit status"), rows)
 

@@ -39,7 +39,6 @@ class Seen:
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
-    at: float
     connection: int
 
 
@@ -98,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(raw) if raw else {}
         with state.lock:
             headers = {name.lower(): ", ".join(self.headers.get_all(name)) for name in self.headers}
-            state.requests.append(Seen(self.path, headers, body, time.monotonic(), id(self.connection)))
+            state.requests.append(Seen(self.path, headers, body, id(self.connection)))
             state.now += 1
             state.most = max(state.most, state.now)
             planned = state.script.pop(0) if state.script else None

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, InlineText, SearchResult
 from tests.conftest import SAMPLE
+from tests.work import ends
 
 QUESTION = "What did the court of inquiry conclude about Captain Renwick?"
 CHINESE = "海槛最浅处有多少米？"
@@ -310,13 +310,12 @@ def test_wrapping_is_taken_off() -> None:
 
 @pytest.mark.parametrize("piece", ["\n", " ", "\n \t", "score ", "[", "(Data: ", "[Data: Sources (", "References\n", "**\n"])
 def test_a_reply_of_a_megabyte_is_read_in_no_time(piece: str) -> None:
-    began = time.process_time()
-    text = "It is so. " + piece * (300_000 // len(piece)) + " End."
-    restored(text, NAMES)
-    read_answer(text)
-    with contextlib.suppress(BadReply):
-        read_node(json.dumps({"answer": text}))
-    assert time.process_time() - began < 5
+    with ends():
+        text = "It is so. " + piece * (300_000 // len(piece)) + " End."
+        restored(text, NAMES)
+        read_answer(text)
+        with contextlib.suppress(BadReply):
+            read_node(json.dumps({"answer": text}))
 
 
 # ---- streaming -------------------------------------------------------------------------------------
@@ -357,10 +356,10 @@ class Writing:
 def test_a_host_that_wants_progress_gets_the_answer_as_it_is_written(sample_home: Path) -> None:
     app = Answering(Settings(home=sample_home, roots=(SAMPLE,)))
     app.door = Asker(None, Writing(), None)
-    told: list[tuple[float, str, float]] = []
+    told: list[tuple[float, str]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
-        told.append((progress, message or "", time.monotonic()))
+        told.append((progress, message or ""))
 
     async def call(**arguments: Any) -> Any:
         async with Client(build_server(app)) as client:
@@ -370,10 +369,10 @@ def test_a_host_that_wants_progress_gets_the_answer_as_it_is_written(sample_home
     assert not result.is_error, result.content
     held = result.structured_content
     assert held["state"] == "answered" and held["text"] == result.content[0].text
-    assert len(told) >= 2 and held["answer"].startswith("".join(message for _, message, _ in told))
-    progress, moments = [one[0] for one in told], [one[2] for one in told]
+    assert len(told) >= 2 and held["answer"].startswith("".join(message for _, message in told))
+    progress = [one[0] for one in told]
     assert progress == sorted(set(progress)) and progress[0] > 0
-    assert all(later - earlier > 0.4 for earlier, later in zip(moments, moments[1:], strict=False))
+    assert len(told) < len(held["answer"]) / 20, "pieces are gathered, not told letter by letter"
 
 
 def test_a_search_without_an_answer_touches_no_model(sample_home: Path) -> None:

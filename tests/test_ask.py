@@ -22,6 +22,7 @@ from graphrag_mcp.llm.protocols import Message, Reply
 from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import NAME, AnswerBook
+from tests.work import PATIENCE, until
 
 
 def question(words: str = "q", kind: str = "extract") -> Ask[str]:
@@ -148,19 +149,18 @@ def test_stopping_gives_up_what_is_in_flight_and_keeps_what_was_answered(tmp_pat
     chat = ScriptedChat([("slow", "good slow"), ("", "good")], fail=lambda *_: None)
     asker = Asker(AnswerBook(tmp_path), chat, None)
     asked(asker, *(question(f"q{number}") for number in range(10)))
-    slow = ScriptedChat([("", "good")], latency=30)
+    slow = ScriptedChat([("", "good")], latency=3600)
     waiting = Asker(AnswerBook(tmp_path), slow, None)
     future = waiting.start(waiting.ask(question("slow")))
     while not slow.calls:
         time.sleep(0.005)
-    began = time.monotonic()
     waiting.stop()
-    with pytest.raises(BaseException):  # noqa: B017
-        future.result(2)
+    with pytest.raises(BaseException) as said:
+        future.result(PATIENCE)
+    assert not isinstance(said.value, TimeoutError), "a stop does not wait for a reply"
     assert asked(waiting, question("q3"))[0].value == "GOOD", "the book is still read"
     assert asked(waiting, question("new"))[0].reason == "stopped"
     waiting.close()
-    assert time.monotonic() - began < 2
     assert AnswerBook(tmp_path).kinds() == {"extract": 10}
     asker.close()
 
@@ -203,10 +203,7 @@ def test_askers_leave_no_thread_and_no_open_file_behind(tmp_path: Path) -> None:
         before = len(os.listdir("/proc/self/fd")), threading.active_count()
         for number in range(1, 15):
             one(number)
-        deadline = time.monotonic() + 5
-        while (len(os.listdir("/proc/self/fd")), threading.active_count()) > before and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert len(os.listdir("/proc/self/fd")) <= before[0] and threading.active_count() <= before[1]
+        until(lambda: len(os.listdir("/proc/self/fd")) <= before[0] and threading.active_count() <= before[1])
     finally:
         gc.enable()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.text.tokens import count_tokens
+from tests.work import ends
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 MODES = ("auto", "tokens", "sentences", "separator", "separator_only")
@@ -225,11 +225,10 @@ def test_the_same_text_gives_the_same_units() -> None:
 
 
 def test_long_lines_and_endless_repetition_are_linear() -> None:
-    began = time.process_time()
-    for body in ("x" * 200_000, "word " * 100_000, "字" * 100_000, "A! " * 50_000, "\n" * 500_000 + "end", "e" + "\u0301" * 40_000):
-        check_units = chunk(body, ChunkParams())
-        assert all(unit.n_tokens <= 1200 for unit in check_units)
-    assert time.process_time() - began < 30  # some 2 s; anything quadratic takes minutes
+    with ends():
+        for body in ("x" * 200_000, "word " * 100_000, "字" * 100_000, "A! " * 50_000, "\n" * 500_000 + "end", "e" + "\u0301" * 40_000):
+            check_units = chunk(body, ChunkParams())
+            assert all(unit.n_tokens <= 1200 for unit in check_units)
 
 
 def test_memory_stays_under_ten_times_the_text() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-import time
 from collections import Counter
 
 import pytest
@@ -26,6 +26,7 @@ from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.demonstration import demonstration
 from graphrag_mcp.llm.scripted import Rule, ScriptedChat
 from graphrag_mcp.settings import Settings
+from tests.work import ends, linear
 
 
 def parse_claims(reply: str, text: str, dropped: Counter[str] | None = None) -> list[Claim]:
@@ -227,25 +228,17 @@ PUMPS = ["(", "<|>", "\n<|>", "##", "A<|>B<|>X<|>TRUE<|>NONE<|>NONE<|>d<|>q\n", 
 
 @pytest.mark.parametrize("pump", PUMPS)
 def test_no_repeated_pattern_takes_more_than_linear_time(pump: str) -> None:
-    def seconds(length: int) -> float:
-        reply, best = (pump * length)[:length], 9.0
-        for _ in range(3):
-            begun = time.process_time()
-            try:
-                parse_claims(reply, TEXT)
-            except BadReply:
-                pass
-            best = min(best, time.process_time() - begun)
-        return best
+    def read(length: int) -> None:
+        with contextlib.suppress(BadReply):
+            parse_claims(pump * (length // len(pump)), TEXT)
 
-    assert seconds(200_000) <= 30 * max(seconds(20_000), 0.005)
+    assert linear(read, 5_000, largest=200_000)
 
 
-def test_a_loop_of_two_megabytes_gives_a_bounded_list_in_two_seconds() -> None:
+def test_a_loop_of_two_megabytes_gives_a_bounded_list() -> None:
     reply = "".join(f"({BRIBE.replace('Jon Berg', f'Jon Berg {i}')})\n##\n" for i in range(16_000))
-    begun = time.process_time()
-    assert len(parse_claims(reply, TEXT)) == MOST_CLAIMS and len(reply) > 2_000_000
-    assert time.process_time() - begun < 2
+    with ends():
+        assert len(parse_claims(reply, TEXT)) == MOST_CLAIMS and len(reply) > 2_000_000
 
 
 PARTS = st.sampled_from([*"()\"'<>|#\n AaB1.中\ud800\x00", "<|>", "<|>", "##", "TRUE<|>", "NONE<|>", "2022<|>", "Nobody was hurt.", "<|COMPLETE|>", '{"subject":'])

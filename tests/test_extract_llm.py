@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import time
+import itertools
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +35,7 @@ from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.terms import sentences
 from graphrag_mcp.text.tokens import count_tokens
+from tests.work import linear
 
 TEXT = (
     "Maria Halden keeps the Lofoten lighthouse. Maria Halden met Jon Berg in Bodø, and Jon Berg moved to Bodø. "
@@ -317,16 +318,8 @@ def test_the_sentence_that_says_most_of_a_description_is_found() -> None:
 
 @pytest.mark.parametrize(("pump", "name"), [("a", "a"), ("a", "a" * 200), ("a ", "a a a"), ("ab", "B" * 100), ("é", "e" * 150), ("İ", "i"), (" ", "a b"), ("中", "中")])
 def test_finding_names_takes_linear_time(pump: str, name: str) -> None:
-    def seconds(length: int) -> float:
-        best = 9.0
-        for attempt in range(3):
-            text = (pump * length)[:length] + str(attempt)  # another text each time: the last ones are remembered
-            begun = time.process_time()
-            spelled(text, name)
-            best = min(best, time.process_time() - begun)
-        return best
-
-    assert seconds(200_000) <= 30 * max(seconds(20_000), 0.005)
+    numbers = itertools.count()  # another text each time: the last ones are remembered
+    assert linear(lambda length: spelled(f"{(pump * length)[:length]}{next(numbers)}", name), 5_000, largest=200_000)
 
 
 def test_what_a_gleaning_brings_is_read_by_itself() -> None:

@@ -8,7 +8,6 @@ import random
 import re
 import shutil
 import sys
-import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -136,9 +135,8 @@ def test_what_is_written_starts_for_real_as_the_host_starts_it(
     )
     entry = as_host(host, Path(done["file"]).read_text("utf-8"), {"OPENAI_API_KEY": KEY})["graphrag"]
     assert not env or entry["env"]["OPENAI_API_KEY"] == KEY
-    began = time.monotonic()
     with started(entry, user, user) as call:
-        assert "local_search" in tools_of(call) and time.monotonic() - began < PATIENCE
+        assert "local_search" in tools_of(call)
 
 
 def test_the_command_itself_starts_the_server_before_it_writes(user: Path, install: Callable[..., Any]) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import heapq
 import random
 import threading
-import time
 from collections.abc import Coroutine
 from itertools import count
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 
 from graphrag_mcp.llm.openai_chat import Screen, without_thinking
 from graphrag_mcp.llm.transport import PRIORITY, Limits
+from tests.work import linear
 
 
 class Time:
@@ -256,16 +256,12 @@ def test_the_pieces_of_a_stream_make_up_the_answer_wherever_they_are_cut() -> No
 
 @pytest.mark.parametrize("piece", ["<think>", "</think>", "<think>a</think>", "<thin", "<"])
 def test_taking_thinking_out_takes_linear_time(piece: str) -> None:
-    def seconds(length: int) -> float:
-        return min(once(length) for _ in range(3))  # the least disturbed of three
-
-    def once(length: int) -> float:
-        text, begin = piece * (length // len(piece)), time.process_time()
+    def read(length: int) -> None:
+        text = piece * (length // len(piece))
         without_thinking(text)
         screen = Screen(lambda _: None)
         for at in range(0, len(text), 100):
             screen.feed(text[at : at + 100])
         screen.finish()
-        return time.process_time() - begin
 
-    assert seconds(400_000) <= 30 * max(seconds(40_000), 0.002)  # quadratic would be 100 times
+    assert linear(read, 10_000, largest=400_000)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from graphrag_mcp.names.extract import extract
+from tests.work import ends
 
 
 def forms(text: str) -> set[str]:
@@ -47,6 +46,5 @@ def test_two_times_with_a_colon_make_no_chat_of_a_timetable() -> None:
 
 @pytest.mark.parametrize("piece", ["<!--", "<a ", "<a b=", "https://", "'a' :", "12:00 <", "12:00 a a ", "+++\n", "+++\na/"])
 def test_no_half_of_a_mark_is_slow(piece: str) -> None:
-    began = time.process_time()
-    extract(piece * (60_000 // len(piece)))
-    assert time.process_time() - began < 5
+    with ends():
+        extract(piece * (60_000 // len(piece)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.read import inline, load, sha
 from graphrag_mcp.sources.walk import FoundFile, Scope, find
 from graphrag_mcp.types import Document, InlineText
+from tests.work import ends
 
 SETTINGS = Settings(home=Path("unused"))
 
@@ -148,9 +148,8 @@ def test_a_folder_whose_ignore_file_cannot_be_used_is_left_out_and_named(tmp_pat
 def test_ignore_patterns_made_to_hang_do_not(tmp_path: Path) -> None:
     write(tmp_path / "d", {".gitignore": "*a*a*a*a*a*a*a*a*b\n" + "**/a/" * 20 + "b\n[z-a\n\\\n", "a" * 200 + "c": "x", "ok.md": "x"})
     write(tmp_path / "d", {"a/" * 60 + "c.md": "deep"})
-    began = time.process_time()
-    found = find([str(tmp_path / "d")], {}, SETTINGS)
-    assert time.process_time() - began < 5
+    with ends():
+        found = find([str(tmp_path / "d")], {}, SETTINGS)
     assert "d/ok.md" in uris(found) and f"d/{'a/' * 60}c.md" in uris(found)
 
 
@@ -299,9 +298,8 @@ def test_html_becomes_readable_text(tmp_path: Path) -> None:
      "<table><tr>" + "<td>x" * 200_000, "&#" + "9" * 100_000 + ";", "&" * 500_000, "</" * 400_000 + ">", "<script>" * 100_000, "< " * 400_000],
 )  # fmt: skip
 def test_hostile_html_is_read_in_linear_time(tmp_path: Path, markup: str) -> None:
-    began = time.process_time()
-    one(tmp_path, "a.html", markup)
-    assert time.process_time() - began < 10  # about 0.3 s; the standard parser takes minutes on some
+    with ends():  # about 0.3 s; the standard parser takes minutes on some
+        one(tmp_path, "a.html", markup)
 
 
 # ---- rows -----------------------------------------------------------------------------------------
@@ -383,10 +381,10 @@ def test_inline_texts(tmp_path: Path) -> None:
     assert documents[0].metadata == {"who": "me", "when": "2024-01-02 00:00:00"} and documents[0].file == "text:n1"
 
 
-def test_thirty_megabytes_load_in_seconds(tmp_path: Path) -> None:
+def test_thirty_megabytes_load(tmp_path: Path) -> None:
     text = "The keeper wrote the hour into the ledger. 微软公司发布了新产品。\n" * 400_000
-    began = time.process_time()
-    (document,) = one(tmp_path, "a.txt", text)
-    assert document.text == text and time.process_time() - began < 10  # 0.4 s when measured
+    with ends():
+        (document,) = one(tmp_path, "a.txt", text)
+    assert document.text == text
     (document,) = one(tmp_path, "b.txt", ("Le café est très bon, où ça? Déjà vu.\n" * 300_000).encode("cp1252"))
     assert document.text.startswith("Le café est très bon, où") and document.metadata == {"encoding": "cp1252"}

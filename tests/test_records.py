@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import time
 from itertools import permutations
 
 import pytest
@@ -23,6 +23,7 @@ from graphrag_mcp.index.records import (
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import BadReply
 from graphrag_mcp.llm.replies import clean, clean_name
+from tests.work import ends, linear
 
 TYPES = ("person", "organization", "location", "natural object")
 ADA = EntityRecord("Ada Lovelace", "person", "Ada Lovelace wrote the first program.")
@@ -297,12 +298,11 @@ def test_chinese_records_are_read_as_english_ones() -> None:
     assert found.relations == (RelationRecord("王小明", "北京大学", "王小明任教于北京大学。", ("任教", "教育"), 9.0),)
 
 
-def test_two_megabytes_are_read_in_two_seconds_and_give_a_bounded_list() -> None:
+def test_two_megabytes_give_a_bounded_list() -> None:
     entities = "".join(f'("entity"<|>Name {i}<|>person<|>Name {i} is one of many.)\n##\n' for i in range(30_000))
     relations = "".join(f'("relationship"<|>A{i}<|>B{i}<|>d<|>1)\n##\n' for i in range(1500))
-    begun = time.process_time()
-    found = parse(relations + entities, TYPES)
-    assert time.process_time() - begun < 2
+    with ends():
+        found = parse(relations + entities, TYPES)
     assert (len(found.entities), len(found.relations)) == (MOST_ENTITIES, MOST_RELATIONS) and found.dropped[
         "too many"
     ] > 9000
@@ -317,18 +317,11 @@ PUMPS = [
 
 @pytest.mark.parametrize("pump", PUMPS)
 def test_no_repeated_pattern_takes_more_than_linear_time(pump: str) -> None:
-    def seconds(length: int) -> float:
-        reply, best = (pump * length)[:length], 9.0
-        for _ in range(3):
-            begun = time.process_time()
-            try:
-                parse(reply, TYPES)
-            except BadReply:
-                pass
-            best = min(best, time.process_time() - begun)
-        return best
+    def read(length: int) -> None:
+        with contextlib.suppress(BadReply):
+            parse(pump * (length // len(pump)), TYPES)
 
-    assert seconds(200_000) <= 30 * max(seconds(20_000), 0.005)
+    assert linear(read, 5_000, largest=200_000)
 
 
 ALPHABET = st.sampled_from(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -11,6 +10,7 @@ from graphrag_mcp.index.report_reply import MOST_WORDS, Draft, parse_report, wor
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import BadReply
 from graphrag_mcp.packing.citations import cited, replace_references
+from tests.work import ends
 
 GOOD = {
     "title": "Lantern Guild and the Harbour Fire",
@@ -231,11 +231,10 @@ def test_no_json_is_a_value_error(reply):
 )  # fmt: skip
 def test_hostile_replies_are_read_in_time(noise):
     reply = '{"title": "T", "summary": "' + noise * (390_000 // len(noise))
-    began = time.perf_counter()
     for text in (reply, noise * (390_000 // len(noise))):
-        try:
-            parse_report(text)
-        except BadReply:
-            pass
-        cited(text[:100_000])
-    assert time.perf_counter() - began < 5
+        with ends():
+            try:
+                parse_report(text)
+            except BadReply:
+                pass
+            cited(text[:100_000])

@@ -9,7 +9,6 @@ import re
 import struct
 import subprocess
 import sys
-import time
 from string import Template
 from typing import Any
 
@@ -86,14 +85,23 @@ def test_a_reply_streams_in_pieces_has_counted_usage_and_can_be_cut_off() -> Non
     assert (short.text, short.finish, whole.finish) == ("one two three one", "length", "stop")
 
 
-def test_replies_take_the_time_that_was_set_side_by_side() -> None:
+def test_replies_take_the_time_that_was_set_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     async def five() -> None:
         chat = ScriptedChat([("", "x")], latency=0.05)
         await asyncio.gather(*(chat.complete([Message("user", "a")]) for _ in range(5)))
 
-    begin = time.monotonic()
-    asyncio.run(five())
-    assert 0.05 <= time.monotonic() - begin < 0.2
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        waits.append(seconds)
+        assert len(waits) <= 5
+        while len(waits) < 5:  # a reply after another would wait for ever
+            await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    asyncio.run(asyncio.wait_for(five(), 60))
+    assert waits == [0.05] * 5
 
 
 # ---- vectors ----------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import unicodedata
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from graphrag_mcp.text.terms import (
     terms,
 )
 from graphrag_mcp.text.tokens import count_tokens
+from tests.work import linear
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -287,17 +287,12 @@ PUMPED = {
 
 @pytest.mark.parametrize("pump", PUMPED.values(), ids=PUMPED)
 def test_every_function_is_linear_on_pumped_text(pump: str) -> None:
-    def seconds(size: int) -> float:
+    def read(size: int) -> None:
         text = "." + pump * (size // len(pump))
-        began = time.process_time()
         for function in (sentences, terms, query_terms, count_tokens, normalise_name):
             function(text)
-        return time.process_time() - began
 
-    seconds(1000)
-    # The quickest of three: on a busy machine one of them may take twice as long.
-    long, short = (min(seconds(size) for _ in range(3)) for size in (80_000, 8_000))
-    assert long < 15 * max(short, 0.02)
+    assert linear(read, 4_000, largest=80_000)
 
 
 # ---- terms

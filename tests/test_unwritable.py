@@ -25,6 +25,7 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.tools.results import telling
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.test_jobs import over
+from tests.work import until
 
 FILE_IN_THE_WAY = "in the way"  # refused to everybody; rights are not, to an administrator
 ADVICE = "give this user the right to"
@@ -52,9 +53,8 @@ def test_a_job_on_an_index_that_cannot_be_read_fails_and_says_why(tmp_path: Path
     later = manifests.Manifest("kb", 1, format=manifests.FORMAT + 1)
     manifests.commit(tmp_path / "corpora" / "kb", later)
     job = start.start(Settings(home=tmp_path), "kb", IndexRequest(texts=(InlineText("Ada met Ida."),)))
-    end = time.monotonic() + 30
-    while (found := queue.load(tmp_path, job.job_id)).status not in queue.FINAL and time.monotonic() < end:
-        time.sleep(0.05)
+    until(lambda: queue.load(tmp_path, job.job_id).status in queue.FINAL)
+    found = queue.load(tmp_path, job.job_id)
     start.cancel(tmp_path, job.job_id)  # or its thread would go on for ever
     assert found.status == "failed" and "Upgrade graphrag-mcp" in found.error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from graphrag_mcp.store import leases
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.serving import Caller, connected
+from tests.work import until
 
 TEXTS = {
     "a": "Mira Okafor built the tide mill at Sable Point in 1904. Her brother Jonas Okafor kept its books.",
@@ -194,10 +194,7 @@ def test_over_a_client_work_is_claimed_submitted_and_merged_by_itself(folder: Pa
     results = [{"work_id": item["work_id"], **MIRA} for item in claimed["items"] if "Mira" in item["text"]]
     done = caller.good("submit_work", results=results, corpus="kb")
     assert done["accepted"] == [one["work_id"] for one in results]
-    deadline = time.monotonic() + 30
-    while entities(folder).get("tide mill", {}).get("type") != "artifact":
-        assert time.monotonic() < deadline, "the merge did not come"
-        time.sleep(0.1)
+    until(lambda: entities(folder).get("tide mill", {}).get("type") == "artifact")
     status = caller.good("graph_status", corpus="kb")
     assert status["pending"]["extract"] == 2
 

@@ -70,6 +70,7 @@ def linear(function: Callable[[int], Any], size: int, largest: int = 0) -> bool:
     macOS, once with the largest size: what happens inside of C functions is not counted in lines, and a quadratic one
     would go on for minutes."""
     function(size)
+    function(4 * size)
     short, long = lines(lambda: function(size)), lines(lambda: function(4 * size))
     if largest:
         with ends():

@@ -174,8 +174,7 @@ def _around(anchor: date, unit: str, shift: int, slack: int) -> Interval:
 
 
 def _weekday(anchor: date, weekday: int, which: int) -> Interval:
-    """-1: the last such day before the anchor; 0: the first on or after it; 1: the first after it.
-    """
+    """-1: the last such day before the anchor; 0: the first on or after it; 1: the first after it."""
     if which < 0:
         shift = -((anchor.weekday() - weekday - 1) % 7 + 1)
     else:
