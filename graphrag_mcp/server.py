@@ -146,7 +146,7 @@ def build_server(
         from graphrag_mcp.tools.updates import Updates
 
         warmer = _Once(app.warm) if warm else None
-        given = [*offered(tools, read_only, compat), *more]
+        given = [*offered(tools, read_only, compat, bool(app.settings.chat_model)), *more]
         updates = Updates(app)
         known = {tool.name: tool for tool in given}
         lessons = contract.teach(known)

@@ -166,9 +166,17 @@ class SearchResult(Result):
     coverage: dict[str, int] = Field(
         default_factory=dict, description="how much was considered, by kind"
     )
+    more: int = Field(default=0, description="relevant passages that are not shown")
     candidates: list[dict[str, Any]] = Field(
         default_factory=list, description="{id, in_context}, detailed only"
     )
+
+
+class ListResult(Result):
+    state: State = "context"
+    corpus: str = ""
+    total: int = Field(default=0, description="lines of the whole list")
+    more: int = Field(default=0, description="lines that are not shown")
 
 
 class DriftNode(BaseModel):

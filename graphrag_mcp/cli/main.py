@@ -79,9 +79,9 @@ def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
     )
     add(
         "--tools",
-        choices=("all", "core", "index"),
-        default="all",
-        help="core: to ask with; index: to feed an index",
+        choices=("core", "all", "index"),
+        default="core",
+        help="core: to index and ask; index: to feed an index; all: these and editing",
     )
     add("--read-only", action="store_true", help="without the tools that write")
     add(
@@ -349,7 +349,7 @@ def _installing(command: Callable[[str], Callable[..., Any]]) -> None:
         metavar="DIR",
         help="a folder that tools may index; repeat it for more",
     )
-    add("--tools", choices=("all", "core", "index"), default="all", help="as serve")
+    add("--tools", choices=("core", "all", "index"), default="core", help="as serve")
     add("--read-only", action="store_true", help="without the tools that write")
     add(
         "--env",

@@ -1,8 +1,7 @@
 """Rows into a token budget: whole items in order of worth, citations, cursors, short aliases.
 
 Takes plain data (items, dicts, result models) and gives text and results that never pass their
-budget. A result's tokens are the larger of its text and its JSON, so what an item costs is its text
-as it stands in JSON plus its citation. Knows no table and no search: whoever calls has ranked the
+budget. A result's tokens are those of the text that is read. Knows no table and no search: whoever calls has ranked the
 items already.
 
 Short forms of what is packed: lines, joined passages, cursors, aliases, references with aliases for
@@ -14,7 +13,6 @@ by which these are used; knows no budget and no table.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -59,31 +57,25 @@ def columns(*values: object) -> str:
 def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:
     """The longest run of whole sentences from the start within the budget; at least a few words of
     the first.
-
-    Tokens are counted on the JSON form, because that is where the text will have to fit.
     """
     text = text[: min(characters, budget * 12 + 200)]
     ends = [end for _, end in sentences(text)] or [len(text)]
-    if _json_tokens(text) <= budget and len(text) < characters:
+    if count_tokens(text) <= budget and len(text) < characters:
         return text.rstrip()
     low, high = 0, len(ends)  # the largest count of sentences that fits, by bisection
     while low < high:
         middle = (low + high + 1) // 2
-        if _json_tokens(text[: ends[middle - 1]]) <= budget:
+        if count_tokens(text[: ends[middle - 1]]) <= budget:
             low = middle
         else:
             high = middle - 1
     if low:
         return text[: ends[low - 1]].rstrip()
     end = min(ends[0], budget * 4)
-    while end > 8 and _json_tokens(text[:end]) > budget:
+    while end > 8 and count_tokens(text[:end]) > budget:
         end = end * 3 // 4
     space = text.rfind(" ", end // 2, end)
     return text[: space if space > 0 else end].rstrip()
-
-
-def _json_tokens(text: str) -> int:
-    return count_tokens(json.dumps(text, ensure_ascii=False))
 
 
 def joined(items: Sequence[Item]) -> list[str]:
@@ -220,11 +212,7 @@ TITLES = (
 )  # characters of a cut item's title in its head, where all (0) leave no room for text
 LEAST_TEXT = 8  # tokens of text below which a citation is not worth its place
 ROOM_FOR_CALL = 190  # tokens for items from which a cut one comes with the call that gives it whole
-COMMA = 16  # sixteenths of a token between two of a list
-# Sixteenths of a token between two items: one end of line or two, as JSON writes them. Measured on
-# English and Chinese results, where the dearest cost 37 and 27: what is priced too high makes a
-# second filling, which costs a third more.
-BETWEEN, BETWEEN_LINES = 40, 24
+BETWEEN, BETWEEN_LINES = 24, 16  # sixteenths of a token between two items: a blank line, or none
 FENCE = 20  # tokens of the marks around what documents say
 SPARE = 40  # tokens left over from which another filling is tried
 SMALL = 400  # tokens of a result below which accounts (coverage) go before words
@@ -312,38 +300,22 @@ def clamp_budget(max_tokens: int, default: int) -> tuple[int, str]:
 
 
 def cost(item: Item) -> int:
-    """Tokens the item adds to a result: its text as a JSON string, its citation, a little for what
-    is between.
-    """
-    sixteenths = weight(json.dumps(item.text, ensure_ascii=False)[1:-1]) + sum(
-        map(_account, item.citations())
-    )
-    if item.data is not None:
-        sixteenths += weight(json.dumps(dict(item.data), ensure_ascii=False)) + COMMA
-    return -(-(sixteenths + (BETWEEN if "\n" in item.text else BETWEEN_LINES)) // 16)
-
-
-def _account(citation: Citation) -> int:
-    """Sixteenths of tokens of a citation in its list."""
-    return (
-        weight(json.dumps(citation.model_dump(exclude_defaults=True), ensure_ascii=False)) + COMMA
-    )
+    """Tokens the item adds to a result: its text and a little for what is between."""
+    between = BETWEEN if "\n" in item.text else BETWEEN_LINES
+    return -(-(weight(item.text) + between) // 16)
 
 
 def saved(item: Item, taken: Sequence[Item]) -> int:
-    """Tokens that the item costs less beside others: what is cited already; and, where it is joined
-    to one that stands there, its head and what both hold."""
-    places = item.citations()
-    cited = {place.id for other in taken for place in other.citations()} if item.also else set()
-    less = sum(_account(place) for place in places if place.id in cited) // 16
+    """Tokens that the item costs less where it is joined to one that stands there: its head and
+    what both hold."""
     beside = [other for other in taken if adjoin(item, other)] if item.span[1] else []
     if not beside:
-        return less
+        return 0
     shared = max(
         min(item.span[1], other.span[1]) - max(item.span[0], other.span[0]) for other in beside
     )
     share = max(shared, 0) / max(item.span[1] - item.span[0], 1)
-    return less + count_tokens(item.text.partition("\n")[0]) - 6 + int(0.9 * share * item.tokens)
+    return count_tokens(item.text.partition("\n")[0]) - 6 + int(0.9 * share * item.tokens)
 
 
 def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Page:

@@ -31,7 +31,7 @@ from graphrag_mcp.types import (
 
 # Fields of a search that are left out while they are empty: half of what an empty result would
 # cost.
-QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "candidates"}
+QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "candidates", "more"}
 # Values that are handed back or looked up as they are; all others are shown as text is, without
 # what cannot be seen.
 EXACT = {
@@ -99,10 +99,15 @@ def _shown(value: Any) -> Any:
     return value
 
 
+def structured(result: Result) -> bool:
+    """Does a program act on this result's fields? All others are text that a model reads."""
+    return isinstance(result, (IndexResult, StatusResult, WorkResult, DriftResult))
+
+
 def size(result: Result) -> tuple[int, int]:
-    """(tokens, characters) of a result. Its JSON holds its text, so the larger of the two is the
-    JSON.
-    """
+    """(tokens, characters) of what is sent: the text, or the JSON that holds it too."""
+    if not structured(result):
+        return tokens_of(result.text), len(result.text)
     data = json.dumps(wire(result), ensure_ascii=False)
     return tokens_of(data), len(data)
 
@@ -184,7 +189,9 @@ def footer(result: Result) -> list[str]:
     """
     lines = []
     if result.next_cursor and result.next_cursor not in result.text:
-        lines.append(f'More: cursor="{result.next_cursor}"')
+        more = getattr(result, "more", 0)
+        behind = f"{more} more passages" if more > 1 else "1 more passage" if more else "More"
+        lines.append(f'{behind}: cursor="{result.next_cursor}"')
     if result.next_call and result.next_call not in result.text:
         lines.append(f"Next: {result.next_call}")
     if result.hint and result.hint not in result.text:

@@ -563,9 +563,7 @@ def excerpt(item: Item, room: int, worth: Mapping[str, float]) -> Item | None:
     if item.citation is None or not item.span[1] or left < LEAST:
         return None
     spans = sentences(body)
-    prices = [
-        count_tokens(json.dumps(body[start:end], ensure_ascii=False)) + 1 for start, end in spans
-    ]
+    prices = [count_tokens(body[start:end]) + 1 for start, end in spans]
     worths = [
         sum(worth.get(term, 0.0) for term in set(terms(body[start:end]))) for start, end in spans
     ]

@@ -23,7 +23,7 @@ from graphrag_mcp.packing.budget import (
     read_cursor,
     write_cursor,
 )
-from graphrag_mcp.query import context, global_, local, lookup, text_search
+from graphrag_mcp.query import context, global_, local, lookup, passages, text_search
 from graphrag_mcp.query.local import missing
 from graphrag_mcp.query.overview import overview
 from graphrag_mcp.store.tables import Snapshot
@@ -108,6 +108,7 @@ def local_search(
     history: Sequence[str] = (),
     explain: bool = False,
     mode: str = "local",
+    form: passages.Form = passages.Form(),  # noqa: B008 (frozen)
     askers: Mapping[str, Asker] | None = None,
     answer: bool = False,
 ) -> SearchResult:
@@ -117,13 +118,22 @@ def local_search(
     if not query and not any(one.startswith("entity=") for one in filters):
         return _overviews(parts, budget, note)
     turns, looked_for = local.with_history(history, query, keywords)
-    asked = f"{mode}|{query}|{(response_format, explain, [*filters, min_rating], [*looked_for])}"
+    settings = (
+        response_format,
+        explain,
+        [*filters, min_rating],
+        [*looked_for],
+        form.breadth,
+        form.sort,
+    )
+    asked = f"{mode}|{query}|{settings}"
     offsets, page = _paging(parts, asked, cursor, len(local.ORDER))
     if offsets is None:
         return finish(_stale(parts, mode), budget)
     merged: dict[str, list[tuple[float, int, Item]]] = {}
     shares: dict[str, Section] = {}
     result, notes, more, empty = _begun(parts, mode), [note], False, []
+    sources: list[passages.Source] = []
     for name, snapshot, kept in _narrowed(parts, filters, min_rating):
         vector, said = local.vector_of((askers or {}).get(name), snapshot, query)
         found = local.find(
@@ -134,6 +144,11 @@ def local_search(
             empty.append(name)
             continue
         factor = _factor(snapshot, query, found)
+        for kind, value in found.considered.items():
+            result.coverage[kind] = result.coverage.get(kind, 0) + value
+        sources.append(local.source_of(snapshot, found, name, factor, explain))
+        if not detailed:
+            continue
         sections = local.sections_of(
             snapshot,
             found,
@@ -152,11 +167,13 @@ def local_search(
                 merged.setdefault(section.name, []).append(
                     (factor * worth, len(merged), _prefixed(name, item, factor))
                 )
-        for kind, value in found.considered.items():
-            result.coverage[kind] = result.coverage.get(kind, 0) + value
-    result.hint = _hint(notes, empty if merged.get("Sources") else [], answer)
-    if not merged.get("Sources"):
+    result.hint = _hint(notes, empty if sources else [], answer)
+    if not sources:
         return _nothing(result, parts, budget)
+    before = local.block(turns, budget) if not cursor.strip() else ""
+    if not detailed:
+        result.text = before
+        return passages.concise(result, sources, budget, offsets[0], page, form)
     listed = [
         replace(
             section,
@@ -168,7 +185,6 @@ def local_search(
         for name, section in shares.items()
         if name in merged
     ]
-    before = local.block(turns, budget) if not cursor.strip() else ""
 
     def following(after: tuple[int, ...]) -> str:
         reached = {section.name: offset for section, offset in zip(listed, after, strict=True)}
@@ -232,12 +248,12 @@ def search_text(
     parts: Sequence[Part],
     query: str,
     *,
-    max_tokens: int = 4_000,
+    max_tokens: int = local.DEFAULT_TOKENS,
     cursor: str = "",
     filters: Sequence[str] = (),
 ) -> SearchResult:
     """As the search for words of one corpus."""
-    budget, note = clamp_budget(max_tokens, 4_000)
+    budget, note = clamp_budget(max_tokens, local.DEFAULT_TOKENS)
     query = query.strip()
     if not query:
         raise BadInput(
@@ -246,32 +262,26 @@ def search_text(
     offsets, page = _paging(parts, f"text|{query}|{[*filters]}", cursor, 1)
     if offsets is None:
         return finish(_stale(parts, "text"), budget)
-    found: list[tuple[float, int, Item]] = []
-    result, empty, count, lost = _begun(parts, "text"), [], 0, None
-    stop = offsets[0] + max(8, budget // 90)
+    result, empty, lost = _begun(parts, "text"), [], None
+    sources: list[passages.Source] = []
+    literals: list[str] = []
     notes = [note]
     for name, snapshot, kept in _narrowed(parts, filters, 0.0):
         notes.append(_of(name, local.told("", kept)))
-        ranked, _literals = text_search.matches(snapshot, query, filters)
+        ranked, literals = text_search.matches(snapshot, query, filters)
         here = text_search.absent(snapshot, query, bool(ranked))
         lost = here if lost is None else [one for one in lost if one in here]
-        count += len(ranked)
-        if not ranked:
+        if ranked:
+            sources.append(text_search.source_of(snapshot, query, ranked, name))
+        else:
             empty.append(name)
-        items, places = context.passage_items(snapshot, ranked[:stop])
-        found += [
-            (item.score, place, _prefixed(name, item, 1.0))
-            for item, place in zip(items, places, strict=True)
-        ]
-    result.coverage["passages"] = count
+    result.coverage["passages"] = sum(len(source.scored) for source in sources)
     nowhere = text_search.said_absent(lost or (), "these corpora")
-    result.hint = _hint([*notes, nowhere], empty if found else [], False)
-    if not found:
+    result.hint = _hint([*notes, nowhere], empty if sources else [], False)
+    if not sources:
         return _nothing(result, parts, budget)
-    section = Section(
-        "Sources", _ranked(found)[offsets[0] :], 1.0, offsets[0], more=count > len(found)
-    )
-    return compose(result, [section], budget, page)
+    form = passages.Form(literals=literals or [query])
+    return passages.concise(result, sources, budget, offsets[0], page, form)
 
 
 # ---- look-ups ----------------------------------------------------------------------------------

@@ -185,20 +185,33 @@ def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
 
 
 def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
+    held = _metadata(row)
+    date = _date(held, row["uri"])
+    dated, date = ("itself", date) if date else ("file" if row["created"] else "", row["created"])
+    names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
+    return {"document": names, "uri": row["uri"], "date": date, "dated": dated, "metadata": held}
+
+
+def _metadata(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of a document, its names in lower case."""
     try:
         metadata = json.loads(row["metadata"] or "{}")
     except ValueError:
         metadata = {}
-    held = (
-        {str(name).casefold(): value for name, value in metadata.items()}
-        if isinstance(metadata, dict)
-        else {}
-    )
-    date = next((str(held[name]) for name in dates.KEYS if held.get(name)), "")
-    date = date or dates.in_name(row["uri"].rpartition("/")[2])
-    dated, date = ("itself", date) if date else ("file" if row["created"] else "", row["created"])
-    names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
-    return {"document": names, "uri": row["uri"], "date": date, "dated": dated, "metadata": held}
+    known = metadata if isinstance(metadata, dict) else {}
+    return {str(name).casefold(): value for name, value in known.items()}
+
+
+def _date(metadata: Mapping[str, Any], uri: str) -> str:
+    date = next((str(metadata[name]) for name in dates.KEYS if metadata.get(name)), "")
+    return date or dates.in_name(uri.rpartition("/")[2])
+
+
+def stated_date(row: Mapping[str, Any]) -> str:
+    """The day that a document states for itself (`2024-05-03`), from a row with metadata and uri; ""
+    for none. The time of a file's last change is no statement."""
+    said = _date(_metadata(row), row["uri"])[:10]
+    return said if said[:4].isdigit() else ""
 
 
 # ---- reading -----------------------------------------------------------------------------------

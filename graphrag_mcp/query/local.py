@@ -54,7 +54,8 @@ from graphrag_mcp.packing.budget import (
     write_cursor,
 )
 from graphrag_mcp.packing.wire import outgoing
-from graphrag_mcp.query import context, ranking, retrieval
+from graphrag_mcp.query import context, passages, ranking, retrieval
+from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
 from graphrag_mcp.query.ranking import MARKS, Scored
 from graphrag_mcp.query.retrieval import Retrieved
 from graphrag_mcp.store.tables import Snapshot
@@ -541,7 +542,8 @@ def _by_graph(snapshot: Snapshot, found: Retrieved, filters: Filters | None) -> 
     found.considered = {"passages": len(ranked), "entities": len(worth)}
 
 
-DEFAULT_TOKENS = 6_000
+QUERIES_TOKENS = 2_000  # for several questions at once
+MOST_QUERIES = 5
 RELATIONSHIPS_PER_ENTITY = 10
 REPORTS = 10
 HUB = 500  # an entity of more relationships adds none from outside the selection
@@ -582,6 +584,7 @@ def local_search(
     history: Sequence[str] = (),
     explain: bool = False,
     mode: str = "local",
+    form: Form = Form(),  # noqa: B008 (frozen)
     asker: Asker | None = None,
     answer: bool = False,
     response_type: str = "",
@@ -617,6 +620,7 @@ def local_search(
         sorted((shares or {}).items()),
         [*filters, min_rating],
         [*keywords],
+        (form.breadth, form.sort),
     )
     asked, generation = f"{mode}|{query}|{settings}|{turns}", snapshot.manifest.generation
     offsets = read_cursor(cursor, generation, asked, len(ORDER))
@@ -635,10 +639,15 @@ def local_search(
     )
     long = context.query_length_note(query, retrieval.QUERY_CHARACTERS)
     result.hint = " ".join(filter(None, [note, long, unembedded, missing(found, query)]))
+    before = block(turns, budget) if not cursor.strip() else ""
+    if not detailed and not answer:
+        result.text = before
+        following = partial(write_cursor, generation, asked)
+        source = source_of(snapshot, found, explain=explain)
+        return passages.concise(result, [source], budget, offsets[0], following, form)
     sections = sections_of(
         snapshot, found, budget, detailed, offsets, shares, filters=kept, explain=explain, mode=mode
     )
-    before = block(turns, budget) if not cursor.strip() else ""
 
     def page(after: tuple[int, ...]) -> str:
         reached = {section.name: offset for section, offset in zip(sections, after, strict=True)}
@@ -663,6 +672,52 @@ def local_search(
         wish=wish,
         meter=meter,
     )
+
+
+def source_of(
+    snapshot: Snapshot,
+    found: Retrieved,
+    corpus: str = "",
+    factor: float = 1.0,
+    explain: bool = False,
+) -> Source:
+    """What was found, for `passages`; scores times `factor`."""
+    scored = [(one.id, one.score * factor) for one in found.passages]
+    why = partial(of_passages, snapshot, found) if explain else None
+    named = list(found.named)
+    return Source(snapshot, scored, found.terms, corpus, found.names, named, why)
+
+
+def several(
+    parts: Sequence[tuple[str, Snapshot]],
+    queries: Sequence[str],
+    *,
+    max_tokens: int = QUERIES_TOKENS,
+    filters: Sequence[str] = (),
+    askers: Mapping[str, Asker] | None = None,
+    form: Form,
+) -> SearchResult:
+    """Several questions in one result, of one corpus (named "") or several."""
+    budget, note = clamp_budget(max_tokens, QUERIES_TOKENS)
+    wanted = list(dict.fromkeys(one.strip() for one in queries if one.strip()))
+    dropped = len(wanted) - MOST_QUERIES
+    note += f" Only the first {MOST_QUERIES} queries were asked." if dropped > 0 else ""
+    result = SearchResult(mode="local", corpus=",".join(name for name, _ in parts if name))
+    result.hint = note.strip()
+    asked = []
+    for query in wanted[:MOST_QUERIES]:
+        sources = []
+        for name, whole in parts:
+            if context.empty_corpus(whole, "local") is not None:
+                continue
+            kept, snapshot = narrowed(whole, filters)
+            asker = (askers or {}).get(name)
+            vector, _ = vector_of(asker, snapshot, query)
+            found = find(snapshot, query, filters=kept, vector=vector, asker=asker)
+            if found.passages and not unheard_of(found):
+                sources.append(source_of(snapshot, found, name))
+        asked.append((query, sources))
+    return passages.several(result, asked, budget, form)
 
 
 def _nothing(

@@ -14,21 +14,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import terms_of
-from graphrag_mcp.packing.budget import (
-    Section,
-    clamp_budget,
-    compose,
-    finish,
-    one_line,
-    read_cursor,
-    write_cursor,
-)
-from graphrag_mcp.query import context, local, ranking, retrieval
+from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, read_cursor, write_cursor
+from graphrag_mcp.query import context, local, passages, ranking, retrieval
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.scripts import SIMPLIFY
 from graphrag_mcp.text.terms import counted, is_cjk, query_terms, unwrapped
@@ -154,14 +146,14 @@ def search_text(
     snapshot: Snapshot,
     query: str,
     *,
-    max_tokens: int = 4_000,
+    max_tokens: int = passages.DEFAULT_TOKENS,
     cursor: str = "",
     filters: Sequence[str] = (),
 ) -> SearchResult:
     """Full text over the original passages. What stands in quotes must occur literally (case and
     width aside).
     """
-    budget, note = clamp_budget(max_tokens, 4_000)
+    budget, note = clamp_budget(max_tokens, passages.DEFAULT_TOKENS)
     nothing = context.empty_corpus(snapshot, "text")
     if nothing is not None:
         return finish(nothing, budget)
@@ -196,25 +188,20 @@ def search_text(
             filter(None, [result.hint, "Try fewer words without quotes, or local_search."])
         )
         return finish(result, budget)
-    stop = offset[0] + max(8, budget // 90)
-    items, places, read = context.enough_items(snapshot, ranked[offset[0] : stop], budget)
-    stop = min(stop, offset[0] + read)
     if not literals and not cursor.strip() and (exact := _as_written(snapshot, query, ranked)):
         result.hint = f"{result.hint} {exact}".strip()
-    section = Section(
-        "Sources",
-        items,
-        1.0,
-        offset[0],
-        places=[offset[0] + place for place in places],
-        more=stop < len(ranked),
-    )
-    return compose(
-        result,
-        [section],
-        budget,
-        lambda after: write_cursor(snapshot.manifest.generation, asked, after),
-    )
+    following = partial(write_cursor, snapshot.manifest.generation, asked)
+    form = passages.Form(literals=literals or [query])
+    source = source_of(snapshot, query, ranked)
+    return passages.concise(result, [source], budget, offset[0], following, form)
+
+
+def source_of(
+    snapshot: Snapshot, query: str, scored: list[tuple[str, float]], corpus: str = ""
+) -> passages.Source:
+    """What matches, for `passages`."""
+    worth, _ = ranking.term_worth(snapshot, terms_of(query[: retrieval.QUERY_CHARACTERS]))
+    return passages.Source(snapshot, scored, worth, corpus)
 
 
 def _as_written(snapshot: Snapshot, query: str, ranked: Sequence[tuple[str, float]]) -> str:

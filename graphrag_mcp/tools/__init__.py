@@ -44,6 +44,7 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
     (drift.drift_step, "DRIFT step", RECORDS),
     (drift.drift_finish, "DRIFT finish", READS),
     (search.search_text, "Search text", READS),
+    (lookup.list_documents, "List documents", READS),
     (lookup.get_source, "Get sources", READS),
     (lookup.explore_graph, "Explore the graph", READS),
     (index.graph_status, "Graph status", READS),
@@ -67,8 +68,8 @@ SETS: dict[str, frozenset[str]] = {
             "get_entity",
             "get_community_report",
             "drift_step",
-            "drift_finish",
             "search_text",
+            "list_documents",
             "get_source",
             "explore_graph",
             "graph_status",
@@ -91,9 +92,35 @@ SETS: dict[str, frozenset[str]] = {
 }
 
 
-def offered(tools: str = "all", read_only: bool = False, compat: bool = False) -> list[Tool]:
+# Arguments that only a model of the server uses, and others that are taken but not listed: every
+# character of the list is read by every agent. docs/tools.md has them all.
+MODEL_ONLY = {
+    "answer",
+    "response_type",
+    "instructions",
+    "general_knowledge",
+    "auto",
+    "reduce",
+    "mode",
+}
+SELDOM = {
+    "local_search": {"keywords", "response_format", "history", "explain"},
+    "global_search": {"response_format", "history", "explain"},
+    "drift_search": {"depth", "breadth", "max_nodes", "max_tokens"},
+    "drift_step": {"prune", "open_next", "max_tokens"},
+    "get_entity": {"response_format", "max_tokens"},
+    "get_community_report": {"response_format", "max_tokens"},
+    "explore_graph": {"max_nodes", "max_tokens"},
+    "index_documents": {"remove_missing", "wait_seconds"},
+    "graph_status": {"documents", "cursor"},
+}
+
+
+def offered(
+    tools: str = "all", read_only: bool = False, compat: bool = False, model: bool = True
+) -> list[Tool]:
     """The tools of one server, in the fixed order; `compat` adds the pair `search` and `fetch` at
-    the end.
+    the end. Without a `model` the arguments that only it uses are not listed.
     """
     if tools != "all" and tools not in SETS:
         raise BadInput(f"there is no set of tools {tools!r}", f"Use one of all, {', '.join(SETS)}")
@@ -102,7 +129,24 @@ def offered(tools: str = "all", read_only: bool = False, compat: bool = False) -
         kept = [tool for tool in kept if tool.annotations and tool.annotations.read_only_hint]
         names = {tool.name for tool in kept}
         kept = [tool for tool in kept if tool.name != "drift_finish" or "drift_search" in names]
-    return kept + (_pair() if compat else [])
+    return [_shortened(tool, model) for tool in kept] + [*(_pair() if compat else [])]
+
+
+def _shortened(tool: Tool, model: bool) -> Tool:
+    """The tool with the arguments that are listed; the others are taken all the same."""
+    hidden = set(SELDOM.get(tool.name, ()))
+    if not model:
+        hidden |= set() if tool.name == "drift_step" else MODEL_ONLY
+        hidden |= {"auto"}
+    kept = {}
+    for name, one in tool.parameters["properties"].items():
+        if name in hidden:
+            continue
+        kept[name] = {key: value for key, value in one.items() if key != "default" or value}
+        if name == "filters" and tool.name != "local_search":
+            kept[name]["description"] = "As in local_search"
+    tool.parameters = {**tool.parameters, "properties": kept}
+    return tool
 
 
 def _pair() -> Sequence[Tool]:

@@ -124,7 +124,7 @@ Strings = Annotated[list[str], BeforeValidator(as_strings)]
 Query = Annotated[
     Text,
     Field(
-        description="Question or names, any language",
+        description="A question or names, in any language",
         validation_alias=names("query", "q", "question", "text", "search", "prompt", "input"),
     ),
 ]
@@ -132,21 +132,28 @@ _CORPUS = names("corpus", "index", "collection", "corpus_name", "index_name", "w
 Corpus = Annotated[
     Text,
     Field(
-        description="Empty: this project's",
+        description="Another index than this project's",
         validation_alias=_CORPUS,
     ),
 ]
 Corpora = Annotated[
     Text,
     Field(
-        description="Empty: this project's; or a,b or *",
+        description="Another index than this project's; a,b or *: several",
         validation_alias=_CORPUS,
     ),
 ]
 _BUDGET = names("max_tokens", "budget", "token_budget", "maxTokens", "max_token", "tokens")
-Budget6000 = Annotated[int, BeforeValidator(as_int(6000)), Field(validation_alias=_BUDGET)]
-Budget4000 = Annotated[int, BeforeValidator(as_int(4000)), Field(validation_alias=_BUDGET)]
-Budget3000 = Annotated[int, BeforeValidator(as_int(3000)), Field(validation_alias=_BUDGET)]
+
+
+def _budget(default: int) -> Any:
+    field = Field(description="Longest result", validation_alias=_BUDGET)
+    return Annotated[int, BeforeValidator(as_int(default)), field]
+
+
+Budget1200, Budget2000, Budget3000, Budget4000, Budget6000 = map(
+    _budget, (1200, 2000, 3000, 4000, 6000)
+)
 Format = Annotated[
     Literal["concise", "detailed"],
     BeforeValidator(lambda value: as_word(value) or "concise"),
@@ -158,7 +165,7 @@ Format = Annotated[
 Cursor = Annotated[
     Text,
     Field(
-        description="next_cursor",
+        description="Of the last page",
         validation_alias=names("cursor", "next_cursor", "page", "page_token"),
     ),
 ]
@@ -193,7 +200,7 @@ GeneralKnowledge = Annotated[
 Filters = Annotated[
     Strings,
     Field(
-        description="field=value, !=, >=, <=: document, uri, entity, type, date, rating, metadata",
+        description='As "date>=2024-05", "uri=notes/*", "document=d4", "entity=Ada", "author!=Bo" (any metadata)',
         validation_alias=names("filters", "filter", "where"),
     ),
 ]
@@ -214,6 +221,23 @@ Keywords = Annotated[
         description="Look for these too",
         validation_alias=names("keywords", "keyword", "terms"),
     ),
+]
+Queries = Annotated[
+    Strings,
+    Field(
+        description="Up to 5 questions at once instead of query; short hits for each",
+        validation_alias=names("queries", "questions"),
+    ),
+]
+Breadth = Annotated[
+    Literal["passages", "sentences"],
+    BeforeValidator(lambda value: as_word(value) or "passages"),
+    Field(description="sentences: one from each of up to 40 places"),
+]
+Sort = Annotated[
+    Literal["rank", "time"],
+    BeforeValidator(lambda value: as_word(value) or "rank"),
+    Field(description="time: oldest first", validation_alias=names("sort", "order")),
 ]
 SessionId = Annotated[
     Text,

@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.tools.contract import (
-    Budget6000,
+    Budget3000,
     Corpus,
     Flag,
     Query,
@@ -108,6 +108,13 @@ Prune = Annotated[
         validation_alias=names("prune", "pruned", "prune_ids"),
     ),
 ]
+Finish = Annotated[
+    Flag,
+    Field(
+        description="true: give the answers, ranked, instead of a next node",
+        validation_alias=names("finish", "done", "end"),
+    ),
+]
 Auto = Annotated[
     Flag,
     Field(
@@ -148,17 +155,17 @@ async def drift_search(
     depth: Depth = 3,
     breadth: Breadth = 20,
     max_nodes: MaxNodes = 40,
-    max_tokens: Budget6000 = 6000,
+    max_tokens: Budget3000 = 3000,
 ) -> Annotated[CallToolResult, DriftResult]:
     """Begin an investigation that needs several steps: how things connect, why something happened.
-    Gives the first node's context; answer it with drift_step, node by node, then call
-    drift_finish."""
+    Gives context for the first node; answer it with drift_step, node by node. The session is kept
+    on disk."""
     limits = {
         "depth": clamp("depth", depth, 1, 6),
         "breadth": clamp("breadth", breadth, 1, 100),
         "max_nodes": clamp("max_nodes", max_nodes, 2, 200),
     }
-    inner, whole = budgets(max_tokens, 6000, ctx=ctx)
+    inner, whole = budgets(max_tokens, 3000, ctx=ctx)
     app = ctx.request_context.lifespan_context.app
     name = f"drift-{secrets.token_hex(6)}"
 
@@ -186,22 +193,25 @@ async def drift_search(
 
 async def drift_step(
     session_id: SessionId,
-    node_id: NodeId,
     ctx: Ctx,
+    node_id: NodeId = "",
     answer: Answer = "",
     score: Score = None,
     follow_ups: FollowUps = [],
+    finish: Finish = False,
     prune: Prune = [],
     open_next: OpenNext = "",
     auto: Auto = False,
-    max_tokens: Budget6000 = 6000,
+    max_tokens: Budget3000 = 3000,
 ) -> Annotated[CallToolResult, DriftResult]:
-    """Record your answer, score and follow-up questions for a node, and get the next node's context
-    in the same call. Twice changes nothing."""
-    inner, whole = budgets(max_tokens, 6000, ctx=ctx)
+    """Record your answer, score and follow-up questions for a node and get the next node's context;
+    with finish=true the ranked answers, to write the final answer from."""
+    inner, whole = budgets(max_tokens, 3000, ctx=ctx)
 
     def work(app: App) -> Result:
         session, corpus = _session(app, session_id)
+        if finish and not node_id.strip():
+            return session.finish(max_tokens=inner)
         if auto and not answer.strip():
             from graphrag_mcp.query.drift_llm import answer_node
 
@@ -213,7 +223,11 @@ async def drift_step(
                 max_tokens=inner,
                 seconds=ANSWER_SECONDS,
             )
-        return session.step(node_id, answer, score, follow_ups, prune, open_next, max_tokens=inner)
+        given = node_id, answer, score, follow_ups, prune
+        if not finish:
+            return session.step(*given, open_next, max_tokens=inner)
+        session.step(*given, "none", max_tokens=inner)
+        return session.finish(max_tokens=inner)
 
     late = too_long(DriftResult, "drift_step", "drift_step(...) with the same arguments")
     return await serve(ctx, "drift_step", work, late, whole)
@@ -224,12 +238,12 @@ async def drift_finish(
     ctx: Ctx,
     reduce: Reduce = False,
     format: Form = "answers",
-    max_tokens: Budget6000 = 6000,
+    max_tokens: Budget3000 = 3000,
 ) -> Annotated[CallToolResult, DriftResult]:
     """The answers of a DRIFT session, ranked and cited, to write the final answer from. The session
     stays open.
     """
-    inner, whole = budgets(max_tokens, 6000, ctx=ctx)
+    inner, whole = budgets(max_tokens, 3000, ctx=ctx)
     late = too_long(DriftResult, "drift_finish", "drift_finish(session_id=...)")
 
     def work(app: App) -> Result:

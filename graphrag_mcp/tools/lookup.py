@@ -11,25 +11,35 @@ of query/explore.py; nothing is computed here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field
 
 from graphrag_mcp.tools.contract import (
-    Budget3000,
+    Budget2000,
     Budget4000,
     Corpora,
     Corpus,
+    Cursor,
+    Filters,
     Format,
     Strings,
     Text,
     as_int,
+    as_word,
     names,
 )
 from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, read, serve, telling, too_long
 from graphrag_mcp.tools.search import parts_of, searched
-from graphrag_mcp.types import EntityResult, ExploreResult, ReportResult, Result, SourceResult
+from graphrag_mcp.types import (
+    EntityResult,
+    ExploreResult,
+    ListResult,
+    ReportResult,
+    Result,
+    SourceResult,
+)
 
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
@@ -79,12 +89,12 @@ async def explore_graph(
     hops: Hops = 1,
     max_nodes: MaxNodes = 30,
     corpus: Corpus = "",
-    max_tokens: Budget4000 = 4000,
-) -> Annotated[CallToolResult, ExploreResult]:
-    """Walk the graph: an entity's neighbours, or with goal how two entities are connected (shortest
-    and strongest path, with evidence). Empty: central entities and the community tree."""
+    max_tokens: Budget2000 = 2000,
+) -> CallToolResult:
+    """An entity's neighbours, or with goal how two entities are connected, each step with the
+    sentence that says so. Empty: central entities and the tree of topics."""
     steps, most = clamp("hops", hops, 1, 4), clamp("max_nodes", max_nodes, 2, 200)
-    inner, whole = budgets(max_tokens, 4000, corpus, ctx)
+    inner, whole = budgets(max_tokens, 2000, corpus, ctx)
 
     if "/" in start + goal:  # sample/e1: an id of that corpus
         from graphrag_mcp.query.federated import ends
@@ -113,6 +123,65 @@ async def explore_graph(
     return await read(ctx, "explore_graph", corpus, work, late, whole)
 
 
+ListSort = Annotated[
+    Literal["date", "title", "size"],
+    BeforeValidator(lambda value: as_word(value) or "date"),
+    Field(description="Order", validation_alias=names("sort", "order")),
+]
+By = Annotated[
+    Literal["", "year", "month", "day"],
+    BeforeValidator(lambda value: as_word(value) or ""),
+    Field(description="One line a period", validation_alias=names("by", "group_by", "period")),
+]
+OneDocument = Annotated[
+    Text,
+    Field(
+        description="As d4: its headings, or how its parts begin",
+        validation_alias=names("document", "document_id", "outline"),
+    ),
+]
+About = Annotated[
+    Text,
+    Field(
+        description="Only documents that speak of this, each with its sentence on it: a timeline",
+        validation_alias=names("query", "q", "about", "topic"),
+    ),
+]
+
+
+async def list_documents(
+    ctx: Ctx,
+    query: About = "",
+    filters: Filters = [],
+    sort: ListSort = "date",
+    by: By = "",
+    document: OneDocument = "",
+    cursor: Cursor = "",
+    corpus: Corpus = "",
+    max_tokens: Budget2000 = 2000,
+) -> CallToolResult:
+    """Which documents there are: id, date, title, size and most telling sentence of each; a timeline
+    with query; counts and names by month; the outline of one document."""
+    inner, whole = budgets(max_tokens, 2000, corpus, ctx)
+
+    def work(snapshot: Snapshot) -> Result:
+        from graphrag_mcp.query.listing import list_documents as listed
+
+        return listed(
+            snapshot,
+            filters=filters,
+            query=query,
+            sort=sort,
+            by=by,
+            document=document,
+            cursor=cursor,
+            max_tokens=inner,
+        )
+
+    late = too_long(ListResult, "list_documents", "list_documents()")
+    return await read(ctx, "list_documents", corpus, work, late, whole)
+
+
 NameOrId = Annotated[
     Text,
     Field(
@@ -125,14 +194,14 @@ NameOrId = Annotated[
 CommunityId = Annotated[
     Text,
     Field(
-        description="c5",
+        description="As c5",
         validation_alias=names("community_id", "community", "id", "report_id", "report"),
     ),
 ]
 SourceIds = Annotated[
     Strings,
     Field(
-        description="1 to 20 of t33, t33.2, d4, a uri",
+        description="1 to 20 ids, or the uri of a document",
         validation_alias=names(
             "ids", "id", "sources", "source_ids", "source_id", "source", "citations"
         ),
@@ -142,7 +211,7 @@ Around = Annotated[
     int,
     BeforeValidator(as_int(0)),
     Field(
-        description="Neighbours on each side, 0 to 10",
+        description="So many passages before and behind too, 0 to 10",
         validation_alias=names("around", "neighbours", "neighbors", "context"),
     ),
 ]
@@ -152,12 +221,12 @@ async def get_entity(
     id_or_name: NameOrId,
     ctx: Ctx,
     corpus: Corpora = "",
-    max_tokens: Budget3000 = 3000,
+    max_tokens: Budget2000 = 2000,
     response_format: Format = "concise",
-) -> Annotated[CallToolResult, EntityResult]:
-    """Everything about one entity: description, aliases, relationships with evidence, communities.
-    An ambiguous or unknown name gives candidates."""
-    inner, whole = budgets(max_tokens, 3000, corpus, ctx)
+) -> CallToolResult:
+    """One person, organization, place or thing: description, other names, relationships with their
+    sentences, topics. An unknown name gives the nearest ones."""
+    inner, whole = budgets(max_tokens, 2000, corpus, ctx)
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.lookup import get_entity as lookup
@@ -177,12 +246,12 @@ async def get_community_report(
     community_id: CommunityId,
     ctx: Ctx,
     corpus: Corpora = "",
-    max_tokens: Budget4000 = 4000,
+    max_tokens: Budget2000 = 2000,
     response_format: Format = "concise",
-) -> Annotated[CallToolResult, ReportResult]:
-    """The report on one community of related entities: summary, findings with citations, members,
-    parent and children. Ids come from global_search and get_entity."""
-    inner, whole = budgets(max_tokens, 4000, corpus, ctx)
+) -> CallToolResult:
+    """The report on one topic (community): summary, findings with ids, members, parent and children.
+    Ids such as c5 come from global_search and get_entity."""
+    inner, whole = budgets(max_tokens, 2000, corpus, ctx)
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.lookup import get_community_report as lookup
@@ -206,10 +275,9 @@ async def get_source(
     corpus: Corpora = "",
     max_tokens: Budget4000 = 4000,
     around: Around = 0,
-) -> Annotated[CallToolResult, SourceResult]:
-    """The exact original text behind citations, with document, lines and character offsets. Quote
-    from this.
-    """
+) -> CallToolResult:
+    """The exact original text behind ids, to read on or to quote from: t33.2 a passage, t33.2+ from
+    there to the end, d4 a document, d4#3 a section of its outline."""
     near = clamp("around", around, 0, 10)
     inner, whole = budgets(max_tokens, 4000, corpus, ctx)
 

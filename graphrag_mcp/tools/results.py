@@ -1,8 +1,7 @@
 """From engine to wire: worker threads, the time limit, errors that teach, and one shape of reply.
 
-Takes a function of the engine (sync, gives a `Result`); gives the `CallToolResult` whose text and
-structured content both hold everything, because hosts show a model only one of them. Here, and only
-here, a `GraphRAGError` becomes a `ToolError`. Knows no single tool.
+Takes a function of the engine (sync, gives a `Result`); gives the `CallToolResult` with its text.
+Here, and only here, a `GraphRAGError` becomes a `ToolError`. Knows no single tool.
 """
 
 from __future__ import annotations
@@ -99,10 +98,8 @@ def budgets(
     used, hint = clamp_budget(min(max(max_tokens, -(10**9)), 10**9), default)
     remark(hint)
     said = " ".join(REMARKS.get() or ())  # it will stand in the hint and under the text
-    kept = (2 * count_tokens(said) + 12 if said else 0) + (
-        30 if SUBJECT.get() else 0
-    )  # a cursor's mark, twice
-    kept += 2 * count_tokens(corpus) + 10 if corpus.strip() else 0
+    kept = (count_tokens(said) + 6 if said else 0) + (30 if SUBJECT.get() else 0)  # a cursor's mark
+    kept += count_tokens(corpus) + 6 if corpus.strip() else 0
     return max(LOWEST, used - kept), used
 
 
@@ -118,8 +115,7 @@ def who(ctx: Ctx) -> str:
 
 
 def reply(result: Result, budget: int = MOST) -> CallToolResult:
-    """The result in both channels. What a text-only host would miss (hint, next page, next call)
-    ends the text.
+    """The result as it is sent. Hint, next page and next call end the text.
 
     No reply passes its budget: what is below the text gives way before the text does.
     """
@@ -135,7 +131,7 @@ def reply(result: Result, budget: int = MOST) -> CallToolResult:
             result.text, result.suspicious = wire.dressed(result, body, footer[:shown])
             result.tokens, characters = wire.size(result)
             if result.tokens <= budget and characters <= packing_budget.CHARACTERS:
-                return _both(result)
+                return _sent(result)
     result.text, result.suspicious = body, {}
     room = budget - (wire.outgoing(result, below=False) - wire.size(result)[0])
     for _ in range(8):  # what fence and flags cost depends on the text that is left
@@ -146,16 +142,16 @@ def reply(result: Result, budget: int = MOST) -> CallToolResult:
             break
         room -= max(result.tokens - budget, (characters - packing_budget.CHARACTERS) // 3, 4)
         result.text, result.suspicious = body, {}
-    return _both(result)
+    return _sent(result)
 
 
-def _both(result: Result) -> CallToolResult:
-    from graphrag_mcp.packing.wire import wire
-
-    data = encodable(wire(result))
-    return CallToolResult(
-        content=[TextContent(type="text", text=data["text"])], structured_content=data
-    )
+def _sent(result: Result) -> CallToolResult:
+    """Text; and for results on which programs act, their fields. A host that is given fields may
+    show the model these alone, so other results have none."""
+    text = [TextContent(type="text", text=_encodable(result.text))]
+    if not wire.structured(result):
+        return CallToolResult(content=text)
+    return CallToolResult(content=text, structured_content=encodable(wire.wire(result)))
 
 
 def encodable(value: Any) -> Any:

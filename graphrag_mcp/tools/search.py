@@ -19,8 +19,9 @@ from pydantic import BeforeValidator, Field
 
 from graphrag_mcp.tools.contract import (
     Answer,
-    Budget4000,
-    Budget6000,
+    Breadth,
+    Budget1200,
+    Budget3000,
     Corpora,
     Cursor,
     Explain,
@@ -30,8 +31,10 @@ from graphrag_mcp.tools.contract import (
     History,
     Instructions,
     Keywords,
+    Queries,
     Query,
     ResponseType,
+    Sort,
     as_int,
     names,
 )
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 
     Parts = list[tuple[str, Snapshot]]
 
+DEFAULT, WIDE = 1200, 2000  # tokens of a result; for many places or several questions
 ANSWER_SECONDS = (
     38.0  # for the model, so that what it has not finished is said before the call's own limit
 )
@@ -61,30 +65,41 @@ Level = Annotated[
 
 
 async def local_search(
-    query: Query,
     ctx: Ctx,
-    corpus: Corpora = "",
-    max_tokens: Budget6000 = 6000,
-    response_format: Format = "concise",
-    cursor: Cursor = "",
-    keywords: Keywords = [],
+    query: Query = "",
+    queries: Queries = [],
+    breadth: Breadth = "passages",
+    sort: Sort = "rank",
     filters: Filters = [],
+    cursor: Cursor = "",
+    corpus: Corpora = "",
+    max_tokens: Budget1200 = DEFAULT,
+    keywords: Keywords = [],
+    response_format: Format = "concise",
     history: History = [],
     explain: Explain = False,
     answer: Answer = False,
     response_type: ResponseType = "",
     instructions: Instructions = "",
     general_knowledge: GeneralKnowledge = False,
-) -> Annotated[CallToolResult, SearchResult]:
-    """Answer a specific question about people, things, events or details: the best passages with
-    their entities and relationships, each with an id to cite. Start here."""
+) -> CallToolResult:
+    """Passages that answer a question on people, things, events or details, by meaning and by the
+    graph. Start here. Strong hits come in full, weaker ones as one line; open more with
+    get_source(ids=["t33.2"]). For questions whose answer is spread over many documents use
+    breadth="sentences" or global_search; for exact strings search_text."""
     _unasked(
         answer,
         response_type=response_type,
         instructions=instructions,
         general_knowledge=general_knowledge,
     )
-    inner, whole = budgets(max_tokens, 6000, corpus, ctx)
+    wide = breadth == "sentences" or bool(queries)
+    default = WIDE if wide else DEFAULT
+    wanted = default if max_tokens == DEFAULT else max_tokens
+    inner, whole = budgets(wanted, default, corpus, ctx)
+    form = breadth, sort
+    if queries:
+        return await _several(ctx, [*queries, query], corpus, inner, whole, filters, form)
     pieces: list[str] = []
     given: dict[str, Any] = {
         "max_tokens": inner,
@@ -99,11 +114,13 @@ async def local_search(
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.local import local_search as search
+        from graphrag_mcp.query.passages import Form
 
         return search(
             snapshot,
             query,
             **given,
+            form=Form(*form),
             asker=_asker(ctx, corpus, answer),
             response_type=response_type,
             instructions=instructions,
@@ -114,12 +131,44 @@ async def local_search(
 
     def many(parts: Parts) -> Result:
         from graphrag_mcp.query.federated import local_search as search
+        from graphrag_mcp.query.passages import Form
 
-        return search(parts, query, **given, askers=_askers(ctx, parts))
+        return search(parts, query, **given, form=Form(*form), askers=_askers(ctx, parts))
 
     late = too_long(SearchResult, "local_search", "search_text(query=...)")
     call = searched(ctx, "local_search", corpus, work, many, late, whole)
     return await (told(ctx, pieces, call) if answer else call)
+
+
+async def _several(
+    ctx: Ctx,
+    queries: list[str],
+    corpus: str,
+    inner: int,
+    whole: int,
+    filters: list[str],
+    form: tuple[str, str],
+) -> CallToolResult:
+    """Several questions in one result."""
+
+    def many(parts: Parts) -> Result:
+        from graphrag_mcp.query.local import several
+        from graphrag_mcp.query.passages import Form
+
+        return several(
+            parts,
+            queries,
+            max_tokens=inner,
+            filters=filters,
+            askers=_askers(ctx, parts),
+            form=Form(*form),
+        )
+
+    def work(snapshot: Snapshot) -> Result:
+        return many([("", snapshot)])
+
+    late = too_long(SearchResult, "local_search", "local_search(query=...)")
+    return await searched(ctx, "local_search", corpus, work, many, late, whole)
 
 
 async def global_search(
@@ -127,7 +176,7 @@ async def global_search(
     ctx: Ctx,
     corpus: Corpora = "",
     level: Level = -1,
-    max_tokens: Budget6000 = 6000,
+    max_tokens: Budget3000 = 3000,
     response_format: Format = "concise",
     cursor: Cursor = "",
     filters: Filters = [],
@@ -137,9 +186,9 @@ async def global_search(
     response_type: ResponseType = "",
     instructions: Instructions = "",
     general_knowledge: GeneralKnowledge = False,
-) -> Annotated[CallToolResult, SearchResult]:
-    """Answer a question about the whole corpus (main themes, overview, trends): points from the
-    community reports that matter most, with citations."""
+) -> CallToolResult:
+    """Questions about the whole corpus: what it is about, main themes, overviews, trends. Points
+    from the reports on its topics, with ids to cite. Not for single facts: local_search."""
     wanted = clamp("level", level, -1, 99)
     _unasked(
         answer,
@@ -147,7 +196,7 @@ async def global_search(
         instructions=instructions,
         general_knowledge=general_knowledge,
     )
-    inner, whole = budgets(max_tokens, 6000, corpus, ctx)
+    inner, whole = budgets(max_tokens, 3000, corpus, ctx)
     pieces: list[str] = []
     given: dict[str, Any] = {
         "level": wanted,
@@ -189,14 +238,14 @@ async def search_text(
     query: Query,
     ctx: Ctx,
     corpus: Corpora = "",
-    max_tokens: Budget4000 = 4000,
+    max_tokens: Budget1200 = DEFAULT,
     cursor: Cursor = "",
     filters: Filters = [],
-) -> Annotated[CallToolResult, SearchResult]:
-    """Find exact words, names, numbers, identifiers or "quoted strings" in the original texts. Use
-    it to verify, or when local_search misses a literal."""
+) -> CallToolResult:
+    """Exact words, names, numbers, identifiers; what stands in "quotes" must occur as it is. To
+    verify, or where local_search misses a literal."""
 
-    inner, whole = budgets(max_tokens, 4000, corpus, ctx)
+    inner, whole = budgets(max_tokens, DEFAULT, corpus, ctx)
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.text_search import search_text as search

@@ -1,0 +1,435 @@
+"""The hits of a search as an agent reads them: strong ones in full, weaker ones as one line.
+
+Takes ranked passages, what the words of the question are worth, and a number of tokens; gives text
+and citations. Text is made readable, long passages are cut to the sentences around the match, and
+passages that repeat another are named with it. Where relevance falls, full text stops. Knows no
+ranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
+from graphrag_mcp.query import context
+from graphrag_mcp.query.filters import stated_date
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.readable import readable
+from graphrag_mcp.text.terms import is_cjk, sentences, terms
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.trust.fencing import quoted
+from graphrag_mcp.types import Citation, SearchResult
+
+# Shares of the best score. Of the passages at 0.6 and above, 3.7 (HotpotQA), 6 (Chroma) and 2
+# (CMRC) are shown on average, with 90 %, 100 % and 100 % of the documents that answer; between 0.3
+# and 0.6 lie nearly all of the others.
+STRONG, WEAK = 0.6, 0.3
+SHORT = 150  # tokens up to which a passage is shown whole
+LINE = 160  # characters of the sentence of a weak hit
+MOST_WEAK = 8
+ALIKE = 0.8  # share of common shingles from which two passages say the same
+SHINGLE = 5  # words of a shingle
+JOINED = 2_400  # characters up to which parts that follow each other are shown as one
+HEAD = 60  # tokens that a head may take
+EACH = 220  # tokens of room for which one more hit is shown in full
+
+Worth = Mapping[str, float]
+
+
+@dataclass(slots=True)
+class Hit:
+    """One passage: `body` is its readable text; `also` are the ids of passages that repeat it."""
+
+    id: str
+    score: float
+    title: str
+    uri: str
+    date: str
+    body: str
+    citation: Citation
+    span: tuple[int, int]
+    part_of: str = ""  # the document's content id
+    also: list[str] = field(default_factory=list)
+    whole: bool = False  # the whole document
+    why: str = ""
+
+    def head(self) -> str:
+        """`[t33.2] Title (uri:12-40) 2024-05-03`, with the title only where it says more than the
+        file's name."""
+        cited = self.citation
+        uri = one_line(self.uri, 300)
+        title = one_line(self.title, 120)
+        if title.casefold() == uri.rpartition("/")[2].rpartition(".")[0].casefold():
+            title = ""
+        place = f"({uri}:{cited.line_start}-{cited.line_end})" if cited.line_start else f"({uri})"
+        said = [f"[{self.id}]", title, place, self.date, "whole document" if self.whole else ""]
+        said.append(f"(also {', '.join(self.also[:4])})" if self.also else "")
+        return " ".join(filter(None, said))
+
+    def name(self) -> str:
+        """The title, or the name of the file, on one line."""
+        return one_line(self.title or self.uri.rpartition("/")[2], 60)
+
+
+@dataclass(slots=True)
+class Shown:
+    """What was shown: text, citations, how many of the ranking that took, and tokens left."""
+
+    text: str = ""
+    citations: list[Citation] = field(default_factory=list)
+    taken: int = 0
+    left: int = 0
+
+
+@dataclass(slots=True)
+class Page:
+    """One result that is being filled; several questions may share it, so nothing is shown twice."""
+
+    room: int
+    characters: int = CHARACTERS - 3_000
+    seen: dict[str, frozenset[int]] = field(default_factory=dict)  # shingles by id
+    blocks: list[str] = field(default_factory=list)
+    citations: dict[str, Citation] = field(default_factory=dict)
+
+    def add(self, text: str, cited: Iterable[Citation] = ()) -> bool:
+        """Add a block if there is room for it."""
+        price = count_tokens(text) + 2
+        if price > self.room or len(text) > self.characters:
+            return False
+        self.room -= price
+        self.characters -= len(text) + 2
+        self.blocks.append(text)
+        self.citations |= {one.id: one for one in cited}
+        return True
+
+    def text(self) -> str:
+        return "\n".join(self.blocks)
+
+
+def read(
+    snapshot: Snapshot,
+    scored: Sequence[tuple[str, float]],
+    corpus: str = "",
+    why: Mapping[str, str] | None = None,
+) -> list[tuple[str, Hit]]:
+    """(content id, hit) of passages, in this order; damaged rows are left out. `corpus` is put before the ids."""
+    score = dict(scored)
+    found = snapshot.served("passages", list(score), context.PASSAGE)
+    documents = list(dict.fromkeys(row["document_id"] for row in found))
+    names = ["id", "n", "uri", "metadata"]
+    facts = {
+        row["id"]: row for row in snapshot.by_key("documents", documents, "id", names).to_pylist()
+    }
+    prefix = f"{corpus}/" if corpus else ""
+    hits = []
+    for row in found:
+        document = facts.get(row["document_id"], {})
+        alias = f"{prefix}d{document['n']}" if document else row["document_id"]
+        cited = citation(row, score[row["id"]], alias)
+        cited = cited.model_copy(
+            update={"id": prefix + cited.id, "why": (why or {}).get(row["id"], "")}
+        )
+        hit = Hit(
+            cited.id,
+            score[row["id"]],
+            row["title"],
+            prefix + row["uri"],
+            stated_date(document) if document else "",
+            _body(row),
+            cited,
+            (row["char_start"], row["char_end"]),
+            row["document_id"],
+            why=cited.why,
+        )
+        hits.append((row["id"], hit))
+    return hits
+
+
+def _body(row: Mapping[str, Any]) -> str:
+    """The readable text, without a first line that only repeats the title."""
+    text = readable(row["text"])
+    first, newline, rest = text.partition("\n")
+    if newline and first.lstrip("# ").strip().casefold() == row["title"].strip().casefold():
+        return rest.strip()
+    return text
+
+
+def finished(
+    result: SearchResult, page: Page, rest: int, taken: int, cursor: Callable[[tuple[int]], str]
+) -> SearchResult:
+    """The result with what the page holds. `rest`: relevant passages that were not shown, which the
+    next page begins with."""
+    result.text = page.text().rstrip()
+    result.citations = list(page.citations.values())
+    result.truncated = rest > 0
+    if rest:
+        result.next_cursor = cursor((taken,))
+        result.more = rest
+    result.tokens = count_tokens(result.text)
+    return result
+
+
+# ---- passages ------------------------------------------------------------------------------------
+
+
+def show(
+    page: Page,
+    hits: Sequence[Hit],
+    worth: Worth,
+    *,
+    most: int = 0,
+    weak: int = MOST_WEAK,
+    generous: bool = False,
+    floor: float = 0.0,
+    literals: Sequence[str] = (),
+) -> int:
+    """Add hits to the page, best first: how many of them were shown or named.
+
+    `most` limits those in full (0: as many as the room allows). `generous`: weaker hits are shown in
+    full too, and long passages whole, as far as there is room. `literals` are what must be seen in the
+    sentences that are shown. At least one hit is shown, however little room there is.
+    """
+    if not hits:
+        return 0
+    top = hits[0].score or 1.0
+    most = most or (len(hits) if generous else max(page.room // EACH, 1))
+    floor = floor or WEAK * top
+    strong, others, taken = _arranged(page, hits, most, floor if generous else STRONG * top, floor)
+    kept_for_lines = min(page.room // 6, 40 * min(weak, len(others)))
+    room = page.room - kept_for_lines
+    each = room if generous else max(SHORT, room // max(len(strong), 1) - HEAD)
+    lines: list[tuple[str, Hit]] = []
+    full = bool(page.blocks)
+    for number, group in enumerate(strong):
+        left = page.room - kept_for_lines
+        body = window(group.body, worth, min(each, left - HEAD), literals)
+        text = _block(group, body)
+        if left >= HEAD and count_tokens(text) + 2 <= left and page.add(text, [group.citation]):
+            full = True
+            continue
+        if not full:  # the first one, in whatever room there is
+            short = f"[{group.id}]\n{quoted(window(group.body, worth, max(page.room - 12, 20), literals))}"
+            full = page.add(short, [group.citation])
+            continue
+        others = [*strong[number:], *others]
+        break
+    for hit in others[:weak]:
+        lines.append((_line(hit, worth, literals), hit))
+    added = 0
+    for text, hit in lines:
+        if not page.add(text, [hit.citation]):
+            break
+        added += 1
+    dropped = [hit for hit in others[added:]]
+    return taken - sum(1 + len(hit.also) for hit in dropped) if dropped else taken
+
+
+def _arranged(
+    page: Page, hits: Sequence[Hit], most: int, full: float, floor: float
+) -> tuple[list[Hit], list[Hit], int]:
+    """Strong hits (parts of one text that follow each other are one), weak ones, and how many of the
+    ranking these are; what repeats another is named with it."""
+    strong: list[Hit] = []
+    weak: list[Hit] = []
+    taken = 0
+    for hit in hits:
+        if hit.score < floor and taken:
+            break
+        if hit.score < full and len(weak) >= MOST_WEAK:
+            break
+        taken += 1
+        shingles = _shingles(hit.body)
+        same = next((id for id, other in page.seen.items() if _alike(shingles, other)), "")
+        if same:
+            other = next((one for one in [*strong, *weak] if same == one.id), None)
+            if other is not None and hit.id != same:
+                other.also.append(hit.id)
+            continue
+        page.seen[hit.id] = shingles
+        if hit.score >= full and len(strong) < most:
+            near = hit.score >= STRONG * (strong[0].score if strong else 0.0)
+            beside = next((one for one in strong if near and _beside(one, hit)), None)
+            if beside is not None:
+                _join(beside, hit)
+            else:
+                strong.append(hit)
+        else:
+            weak.append(hit)
+    return strong, weak, taken
+
+
+def _beside(one: Hit, other: Hit) -> bool:
+    near = one.span[0] <= other.span[1] + 3 and other.span[0] <= one.span[1] + 3
+    length = max(one.span[1], other.span[1]) - min(one.span[0], other.span[0])
+    same = one.part_of == other.part_of and one.citation.document_id == other.citation.document_id
+    return same and near and length <= JOINED
+
+
+def _join(one: Hit, other: Hit) -> None:
+    """Add a neighbouring part to a hit, in the order of the text."""
+    first, second = (one, other) if one.span <= other.span else (other, one)
+    start = second.body[:60]
+    at = first.body.rfind(start) if len(start) > 20 else -1
+    body = (
+        first.body[:at].rstrip() + "\n" + second.body if at > 0 else f"{first.body}\n{second.body}"
+    )
+    lines = [
+        place for hit in (one, other) for place in (hit.citation.line_start, hit.citation.line_end)
+    ]
+    cited = one.citation.model_copy(
+        update={
+            "char_start": min(one.span[0], other.span[0]),
+            "char_end": max(one.span[1], other.span[1]),
+            "line_start": min(lines),
+            "line_end": max(lines),
+        }
+    )
+    one.body, one.citation = body, cited
+    one.span = cited.char_start, cited.char_end
+    one.also.append(other.id)
+
+
+def _block(hit: Hit, body: str) -> str:
+    said = f"\n(why: {hit.why})" if hit.why else ""
+    return f"{hit.head()}\n{quoted(body)}{said}\n"
+
+
+def _line(hit: Hit, worth: Worth, literals: Sequence[str]) -> str:
+    """A weak hit: id, title and its best sentence for the question."""
+    said = best_sentence(hit.body, worth, literals, LINE)
+    name = "" if said.casefold().startswith(hit.name().casefold()) else f"{hit.name()}: "
+    date = f"{hit.date} " if hit.date else ""
+    return f"- [{hit.id}] {date}{name}{said}"
+
+
+# ---- sentences -----------------------------------------------------------------------------------
+
+
+def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> str:
+    """The sentences around the match, whole ones, at most so many tokens; the whole text if it fits.
+
+    Grows from the best sentence to the side that is worth more; a gap to another sentence that is
+    worth much is shown as "…".
+    """
+    if count_tokens(text) <= max(room, SHORT if room >= SHORT else room):
+        return text
+    spans = sentences(text)
+    if not spans:
+        return ""
+    prices = [count_tokens(text[start:end]) + 1 for start, end in spans]
+    values = _values(text, spans, worth, literals)
+    chosen: set[int] = set()
+    left = room
+    for at in sorted(range(len(spans)), key=lambda at: (-values[at], at)):
+        if chosen and (values[at] <= 0 or values[at] < 0.5 * max(values)):
+            break
+        if prices[at] <= left:
+            chosen.add(at)
+            left -= prices[at]
+        elif not chosen:
+            start, end = spans[at]
+            return clipped(text[start:end], worth, max(room * 3, 40))
+    grown = True
+    while grown and left > 0:  # the neighbours of what was chosen: behind first, then before
+        grown = False
+        for at in sorted(chosen):
+            for near in (at + 1, at - 1):
+                if 0 <= near < len(spans) and near not in chosen and prices[near] <= left:
+                    chosen.add(near)
+                    left -= prices[near]
+                    grown = True
+    return _shown_spans(text, spans, sorted(chosen))
+
+
+def _shown_spans(text: str, spans: Sequence[tuple[int, int]], chosen: Sequence[int]) -> str:
+    """These sentences in the order of the text, with "…" for what is left out."""
+    runs: list[list[int]] = []
+    for at in chosen:
+        if runs and at == runs[-1][1] + 1:
+            runs[-1][1] = at
+        else:
+            runs.append([at, at])
+    parts = [text[spans[first][0] : spans[last][1]].strip() for first, last in runs]
+    before = "… " if chosen[0] else ""
+    after = " …" if chosen[-1] < len(spans) - 1 else ""
+    return before + " … ".join(parts) + after
+
+
+def _values(
+    text: str, spans: Sequence[tuple[int, int]], worth: Worth, literals: Sequence[str]
+) -> list[float]:
+    """What each sentence holds of the question's worth; a literal counts more than all words."""
+    values = []
+    whole = sum(worth.values()) + 1.0
+    for start, end in spans:
+        said = text[start:end]
+        value = sum(worth.get(term, 0.0) for term in set(terms(said)))
+        if literals:
+            folded = said.casefold()
+            value += whole * sum(one.casefold() in folded for one in literals)
+        values.append(value)
+    return values
+
+
+def best_sentence(text: str, worth: Worth, literals: Sequence[str], characters: int) -> str:
+    """The sentence that holds most of the question's worth, on one line."""
+    spans = [
+        span for span in sentences(text) if says_something(text[span[0] : span[1]])
+    ] or sentences(text)
+    if not spans:
+        return ""
+    values = _values(text, spans, worth, literals)
+    start, end = spans[max(range(len(spans)), key=lambda at: (values[at], -at))]
+    return clipped(one_line(text[start:end], 4_000), worth, characters)
+
+
+def clipped(text: str, worth: Worth, characters: int) -> str:
+    """At most so many characters around the first word of the question."""
+    if len(text) <= characters:
+        return text
+    folded = text.casefold()
+    places = [place for term in worth if len(term) > 1 and (place := folded.find(term)) >= 0]
+    start = max(min(places, default=0) - characters // 3, 0)
+    if start:
+        space = text.find(" ", start, start + 30)
+        start = space + 1 if space > 0 else start
+    end = start + characters
+    if end < len(text):
+        space = text.rfind(" ", start + characters // 2, end)
+        end = space if space > 0 else end
+    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
+
+
+def says_something(sentence: str) -> bool:
+    """Does a sentence say something: no greeting, heading, bare name or time stamp?"""
+    bare = sentence.strip().lstrip("#>*-•| \t")
+    if sentence.lstrip().startswith("#") or not bare:
+        return False
+    if any(map(is_cjk, bare[:20])):
+        return sum(map(str.isalpha, bare)) >= 8
+    words = [word for word in bare.split() if any(map(str.isalpha, word))]
+    if len(words) < 5:
+        return False
+    return any(word[:1].islower() for word in words[1:])
+
+
+# ---- repeated passages ---------------------------------------------------------------------------
+
+
+def _shingles(text: str) -> frozenset[int]:
+    """Hashes of all runs of five words (of two characters where words have no blanks)."""
+    words = [word for word in text.casefold().split() if any(map(str.isalnum, word))]
+    if len(words) < len(text) / 30:
+        words = [ch for ch in text if ch.isalnum()]
+    runs = range(max(len(words) - SHINGLE + 1, 1))
+    return frozenset(hash(tuple(words[at : at + SHINGLE])) for at in runs)
+
+
+def _alike(one: frozenset[int], other: frozenset[int]) -> bool:
+    small, large = sorted((len(one), len(other)))
+    if small < ALIKE * large:
+        return False
+    both = len(one & other)
+    return both >= ALIKE * (small + large - both)

@@ -1,0 +1,309 @@
+"""Lists of documents: by date, title or size; by period; the outline of one.
+
+Takes a snapshot and filters; gives a result with one line a document, a period or a heading, and a
+cursor for what has no room. Ranks nothing by a question, but for a timeline, which is of the
+documents that a question finds.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.packing.budget import (
+    clamp_budget,
+    finish,
+    one_line,
+    passage_alias,
+    read_cursor,
+    write_cursor,
+)
+from graphrag_mcp.query import breadth, hits, local
+from graphrag_mcp.query.filters import documents
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.readable import readable
+from graphrag_mcp.text.terms import counted, sentences
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.types import ListResult
+
+DEFAULT_TOKENS = 2_000
+OVERHEAD = 60  # tokens of the fence and of the line that leads on
+SORTS = ("date", "title", "size")
+PERIODS = {"year": 4, "month": 7, "day": 10}  # characters of a date
+BEGINNING = 3_000  # characters of a document among which its most telling sentence is looked for
+TELLING = 140  # characters of that sentence
+NAMES = 5  # that characterise a period
+FOUND = 200  # passages of a question that a timeline is made of
+
+_HEADING = re.compile(
+    r"^(#{1,6})[ \t]{1,4}(\S[^\n]{0,200})$|^(\S[^\n]{0,120})\n(={3,}|-{3,})[ \t]*$", re.MULTILINE
+)
+_FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
+
+Fact = Mapping[str, Any]
+Line = Callable[[], str]
+
+
+def list_documents(
+    snapshot: Snapshot,
+    *,
+    filters: Sequence[str] = (),
+    query: str = "",
+    sort: str = "date",
+    by: str = "",
+    document: str = "",
+    cursor: str = "",
+    max_tokens: int = DEFAULT_TOKENS,
+) -> ListResult:
+    """Documents that pass the filters, one line each; with `by` one line a year, month or day; with
+    `document` the headings of that one. With `query` only documents that speak of it, each with its
+    sentence on it, by time."""
+    budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
+    if sort not in SORTS:
+        raise BadInput(f"documents cannot be sorted by {sort[:40]!r}", f"Use {', '.join(SORTS)}")
+    if by and by not in PERIODS:
+        raise BadInput(f"there are no periods of a {by[:40]!r}", f"Use {', '.join(PERIODS)}")
+    asked = f"list|{[*filters]}|{query}|{sort}|{by}|{document}"
+    generation = snapshot.manifest.generation
+    offsets = read_cursor(cursor, generation, asked, 1)
+    result = ListResult(corpus=snapshot.manifest.corpus, hint=note)
+    if offsets is None:
+        result.state, result.text = "stale", "This cursor belongs to another list. Ask without it."
+        return finish(result, budget)
+    if document.strip():
+        head, lines = _outline(snapshot, document.strip())
+    else:
+        head, lines = _documents(snapshot, result, filters, query.strip(), sort, by)
+    return _filled(
+        result, head, lines, budget, offsets[0], partial(write_cursor, generation, asked)
+    )
+
+
+def _filled(
+    result: ListResult,
+    head: str,
+    lines: Sequence[Line],
+    budget: int,
+    offset: int,
+    cursor: Callable[[tuple[int]], str],
+) -> ListResult:
+    """As many of the lines as have room, from `offset` on."""
+    room = budget - OVERHEAD - count_tokens(f"{head}{result.hint}")
+    shown: list[str] = []
+    for line in lines[offset:]:
+        text = line()
+        price = count_tokens(text) + 1
+        if price > room and shown:
+            break
+        shown.append(text)
+        room -= price
+    taken = offset + len(shown)
+    result.text = "\n".join([head, *shown])
+    result.total, result.more = len(lines), len(lines) - taken
+    result.truncated = result.more > 0
+    result.next_cursor = cursor((taken,)) if result.more else ""
+    return finish(result, budget)
+
+
+# ---- documents -----------------------------------------------------------------------------------
+
+
+def _documents(
+    snapshot: Snapshot, result: ListResult, filters: Sequence[str], query: str, sort: str, by: str
+) -> tuple[str, list[Line]]:
+    kept, _ = local.narrowed(snapshot, filters)
+    facts = documents(snapshot)
+    ids = [id for id in facts if kept is None or kept.passage(id, ())]
+    result.hint = local.told(result.hint, kept)
+    said: dict[str, str] = {}
+    if query:
+        said = _speaking(snapshot, query, filters)
+        ids = [id for id in ids if id in said]
+    dates = {id: _date(facts[id]) for id in ids}
+    dated = [date for date in dates.values() if date]
+    span = f", {min(dated)} to {max(dated)}" if dated else ""
+    undated = (
+        f", {len(ids) - len(dated)} without a date of their own"
+        if dated and len(dated) < len(ids)
+        else ""
+    )
+    about = f' on "{one_line(query, 80)}"' if query else ""
+    head = f"{counted(len(ids), 'documents')}{about}{span}{undated}."
+    if by:
+        return head, _periods(snapshot, ids, dates, PERIODS[by])
+    sizes = _sizes(snapshot) if ids else {}
+    order = {
+        "date": lambda id: (dates[id] or "9999", facts[id]["uri"]),
+        "title": lambda id: (facts[id]["document"][2].casefold(), facts[id]["uri"]),
+        "size": lambda id: (-sizes.get(id, (0, 0))[0], facts[id]["uri"]),
+    }[sort]
+    return head, [
+        partial(_line, snapshot, id, facts[id], dates[id], sizes.get(id, (0, 0)), said.get(id, ""))
+        for id in sorted(ids, key=order)
+    ]
+
+
+def _date(fact: Fact) -> str:
+    """The day that the document states; "" where only its file has one."""
+    return fact["date"][:10] if fact["dated"] == "itself" and fact["date"][:4].isdigit() else ""
+
+
+def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
+    """(characters, text units) by document."""
+    rows = snapshot.rows("text_units", "", ["document_id", "char_end"])
+    characters: dict[str, int] = defaultdict(int)
+    units: Counter[str] = Counter()
+    for id, end in zip(rows["document_id"].to_pylist(), rows["char_end"].to_pylist(), strict=True):
+        characters[id] = max(characters[id], end)
+        units[id] += 1
+    return {id: (characters[id], units[id]) for id in units}
+
+
+def _line(
+    snapshot: Snapshot, id: str, fact: Fact, date: str, size: tuple[int, int], said: str
+) -> str:
+    alias, _, title, uri, _ = fact["document"]
+    name = one_line(title or uri.rpartition("/")[2], 80)
+    parts = f", {size[1]} parts" if size[1] > 1 else ""
+    said = said or telling(snapshot, id, title)
+    place = f" ({one_line(uri, 120)})" if title and title.casefold() not in uri.casefold() else ""
+    when = f"{date} " if date else ""
+    return f"- [{alias}] {when}{name}{place}, {size[0]:,} characters{parts}: {said}"
+
+
+def telling(snapshot: Snapshot, id: str, title: str) -> str:
+    """The sentence near the beginning that says most: names and figures, no greeting or heading."""
+    rows = snapshot.by_key("documents", [id], "id", ["text"]).to_pylist()
+    text = readable(rows[0]["text"][:BEGINNING]) if rows else ""
+    best, chosen = -1.0, ""
+    for place, (start, end) in enumerate(sentences(text)[:20]):
+        said = text[start:end].strip()
+        if not hits.says_something(said) or said.casefold() == title.casefold():
+            continue
+        words = said.split() or [said]
+        facts = sum(any(map(str.isdigit, word)) or word[:1].isupper() for word in words[1:])
+        value = min(facts, 6) / 6 + 1.0 / (2 + place)
+        if value > best + 1e-9:
+            best, chosen = value, said
+    return one_line(chosen or text, TELLING)
+
+
+def _speaking(snapshot: Snapshot, query: str, filters: Sequence[str]) -> dict[str, str]:
+    """Documents that speak of a question, by content id, with their best sentence on it."""
+    kept, narrowed = local.narrowed(snapshot, filters)
+    found = local.find(narrowed, query, filters=kept)
+    if local.unheard_of(found):
+        return {}
+    scored = [(one.id, one.score) for one in found.passages[:FOUND]]
+    listed = [hit for _, hit in hits.read(snapshot, scored)]
+    said: dict[str, str] = {}
+    for line in breadth.lines(listed, found.terms, found.names):
+        said.setdefault(line.hit.part_of, f"[{line.hit.id}] {line.text}")
+    return said
+
+
+# ---- periods -------------------------------------------------------------------------------------
+
+
+def _periods(
+    snapshot: Snapshot, ids: Sequence[str], dates: Mapping[str, str], length: int
+) -> list[Line]:
+    """One line a period: how many documents, and names that this period has more than others."""
+    period = {id: dates[id][:length] for id in ids if dates[id]}
+    rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for id, named in zip(
+        rows["document_id"].to_pylist(), rows["entity_ids"].to_pylist(), strict=True
+    ):
+        if id in period:
+            counts[period[id]].update(named)
+    within: Counter[str] = Counter()
+    for counter in counts.values():
+        within.update(counter.keys())
+    documents_of = Counter(period.values())
+    best = {
+        name: sorted(
+            counter,
+            key=lambda one: (-counter[one] * math.log(1 + len(counts) / within[one]), one),
+        )[: NAMES * 3]
+        for name, counter in counts.items()
+    }
+    wanted = list(dict.fromkeys(id for some in best.values() for id in some))
+    named = snapshot.by_key("entities", wanted, "id", ["id", "title"])
+    title = dict(zip(named["id"].to_pylist(), named["title"].to_pylist(), strict=True))
+    lines = []
+    for name in sorted(documents_of):
+        names = [one_line(title[id], 40) for id in best.get(name, ()) if id in title][:NAMES]
+        said = f": {', '.join(names)}" if names else ""
+        lines.append(f"- {name} ({counted(documents_of[name], 'documents')}){said}")
+    return [partial(str, line) for line in lines]
+
+
+# ---- outline -------------------------------------------------------------------------------------
+
+
+def headings(text: str) -> Iterator[tuple[int, int, str]]:
+    """(offset, level, words) of the headings of a Markdown text, without those in code blocks."""
+    fences = [match.start() for match in _FENCE.finditer(text)]
+    at = 0
+    for match in _HEADING.finditer(text):
+        while at < len(fences) and fences[at] < match.start():
+            at += 1
+        if at % 2:
+            continue
+        if match[1]:
+            yield match.start(), len(match[1]), match[2].strip().rstrip("# ")
+        elif not match[3].lstrip().startswith(("|", "-", "*", ">", "#")):
+            yield match.start(), 1 if match[4][0] == "=" else 2, match[3].strip()
+
+
+def section(text: str, number: int) -> tuple[int, int] | None:
+    """The characters of the heading with this number (from 1) and what stands under it."""
+    listed = list(headings(text))
+    if not 0 < number <= len(listed):
+        return None
+    start, level, _ = listed[number - 1]
+    ends = (place for place, other, _ in listed[number:] if other <= level)
+    return start, next(ends, len(text))
+
+
+def _outline(snapshot: Snapshot, asked: str) -> tuple[str, list[Line]]:
+    """The headings of a document, each with an id that `get_source` takes; without headings, how
+    each of its text units begins."""
+    facts = documents(snapshot)
+    id = next(
+        (id for id, fact in facts.items() if asked in (fact["document"][0], id, fact["uri"])), ""
+    )
+    if not id:
+        folded = asked.casefold()
+        same = [
+            id for id, fact in facts.items() if folded in map(str.casefold, fact["document"][2:])
+        ]
+        id = same[0] if len(same) == 1 else ""
+    if not id:
+        raise NotFound(
+            f"there is no document {asked[:80]!r}", "list_documents gives the ids of all"
+        )
+    alias, _, title, uri, _ = facts[id]["document"]
+    text = snapshot.by_key("documents", [id], "id", ["text"])["text"].to_pylist()[0]
+    columns = ["id", "n", "part", "parts", "position", "char_start", "text"]
+    rows = sorted(
+        snapshot.by_key("passages", [id], "document_id", columns).to_pylist(),
+        key=lambda row: row["position"],
+    )
+    head = f"[{alias}] {one_line(title, 120)} ({uri}): {len(text):,} characters, {counted(len(rows), 'passages')}."
+    listed = list(headings(text))
+    if listed:
+        return head, [
+            partial(str, f"{'  ' * (level - 1)}- [{alias}#{number}] {readable(words)}")
+            for number, (_, level, words) in enumerate(listed, 1)
+        ]
+    return head, [
+        partial(str, f"- [{passage_alias(row)}] {one_line(readable(row['text'][:400]), TELLING)}")
+        for row in rows
+    ]

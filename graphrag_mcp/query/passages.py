@@ -1,0 +1,219 @@
+"""What a search shows of the passages that it found, in one corpus or several, for one question or
+several.
+
+Takes ranked passages by corpus; gives the result's text and citations: statements of the graph
+between names of the question, hits in full, weaker ones as lines, how many more there are. Or, for
+breadth, one sentence from each of many places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.query import breadth, context, hits
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.types import Mention, SearchResult, content_id
+
+DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
+OVERHEAD = 50  # tokens of the fence around what documents say and of the line that leads on
+CONNECTED = 5  # statements between names of the question
+TITLED = 60  # passages of the ranking in which a title of the question is looked for
+PER_QUESTION, LINES_PER_QUESTION = 2, 3  # hits in full and as lines, where several are asked
+
+Ranked = list[tuple[float, int, int]]  # score, place in its corpus, number of the corpus
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What one corpus has: `scored` are (passage id, score), best first; `worth` of the terms of the
+    question; its names, and the ids that entities of these names have. `corpus` stands before ids."""
+
+    snapshot: Snapshot
+    scored: Sequence[tuple[str, float]]
+    worth: Mapping[str, float]
+    corpus: str = ""
+    names: Sequence[Mention] = ()
+    named: Sequence[str] = ()
+    why: Callable[[Sequence[str]], Mapping[str, str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How it is shown: `breadth` is passages or sentences, `sort` is rank or time. `literals` must be
+    seen in what is shown."""
+
+    breadth: str = "passages"
+    sort: str = "rank"
+    literals: Sequence[str] = field(default_factory=tuple)
+
+
+def concise(
+    result: SearchResult,
+    sources: Sequence[Source],
+    budget: int,
+    offset: int,
+    cursor: Callable[[tuple[int]], str],
+    form: Form,
+) -> SearchResult:
+    """The result for one question. What stands in its text already comes first."""
+    ranked = _titles_first(_merged(sources), sources)
+    page = _page(result, budget)
+    worth = _worth(sources)
+    if form.breadth == "sentences":
+        listed = _hits(sources, ranked[: breadth.READ])
+        names = [one for source in sources for one in source.names]
+        found = breadth.lines(listed, worth, names)[offset:]
+        taken = breadth.show(page, found, form.sort == "time")
+        rest = len(found) - taken
+        _say_nothing(result, page, found)
+        return hits.finished(result, page, rest, offset + taken, cursor)
+    best = ranked[0][0] if ranked else 0.0
+    listed = _hits(sources, ranked[offset : offset + max(20, budget // 50)])
+    if form.sort == "time":
+        listed.sort(key=lambda hit: (hit.date or "9999", hit.uri, hit.span))
+    if not offset:
+        _connect(page, sources)
+    taken = offset + hits.show(
+        page,
+        listed,
+        worth,
+        floor=hits.WEAK * best,
+        generous=budget > DEFAULT_TOKENS or form.sort == "time",
+        literals=form.literals,
+    )
+    rest = sum(score >= hits.WEAK * best for score, _, _ in ranked[taken:])
+    return hits.finished(result, page, rest, taken, cursor)
+
+
+def several(
+    result: SearchResult, asked: Sequence[tuple[str, Sequence[Source]]], budget: int, form: Form
+) -> SearchResult:
+    """The result for several questions: each with its share of the budget, no passage twice."""
+    page = _page(result, budget)
+    for number, (question, sources) in enumerate(asked):
+        share = page.room // (len(asked) - number)
+        part = hits.Page(share, page.characters // (len(asked) - number), page.seen)
+        part.add(f"## {one_line(question, 120)}")
+        ranked = _titles_first(_merged(sources), sources)
+        if form.breadth == "sentences":
+            listed = _hits(sources, ranked[: breadth.READ])
+            names = [one for source in sources for one in source.names]
+            breadth.show(part, breadth.lines(listed, _worth(sources), names), form.sort == "time")
+        else:
+            best = ranked[0][0] if ranked else 0.0
+            listed = _hits(sources, ranked[:20])
+            known = [hit for hit in listed[:PER_QUESTION] if hit.id in page.seen]
+            hits.show(
+                part,
+                [hit for hit in listed if hit.id not in page.seen],
+                _worth(sources),
+                most=PER_QUESTION - len(known) or 1,
+                weak=LINES_PER_QUESTION,
+                floor=hits.WEAK * best,
+                literals=form.literals,
+            )
+            if known:
+                part.add(f"See also {', '.join(f'[{hit.id}]' for hit in known)} above.")
+        if len(part.blocks) == 1:
+            part.add("Nothing was found.")
+        page.blocks += part.blocks
+        page.citations |= part.citations
+        spent = share - part.room
+        page.room -= spent
+    return hits.finished(result, page, 0, 0, lambda _: "")
+
+
+# ---- parts ---------------------------------------------------------------------------------------
+
+
+def _page(result: SearchResult, budget: int) -> hits.Page:
+    room = budget - OVERHEAD - count_tokens(f"{result.hint} {result.text}")
+    return hits.Page(max(room, 60), blocks=[result.text] if result.text else [])
+
+
+def _merged(sources: Sequence[Source]) -> Ranked:
+    """Passages of all corpora by score; those of one corpus in its own order."""
+    if len(sources) == 1:
+        return [(score, place, 0) for place, (_, score) in enumerate(sources[0].scored)]
+    ranked = [
+        (score, place, at)
+        for at, source in enumerate(sources)
+        for place, (_, score) in enumerate(source.scored)
+    ]
+    return sorted(ranked, key=lambda one: (-round(one[0], 9), one[1], one[2]))
+
+
+def _worth(sources: Sequence[Source]) -> dict[str, float]:
+    return {term: worth for source in sources for term, worth in source.worth.items()}
+
+
+def _hits(sources: Sequence[Source], wanted: Ranked) -> list[hits.Hit]:
+    """These passages as hits, in this order."""
+    found: dict[tuple[int, int], hits.Hit] = {}
+    for at, source in enumerate(sources):
+        places = {source.scored[place][0]: place for _, place, other in wanted if other == at}
+        scored = [(id, source.scored[place][1]) for id, place in places.items()]
+        why = source.why(list(places)) if source.why is not None else {}
+        for id, hit in hits.read(source.snapshot, scored, source.corpus, why):
+            found[at, places[id]] = hit
+    return [found[at, place] for _, place, at in wanted if (at, place) in found]
+
+
+def _say_nothing(result: SearchResult, page: hits.Page, found: Sequence[breadth.Line]) -> None:
+    if not found:
+        result.state = "not_found"
+        page.add(
+            "No sentence says something on this. Ask with breadth=passages, or in other words."
+        )
+
+
+def _titles_first(ranked: Ranked, sources: Sequence[Source]) -> Ranked:
+    """One passage of each document whose title the question names, before a second of any."""
+    first: dict[tuple[int, str], tuple[float, int, int]] = {}
+    for at, source in enumerate(sources):
+        names = {content_id("entity", one.key) for one in source.names if one.strong}
+        if not names:
+            continue
+        ids = [id for id, _ in source.scored[:TITLED]]
+        rows = source.snapshot.by_key("passages", ids, "id", ["id", "title_id"], hold=True)
+        titled = {row["id"]: row["title_id"] for row in rows.to_pylist()}
+        for one in ranked:
+            if one[2] == at and one[1] < TITLED:
+                title = titled.get(source.scored[one[1]][0])
+                if title in names:
+                    first.setdefault((at, title), one)
+    chosen = set(first.values())
+    return [*first.values(), *(one for one in ranked if one not in chosen)] if first else ranked
+
+
+def _connect(page: hits.Page, sources: Sequence[Source]) -> None:
+    """Add statements of the graph between two names of the question, the weightiest first."""
+    lines: list[str] = []
+    for source in sources:
+        if len(source.named) < 2:
+            continue
+        prefix = f"{source.corpus}/" if source.corpus else ""
+        lines += [f"- [{prefix}{line}" for line in _statements(source)]
+    if lines:
+        page.add("\n".join(["Connected:", *lines[:CONNECTED], ""]))
+
+
+def _statements(source: Source) -> list[str]:
+    snapshot = source.snapshot
+    listed = ", ".join(f"'{id}'" for id in list(source.named)[:20])
+    where = f"source_id IN ({listed}) AND target_id IN ({listed})"
+    rows = snapshot.rows("relationships", where, ["id", "weight"]).to_pylist()
+    rows.sort(key=lambda row: (-row["weight"], row["id"]))
+    found = context.rows(snapshot, "relationships", [row["id"] for row in rows[:CONNECTED]])
+    ends = list(dict.fromkeys(row[end] for row in found for end in ("source_id", "target_id")))
+    titles = snapshot.by_key("entities", ends, "id", ["id", "title"])
+    title = dict(zip(titles["id"].to_pylist(), titles["title"].to_pylist(), strict=True))
+    lines = []
+    for row in found:
+        one, other = (one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id"))
+        said = context.first_sentence(row["description"], 200)
+        lines.append(f"r{row['n']}] {one} and {other}: {said}")
+    return lines
