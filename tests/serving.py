@@ -81,4 +81,4 @@ def over_stdio(home: Path, *roots: Path) -> StdioServerParameters:
         "GRAPHRAG_MCP_HOME": str(home), "GRAPHRAG_MCP_ROOTS": os.pathsep.join(map(str, roots)),
         "PYTHONPATH": str(ROOT),
     }  # fmt: skip
-    return StdioServerParameters(command=sys.executable, args=["-m", "graphrag_mcp", "serve"], env=environment, cwd=str(roots[0]))
+    return StdioServerParameters(command=sys.executable, args=["-m", "graphrag_mcp", "serve", "--tools", "all"], env=environment, cwd=str(roots[0]))

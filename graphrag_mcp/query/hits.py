@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
 from graphrag_mcp.query import context
@@ -40,17 +39,20 @@ Worth = Mapping[str, float]
 
 @dataclass(slots=True)
 class Hit:
-    """One passage: `body` is its readable text; `also` are the ids of passages that repeat it."""
+    """One passage, or several that follow each other: `body` is the readable text of `raw`, which
+    is characters `span` of its document; `also` are the ids of passages that repeat it."""
 
     id: str
     score: float
     title: str
     uri: str
     date: str
+    raw: str
     body: str
     citation: Citation
     span: tuple[int, int]
     part_of: str = ""  # the document's content id
+    cited: list[Citation] = field(default_factory=list)  # of all parts, in the order of the text
     also: list[str] = field(default_factory=list)
     whole: bool = False  # the whole document
     why: str = ""
@@ -58,13 +60,15 @@ class Hit:
     def head(self) -> str:
         """`[t33.2] Title (uri:12-40) 2024-05-03`, with the title only where it says more than the
         file's name."""
-        cited = self.citation
+        cited = self.cited or [self.citation]
         uri = one_line(self.uri, 300)
         title = one_line(self.title, 120)
         if title.casefold() == uri.rpartition("/")[2].rpartition(".")[0].casefold():
             title = ""
-        place = f"({uri}:{cited.line_start}-{cited.line_end})" if cited.line_start else f"({uri})"
-        said = [f"[{self.id}]", title, place, self.date, "whole document" if self.whole else ""]
+        first, last = cited[0].line_start, max(one.line_end for one in cited)
+        place = f"({uri}:{first}-{last})" if first else f"({uri})"
+        said = [*(f"[{one.id}]" for one in cited), title, place, self.date]
+        said.append("whole document" if self.whole else "")
         said.append(f"(also {', '.join(self.also[:4])})" if self.also else "")
         return " ".join(filter(None, said))
 
@@ -137,21 +141,23 @@ def read(
             row["title"],
             prefix + row["uri"],
             stated_date(document) if document else "",
-            _body(row),
+            row["text"],
+            _body(row["text"], row["title"]),
             cited,
             (row["char_start"], row["char_end"]),
             row["document_id"],
+            [cited],
             why=cited.why,
         )
         hits.append((row["id"], hit))
     return hits
 
 
-def _body(row: Mapping[str, Any]) -> str:
+def _body(raw: str, title: str) -> str:
     """The readable text, without a first line that only repeats the title."""
-    text = readable(row["text"])
+    text = readable(raw)
     first, newline, rest = text.partition("\n")
-    if newline and first.lstrip("# ").strip().casefold() == row["title"].strip().casefold():
+    if newline and first.lstrip("# ").strip().casefold() == title.strip().casefold():
         return rest.strip()
     return text
 
@@ -196,68 +202,77 @@ def show(
     top = hits[0].score or 1.0
     most = most or (len(hits) if generous else max(page.room // EACH, 1))
     floor = floor or WEAK * top
-    strong, others, taken = _arranged(page, hits, most, floor if generous else STRONG * top, floor)
-    kept_for_lines = min(page.room // 6, 40 * min(weak, len(others)))
-    room = page.room - kept_for_lines
-    each = room if generous else max(SHORT, room // max(len(strong), 1) - HEAD)
-    lines: list[tuple[str, Hit]] = []
-    full = bool(page.blocks)
-    for number, group in enumerate(strong):
-        left = page.room - kept_for_lines
-        body = window(group.body, worth, min(each, left - HEAD), literals)
-        text = _block(group, body)
-        if left >= HEAD and count_tokens(text) + 2 <= left and page.add(text, [group.citation]):
-            full = True
-            continue
-        if not full:  # the first one, in whatever room there is
-            short = f"[{group.id}]\n{quoted(window(group.body, worth, max(page.room - 12, 20), literals))}"
-            full = page.add(short, [group.citation])
-            continue
-        others = [*strong[number:], *others]
-        break
-    for hit in others[:weak]:
-        lines.append((_line(hit, worth, literals), hit))
-    added = 0
-    for text, hit in lines:
-        if not page.add(text, [hit.citation]):
+    kept = _without_repeats(page, hits, floor)
+    full = floor if generous else STRONG * top
+    strong = [hit for hit in kept if hit.score >= full][:most]
+    others = len(kept) - len(strong)
+    kept_for_lines = min(page.room // 6, 40 * min(weak, others))
+    shown = _in_full(page, strong, worth, literals, kept_for_lines, generous)
+    for hit in kept[shown : shown + weak]:
+        if not page.add(_line(hit, worth, literals), [hit.citation]):
             break
-        added += 1
-    dropped = [hit for hit in others[added:]]
-    return taken - sum(1 + len(hit.also) for hit in dropped) if dropped else taken
+        shown += 1
+    if shown < len(kept):
+        return next(at for at, hit in enumerate(hits) if hit is kept[shown])
+    last = next((at for at, hit in enumerate(hits) if hit.score < floor and at), len(hits))
+    return max(last, 1)
 
 
-def _arranged(
-    page: Page, hits: Sequence[Hit], most: int, full: float, floor: float
-) -> tuple[list[Hit], list[Hit], int]:
-    """Strong hits (parts of one text that follow each other are one), weak ones, and how many of the
-    ranking these are; what repeats another is named with it."""
-    strong: list[Hit] = []
-    weak: list[Hit] = []
-    taken = 0
-    for hit in hits:
-        if hit.score < floor and taken:
+def _without_repeats(page: Page, hits: Sequence[Hit], floor: float) -> list[Hit]:
+    """Relevant hits, without those that repeat another, which are named with it."""
+    kept: dict[str, Hit] = {}
+    for at, hit in enumerate(hits):
+        if hit.score < floor and at:
             break
-        if hit.score < full and len(weak) >= MOST_WEAK:
-            break
-        taken += 1
         shingles = _shingles(hit.body)
         same = next((id for id, other in page.seen.items() if _alike(shingles, other)), "")
-        if same:
-            other = next((one for one in [*strong, *weak] if same == one.id), None)
-            if other is not None and hit.id != same:
-                other.also.append(hit.id)
+        if not same:
+            page.seen[hit.id] = shingles
+            kept[hit.id] = hit
+        elif same in kept and hit.id != same:
+            kept[same].also.append(hit.id)
+    return list(kept.values())
+
+
+def _in_full(
+    page: Page,
+    strong: Sequence[Hit],
+    worth: Worth,
+    literals: Sequence[str],
+    kept_for_lines: int,
+    generous: bool,
+) -> int:
+    """Add as many hits as have room, parts that follow each other as one block: how many."""
+    room = page.room - kept_for_lines
+    each = room if generous else max(SHORT, room // max(len(strong), 1) - HEAD)
+    chosen: list[tuple[Hit, str]] = []
+    for hit in strong:
+        body = window(hit.body, worth, min(each, room - HEAD), literals)
+        price = count_tokens(_block(hit, body)) + 2
+        if price > room or room < HEAD:
+            break
+        chosen.append((hit, body))
+        room -= price
+    shown = len(chosen)
+    if not chosen and strong and not page.citations:  # the first one, in whatever room there is
+        head = f"[{strong[0].id}]\n"
+        body = window(strong[0].body, worth, page.room - count_tokens(head) - 4, literals)
+        return int(page.add(head + quoted(body), strong[0].cited))
+    blocks: list[tuple[Hit, str]] = []
+    for hit, body in chosen:
+        whole = body == hit.body
+        beside = next(
+            (one for one, text in blocks if whole and text == one.body and _beside(one, hit)), None
+        )
+        if beside is None:
+            blocks.append((hit, body))
             continue
-        page.seen[hit.id] = shingles
-        if hit.score >= full and len(strong) < most:
-            near = hit.score >= STRONG * (strong[0].score if strong else 0.0)
-            beside = next((one for one in strong if near and _beside(one, hit)), None)
-            if beside is not None:
-                _join(beside, hit)
-            else:
-                strong.append(hit)
-        else:
-            weak.append(hit)
-    return strong, weak, taken
+        at = next(number for number, (one, _) in enumerate(blocks) if one is beside)
+        _join(beside, hit)
+        blocks[at] = beside, beside.body
+    for hit, body in blocks:
+        page.add(_block(hit, body), hit.cited)
+    return shown
 
 
 def _beside(one: Hit, other: Hit) -> bool:
@@ -268,27 +283,14 @@ def _beside(one: Hit, other: Hit) -> bool:
 
 
 def _join(one: Hit, other: Hit) -> None:
-    """Add a neighbouring part to a hit, in the order of the text."""
+    """Add a neighbouring part to a hit, in the order of the text; what both hold once."""
     first, second = (one, other) if one.span <= other.span else (other, one)
-    start = second.body[:60]
-    at = first.body.rfind(start) if len(start) > 20 else -1
-    body = (
-        first.body[:at].rstrip() + "\n" + second.body if at > 0 else f"{first.body}\n{second.body}"
-    )
-    lines = [
-        place for hit in (one, other) for place in (hit.citation.line_start, hit.citation.line_end)
-    ]
-    cited = one.citation.model_copy(
-        update={
-            "char_start": min(one.span[0], other.span[0]),
-            "char_end": max(one.span[1], other.span[1]),
-            "line_start": min(lines),
-            "line_end": max(lines),
-        }
-    )
-    one.body, one.citation = body, cited
-    one.span = cited.char_start, cited.char_end
-    one.also.append(other.id)
+    shared = first.span[1] - second.span[0]
+    rest = second.raw[max(shared, 0) :] if second.span[1] > first.span[1] else ""
+    one.raw = first.raw + ("\n" if shared < 0 else "") + rest
+    one.body = _body(one.raw, one.title)
+    one.span = first.span[0], max(first.span[1], second.span[1])
+    one.cited = sorted([*one.cited, *other.cited], key=lambda cited: cited.char_start)
 
 
 def _block(hit: Hit, body: str) -> str:
@@ -329,8 +331,7 @@ def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> 
             chosen.add(at)
             left -= prices[at]
         elif not chosen:
-            start, end = spans[at]
-            return clipped(text[start:end], worth, max(room * 3, 40))
+            return _cut(text[slice(*spans[at])], worth, room)
     grown = True
     while grown and left > 0:  # the neighbours of what was chosen: behind first, then before
         grown = False
@@ -341,6 +342,16 @@ def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> 
                     left -= prices[near]
                     grown = True
     return _shown_spans(text, spans, sorted(chosen))
+
+
+def _cut(text: str, worth: Worth, room: int) -> str:
+    """A part of a sentence around the first word of the question, of at most so many tokens."""
+    characters = max(room * 4, 8)
+    cut = clipped(text, worth, characters)
+    while count_tokens(cut) > max(room, 4) and characters > 8:
+        characters = characters * 3 // 4
+        cut = clipped(text, worth, characters)
+    return cut
 
 
 def _shown_spans(text: str, spans: Sequence[tuple[int, int]], chosen: Sequence[int]) -> str:
