@@ -53,7 +53,7 @@ class Caller:
         assert text.strip()
         if result.structured_content is not None:
             assert result.structured_content["text"] == text
-            return result.structured_content
+            return {**FIELDS.get(text, {}), **result.structured_content}
         return {**FIELDS.get(text, {}), "text": text}
 
     def bad(self, tool: str, **arguments: Any) -> str:

@@ -6,7 +6,6 @@ A real index and a real client; the corpora are as small as they can be, so that
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,8 +101,6 @@ def test_an_identifier_finds_what_holds_it_and_not_what_holds_some_part_of_it(cr
 def test_a_sentence_that_names_five_is_written_once_in_each_list(crew: Caller) -> None:
     told = crew.good("get_entity", id_or_name="Ada Keene", corpus="crew")["text"].partition("## Relationships")[2]
     assert told.count("Bram Olde, Cora Vane") == 1 and told.count(": as r") == 3
-    listed = crew.good("local_search", query="Ada Keene", corpus="crew")["text"].partition("## Entities")[2]
-    assert listed.count("Bram Olde, Cora Vane") == 1 and listed.count("Dirk Moss (") == 1
 
 
 def test_a_word_that_only_asks_is_not_called_missing(call: Caller) -> None:
@@ -186,7 +183,6 @@ def test_an_edit_of_too_few_says_how_many_it_takes(call: Caller, op: str, ids: l
 
 @pytest.mark.parametrize("tool, given", [
     ("get_source", {"ids": ["d1"], "max_tokens": 600}), ("get_source", {"ids": ["t1"], "max_tokens": 300}),
-    ("local_search", {"query": "Entry 0 says", "max_tokens": 300}),
 ])  # fmt: skip
 def test_who_follows_next_call_alone_reads_all_of_it(call: Caller, tool: str, given: dict[str, Any]) -> None:
     """From a budget that is far too small; a passage that was cut comes whole, and none is left out."""
@@ -247,7 +243,7 @@ def test_a_passage_of_three_thousand_tokens_is_reached_from_a_budget_of_six_hund
     snapshot = open_snapshot(tmp_path / "corpora" / "x")
     assert snapshot.count("passages") == 1 and count_tokens(text) > 2_500
     found = local_search(snapshot, "Entry 3", max_tokens=600)
-    assert found.truncated and found.next_call == 'get_source(ids=["t1"])'
+    assert found.citations[0].id == "t1" and "…" in found.text
     cut = get_source(snapshot, ["t1"], max_tokens=600)
     name, arguments = parsed(cut.next_call)
     assert name == "get_source" and text.strip()[-60:] not in cut.text
@@ -281,10 +277,10 @@ def test_a_date_that_is_only_the_files_is_said(call: Caller, tool: str) -> None:
     assert "of 2 documents" not in call.good(tool, query="Ada Keene", corpus="dated", filters=["uri!=x"])["hint"]
 
 
-def test_the_budget_holds_for_each_channel_and_leaves_text_alone_what_the_docs_say(snapshot: Snapshot) -> None:
-    for search, least in ((local_search, 0.55), (global_search, 0.3)):
+def test_the_budget_holds_for_the_text_that_is_sent(snapshot: Snapshot) -> None:
+    for search in (local_search, global_search):
         for budget in (600, 1_500, 3_000):
             sent = reply(search(snapshot, "Why was the array moved out of the Narrows?", max_tokens=budget), budget)
-            text, whole = sent.content[0].text, json.dumps(sent.structured_content, ensure_ascii=False)  # type: ignore[union-attr]
-            assert least * budget <= count_tokens(text) <= count_tokens(whole) <= budget, (search, budget)
+            text = sent.content[0].text  # type: ignore[union-attr]
+            assert sent.structured_content is None and 100 < count_tokens(text) <= budget, (search, budget)
     assert SAMPLE.is_dir()

@@ -294,7 +294,7 @@ def test_depth_and_the_budget_of_nodes_end_the_walk(snapshot: Snapshot, tmp_path
     assert "Is this too deep?" not in statuses(drift) and not result.done
     result = drift.step(result.open_node, "Three.", 50)
     assert (result.done, result.budget_left, result.open_node) == (True, 0, "")
-    assert result.next_call == 'drift_finish(session_id="short")'
+    assert result.next_call == 'drift_step(session_id="short", finish=true)'
 
 
 def test_finish_ranks_merges_and_cites_within_the_budget(drift: Drift, snapshot: Snapshot) -> None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing.wire import LONGEST_SENTENCE, WORDS, _words, tokens_of
 from graphrag_mcp.query import context, global_
 from graphrag_mcp.query.global_ import global_search
@@ -17,7 +16,6 @@ from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.terms import terms as text_terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust import fencing
-from graphrag_mcp.types import Citation
 
 PIECES = ["a", "B", "the ", "x. ", ". ", "..", "  ", "\n", "\\n", "。", "，", "中文", "12", "3,4", "\t", '"', "(", "é", "ß", "😀", "'s", "\r\n",
           "A. B", "  9", "“", "…", "&lt;", "#"]  # fmt: skip
@@ -73,7 +71,3 @@ def test_hidden_characters_are_seen_in_short_and_long_texts(text: str) -> None:
     assert (fencing.uncovered(text)[0] != text) is hidden
 
 
-def test_what_several_items_cite_is_paid_for_once() -> None:
-    place = Citation(id="t1", title="A title", uri="a/file.md", document_id="d1", char_start=0, char_end=9)
-    one, other = (packing_budget.Item(f"c{n}.1", f"- Point {n} [t1]", None, "Points", also=(place,)) for n in (1, 2))
-    assert packing_budget.saved(one, []) == 0 < packing_budget.saved(other, [one]) < packing_budget.cost(other)

@@ -177,7 +177,7 @@ def test_a_host_of_the_first_protocol_revision_is_served(project: Path, tmp_path
         assert "is up to date" in wire.answer("b")["result"]["content"][0]["text"]
         wire.call("c", "local_search", query="Who built the lighthouse?")
         assert "John Smeaton" in wire.answer("c")["result"]["content"][0]["text"]
-        wire.call("d", "local_search")
+        wire.call("d", "global_search")
         refused = wire.answer("d")["result"]
         assert refused["isError"] and "needs 'query'" in refused["content"][0]["text"]
         wire.send("resources/read", {"uri": "graphrag://corpora"}, "e")

@@ -17,6 +17,7 @@ from graphrag_mcp.app import App
 from graphrag_mcp.packing import wire
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.text.readable import readable
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.credentials import masked
@@ -127,7 +128,7 @@ EVERY: list[tuple[str, dict[str, Any]]] = [
 def test_nothing_of_a_document_stands_outside_of_the_fence(call: Caller, tool: str, arguments: dict[str, Any]) -> None:
     result = call.good(tool, **arguments)
     assert inside(result)
-    assert count_tokens(json.dumps(result, ensure_ascii=False)) <= max(arguments.get("max_tokens", 6_000), 200)
+    assert count_tokens(result["text"]) <= max(arguments.get("max_tokens", 6_000), 200)
 
 
 def test_every_entity_and_report_is_fenced_whatever_it_is_called(call: Caller) -> None:
@@ -149,7 +150,7 @@ def test_a_walk_is_told_what_to_do_outside_of_the_fence(call: Caller) -> None:
     while walk["frontier"] and walk["open_node"]:
         prune = [node["id"] for node in walk["frontier"]]
         walk = call.good("drift_step", session_id=walk["session_id"], node_id=walk["open_node"], answer="No.", score=1, prune=prune)
-    assert walk["done"] and "drift_finish" not in inside(walk) and "suspicious" not in walk, "our own words are nobody's orders"
+    assert walk["done"] and "finish=true" not in inside(walk) and "suspicious" not in walk, "our own words are nobody's orders"
     done = call.good("drift_finish", session_id=walk["session_id"])
     assert "It was lit (0)" in inside(done)
     inside(call.good("drift_finish", session_id=walk["session_id"], format="tree"))
@@ -187,8 +188,9 @@ def test_spans_lead_to_the_original_characters(call: Caller, files: Path) -> Non
         cited = next(one for one in result["citations"] if one["uri"].endswith(f"/n{number}.txt"))
         original = (files / f"n{number}.txt").read_bytes().decode("utf-8")
         span = original[cited["char_start"] : cited["char_end"]]
-        shown = fencing.clean(span.strip())
-        assert f"harbour {number} was lit" in span and shown in inside(result), shown
+        assert f"harbour {number} was lit" in span
+        said = fencing.clean(readable(span)).partition("\n")[2]  # without its title, which stands in the head
+        assert all(line in inside(result) for line in said.splitlines()), said
         assert masked(fencing.visible(span)) == fencing.shown(span)
         looked_at += 1
     assert looked_at > 20

@@ -21,6 +21,7 @@ from graphrag_mcp.query.lookup import get_community_report, get_entity, get_sour
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.text.readable import readable
 from graphrag_mcp.types import IndexRequest, InlineText, Result, SearchResult
 from tests.conftest import ROOT
 
@@ -66,8 +67,10 @@ def test_citations_stand_best_first_and_give_the_exact_place(snapshot: Snapshot,
     scores = [citation.score for citation in result.citations]
     assert scores == sorted(scores, reverse=True) and scores[0] == 1.0 and len(scores) > 3
     for citation in result.citations:
-        assert texts[citation.document_id][citation.char_start : citation.char_end].strip() in result.text
-        assert f"[{citation.id}] " in result.text
+        span = texts[citation.document_id][citation.char_start : citation.char_end]
+        shown = result.text.split(f"[{citation.id}] ")[1].splitlines()
+        words = " ".join(max(re.split(r"[….]", " ".join(shown[:2])), key=len).split())[:30]
+        assert words in " ".join(readable(span).split()) or citation.title in shown[0]
 
 
 def test_the_same_question_gives_the_same_result(snapshot: Snapshot) -> None:
@@ -109,8 +112,12 @@ def test_pages_show_every_passage_exactly_once(snapshot: Snapshot, response_form
         cursor = page.next_cursor
         if not cursor:
             break
-    assert shown == [packing_budget.passage_alias(row) for row in rows]
-    assert len(lines) == len(set(lines)) == 10
+    every = [packing_budget.passage_alias(row) for row in rows]
+    if response_format == "detailed":
+        assert shown == every and len(lines) == len(set(lines)) == 10
+    else:  # what is relevant, without what repeats another passage
+        assert len(shown) == len(set(shown)) > 5 and set(shown) <= set(every)
+        assert shown[0] == every[0] and not lines
 
 
 def test_a_cursor_of_another_question_or_generation_is_stale(snapshot: Snapshot) -> None:
@@ -122,7 +129,7 @@ def test_a_cursor_of_another_question_or_generation_is_stale(snapshot: Snapshot)
 
 
 def test_detailed_has_its_blocks_with_columns(snapshot: Snapshot) -> None:
-    text = local_search(snapshot, "Tobias Fenn and the back-run", response_format="detailed").text
+    text = local_search(snapshot, "Tobias Fenn and the back-run", response_format="detailed", max_tokens=6_000).text
     heads = ["## Reports\nid|title|occurrence weight|content|rank\nc", "## Entities\nid|entity|description|number of relationships\ne",
              "## Relationships\nid|source|target|description|weight|links\nr", "## Sources\n[t"]  # fmt: skip
     places = [text.find(head) for head in heads]
@@ -397,6 +404,6 @@ def test_links_do_no_harm_on_two_hop_questions(tmp_path: Path) -> None:
 
 
 def test_a_search_result_is_what_agents_are_promised(snapshot: Snapshot) -> None:
-    result = local_search(snapshot, QUESTION, max_tokens=3000)
+    result = local_search(snapshot, QUESTION, max_tokens=600)
     assert isinstance(result, SearchResult) and result.corpus == "sample" and result.mode == "local"
     assert set(result.coverage) == {"passages", "linked"} and result.next_cursor

@@ -47,7 +47,8 @@ def test_several_corpora_are_one_ranking_with_ids_that_lead_back(call: Caller) -
         source = call.good("get_source", ids=[cited["id"]])["sources"][0]
         assert (source["id"], source["uri"], source["char_start"]) == (cited["id"], cited["uri"], cited["char_start"])
         assert call.good("get_source", ids=[cited["document_id"]])["sources"][0]["uri"] == cited["uri"]
-    entity = re.search(r"\[((?:notes|zh|sample)/e\d+)\]", found["text"])
+    overview = call.good("local_search", query="", corpus="notes,zh,sample")["text"]
+    entity = re.search(r"\[((?:notes|zh|sample)/e\d+)\]", overview)
     assert entity and call.good("get_entity", name=entity[1])["id"] == entity[1]
 
 

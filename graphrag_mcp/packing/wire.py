@@ -22,9 +22,14 @@ from graphrag_mcp.trust.credentials import credentials
 from graphrag_mcp.trust.injection import suspicions
 from graphrag_mcp.types import (
     DriftResult,
+    EntityResult,
+    ExploreResult,
     IndexResult,
+    ListResult,
+    ReportResult,
     Result,
     SearchResult,
+    SourceResult,
     StatusResult,
     WorkResult,
 )
@@ -101,14 +106,22 @@ def _shown(value: Any) -> Any:
 
 def structured(result: Result) -> bool:
     """Does a program act on this result's fields? All others are text that a model reads."""
-    return isinstance(result, (IndexResult, StatusResult, WorkResult, DriftResult))
+    reads = (SearchResult, EntityResult, ReportResult, SourceResult, ExploreResult, ListResult)
+    return not isinstance(result, reads)
+
+
+def fields(result: Result) -> dict[str, Any]:
+    """The fields as they are sent: the citations of a walk stand in its text."""
+    data = wire(result)
+    data.pop("citations", None)
+    return data
 
 
 def size(result: Result) -> tuple[int, int]:
     """(tokens, characters) of what is sent: the text, or the JSON that holds it too."""
     if not structured(result):
         return tokens_of(result.text), len(result.text)
-    data = json.dumps(wire(result), ensure_ascii=False)
+    data = json.dumps(fields(result), ensure_ascii=False)
     return tokens_of(data), len(data)
 
 

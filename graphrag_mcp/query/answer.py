@@ -455,13 +455,14 @@ def with_answer(
     asker: Asker | None,
     wish: Wish,
     meter: Meter | None = None,
+    plain: Callable[[SearchResult], SearchResult],
 ) -> SearchResult:
-    """As `pack.compose`, with an answer from what would have been shown. The answer comes first in
-    the budget too.
+    """The result with an answer from the sections; without one, what `plain` makes of it. The answer
+    comes first in the budget too.
     """
     if asker is None or not asker.may_answer("answer"):
         note(result, NO_MODEL)
-        return compose(result, sections, budget, cursor, intro=wish.history)
+        return plain(result)
     page = fill(sections, max(budget, READ_TOKENS))
     items = [item for section in sections for item in page.taken[section.name]]
     names: dict[str, str] = {}
@@ -473,11 +474,11 @@ def with_answer(
     result.usage = meter.usage()
     if given is None:
         unfinished(result)
-        return compose(result, sections, budget, cursor, intro=wish.history)
+        return plain(result)
     if not given.by:
         result.state = "failed"
         note(result, failed(given.reason))
-        return compose(result, sections, budget, cursor, intro=wish.history)
+        return plain(result)
     return answered(result, given, sections, budget, cursor, snapshot=snapshot, shown=items)
 
 

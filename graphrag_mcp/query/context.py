@@ -364,6 +364,11 @@ def relationship_items(
 def claims_about(snapshot: Snapshot, entities: Sequence[Row]) -> list[Item]:
     """What is claimed about the entities, in their order and by any of their `names`; then what
     names them as its object."""
+    return claim_items(claim_rows(snapshot, entities))
+
+
+def claim_rows(snapshot: Snapshot, entities: Sequence[Row]) -> list[Row]:
+    """The claims themselves, in the same order."""
     if "claims" not in snapshot.manifest.tables:
         return []
     named = [content_id("entity", name) for row in entities for name in row["names"]]
@@ -372,7 +377,7 @@ def claims_about(snapshot: Snapshot, entities: Sequence[Row]) -> list[Item]:
         listed |= dict.fromkeys(
             snapshot.by_key("claims", named, column, ["id", column])["id"].to_pylist()
         )
-    return claim_items(rows(snapshot, "claims", list(listed)))
+    return rows(snapshot, "claims", list(listed))
 
 
 def claim_items(found: Sequence[Row]) -> list[Item]:

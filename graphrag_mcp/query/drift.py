@@ -682,7 +682,8 @@ class Drift:
             budget = max(budget - result.tokens, 200)
         shares = {"Sources": 1.0} if primer else STEP_SHARES
         found = local_search(self.snapshot, query, max_tokens=budget, shares=shares)
-        result.text = "\n\n".join(filter(None, [result.text, found.text]))
+        sources = f"## Sources\n{found.text}" if found.citations else found.text
+        result.text = "\n\n".join(filter(None, [result.text, sources]))
         result.citations = found.citations
         result.tokens += found.tokens
         result.truncated = found.truncated
@@ -699,7 +700,7 @@ class Drift:
         if result.done:
             why = "The frontier is empty" if not walk.frontier() else "The budget is spent"
             result.text = f"{why}; answered: {counted(result.answered, 'questions')}."
-            result.next_call = f'drift_finish(session_id="{self.id}")'
+            result.next_call = f'drift_step(session_id="{self.id}", finish=true)'
         else:
             ids = walk.frontier() or walk.with_status("open")
             result.text = f"Recorded. {result.answered} answered, {len(walk.frontier())} to open:\n{walk.to_markdown()}"
@@ -760,7 +761,9 @@ class Drift:
     def _open_list(self, walk: Walk) -> str:
         ids = [*walk.with_status("open"), *walk.frontier()][:8]
         return (
-            "; ".join(ids) if ids else f'none is open, so call drift_finish(session_id="{self.id}")'
+            "; ".join(ids)
+            if ids
+            else f'none is open, so call drift_step(session_id="{self.id}", finish=true)'
         )
 
     def _recorded(

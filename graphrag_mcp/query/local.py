@@ -640,11 +640,15 @@ def local_search(
     long = context.query_length_note(query, retrieval.QUERY_CHARACTERS)
     result.hint = " ".join(filter(None, [note, long, unembedded, missing(found, query)]))
     before = block(turns, budget) if not cursor.strip() else ""
-    if not detailed and not answer:
+
+    def plain(result: SearchResult) -> SearchResult:
         result.text = before
         following = partial(write_cursor, generation, asked)
         source = source_of(snapshot, found, explain=explain)
         return passages.concise(result, [source], budget, offsets[0], following, form)
+
+    if not detailed and (not answer or not query or cursor.strip()):
+        return plain(result)
     sections = sections_of(
         snapshot, found, budget, detailed, offsets, shares, filters=kept, explain=explain, mode=mode
     )
@@ -654,7 +658,7 @@ def local_search(
         return write_cursor(generation, asked, [reached.get(name, 0) for name in ORDER])
 
     if not answer or not query or cursor.strip():
-        if detailed and mode != "basic":
+        if mode != "basic":
             return _with_candidates(result, sections, budget, page, before, snapshot, found, kept)
         return compose(result, sections, budget, page, intro=before)
     from graphrag_mcp.query.answer import Wish, with_answer
@@ -671,6 +675,7 @@ def local_search(
         asker=asker,
         wish=wish,
         meter=meter,
+        plain=plain,
     )
 
 

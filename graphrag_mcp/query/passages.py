@@ -190,19 +190,22 @@ def _titles_first(ranked: Ranked, sources: Sequence[Source]) -> Ranked:
 
 
 def _connect(page: hits.Page, sources: Sequence[Source]) -> None:
-    """Add statements of the graph between two names of the question, the weightiest first."""
+    """Add statements of the graph between two names of the question, the weightiest first, and what
+    is claimed of a name."""
     lines: list[str] = []
     for source in sources:
-        if len(source.named) < 2:
+        if not source.named:
             continue
         prefix = f"{source.corpus}/" if source.corpus else ""
-        lines += [f"- [{prefix}{line}" for line in _statements(source)]
+        lines += [f"- [{prefix}{line}" for line in (*_statements(source), *_claims(source))]
     if lines:
         page.add("\n".join(["Connected:", *lines[:CONNECTED], ""]))
 
 
 def _statements(source: Source) -> list[str]:
     snapshot = source.snapshot
+    if len(source.named) < 2:
+        return []
     listed = ", ".join(f"'{id}'" for id in list(source.named)[:20])
     where = f"source_id IN ({listed}) AND target_id IN ({listed})"
     rows = snapshot.rows("relationships", where, ["id", "weight"]).to_pylist()
@@ -217,3 +220,14 @@ def _statements(source: Source) -> list[str]:
         said = context.first_sentence(row["description"], 200)
         lines.append(f"r{row['n']}] {one} and {other}: {said}")
     return lines
+
+
+def _claims(source: Source) -> list[str]:
+    """What a model or an agent claims of the names of the question."""
+    if "claims" not in source.snapshot.manifest.tables:
+        return []
+    entities = context.rows(source.snapshot, "entities", list(source.named)[:20])
+    return [
+        f"k{row['n']}] {one_line(row['subject'], 60)}: {one_line(row['description'], 200)}"
+        for row in context.claim_rows(source.snapshot, entities)[:CONNECTED]
+    ]

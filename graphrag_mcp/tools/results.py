@@ -151,7 +151,7 @@ def _sent(result: Result) -> CallToolResult:
     text = [TextContent(type="text", text=_encodable(result.text))]
     if not wire.structured(result):
         return CallToolResult(content=text)
-    return CallToolResult(content=text, structured_content=encodable(wire.wire(result)))
+    return CallToolResult(content=text, structured_content=encodable(wire.fields(result)))
 
 
 def encodable(value: Any) -> Any:
