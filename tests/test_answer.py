@@ -367,12 +367,12 @@ def test_a_host_that_wants_progress_gets_the_answer_as_it_is_written(sample_home
 
     result = anyio.run(lambda: call(query=QUESTION, corpus="sample", answer="true", response_type="prose"))
     assert not result.is_error, result.content
-    held = result.structured_content
-    assert held["state"] == "answered" and held["text"] == result.content[0].text
-    assert len(told) >= 2 and held["answer"].startswith("".join(message for _, message in told))
+    text = result.content[0].text
+    said = "".join(message for _, message in told)
+    assert len(told) >= 2 and said[:200] in text and result.structured_content is None
     progress = [one[0] for one in told]
     assert progress == sorted(set(progress)) and progress[0] > 0
-    assert len(told) < len(held["answer"]) / 20, "pieces are gathered, not told letter by letter"
+    assert len(told) < len(said) / 20, "pieces are gathered, not told letter by letter"
 
 
 def test_a_search_without_an_answer_touches_no_model(sample_home: Path) -> None:

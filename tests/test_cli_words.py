@@ -29,6 +29,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("a.md", "# Heron\n\nThe Heron scheduler was written by Adaeze Lindholm in Trondheim.\n"),
         ("b.md", "# Ibis\n\nMateus Ferreira gave the Ibis archive to Adaeze Lindholm.\n"),
         ("c.md", "# get_source\n\n`get_source` is a tool, says Mateus Ferreira; call get_source(ids=[1]).\n"),
+        ("d.md", "# Log\n\n" + "".join(f"Entry {n}: the engine was oiled and ran until noon.\n" for n in range(40))),
     ):
         (folder / "notes" / name).write_text(text, "utf-8")
     assert main(["index", str(folder / "notes"), "--home", str(folder / "home")]) == 0
@@ -143,7 +144,7 @@ def test_what_a_document_says_is_shown_to_the_letter(place: Path, capsys: pytest
 
 
 def test_the_next_command_can_be_typed_as_it_stands(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, _, err = ran(capsys, place, "source", "a.md", "b.md", "c.md", "--max-tokens", "200")
+    _, _, err = ran(capsys, place, "source", "d.md", "a.md", "--max-tokens", "200")
     following = next(line for line in err.splitlines() if line.startswith("next: graphrag-mcp "))
     status, out, _ = ran(capsys, place, *following.split()[2:])
     assert status == 0 and "Lindholm" in out

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.cli.evaluate import engine, through_server
+from graphrag_mcp.cli.evaluate import engine
 from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.evaluate.evaluate import (
     EvalResult,
@@ -195,18 +195,6 @@ def test_the_sample_questions_are_answered_by_the_sample_corpus(measured: EvalRe
     assert all(scores.failed == 0 and 0 < scores.wall_ms[0] <= scores.wall_ms[1] for scores in measured.modes)
     assert all(one.tokens <= 2_000 for scores in measured.modes for one in scores.asked)
     assert json.loads(json.dumps(measured.record()))["modes"][0]["mode"] == "local"
-
-
-def test_a_server_gives_the_same_values_as_the_functions(sample_home: Path, measured: EvalResult) -> None:
-    questions = read_questions(QUESTIONS)[:5]
-    with through_server(sample_home, "sample", ["local", "text"]) as search:
-        served = evaluate("sample", questions, ["local", "text"], search, cpu=False)
-    for scores in served.modes:
-        own = next(one for one in measured.modes if one.mode == scores.mode).asked[:5]
-        assert [one.values["recall@20"] if "recall@20" in one.values else None for one in scores.asked] == [
-            one.values.get("recall@20") for one in own
-        ]
-        assert scores.cpu_ms == (0.0, 0.0) and scores.failed == 0
 
 
 # ---- a judge ---------------------------------------------------------------------------------------

@@ -198,7 +198,7 @@ def test_the_tools_are_these(tools: list[dict[str, Any]]) -> None:
     assert sorted(tool["name"] for tool in tools) == [
         "cancel_job", "claim_work", "drift_finish", "drift_search", "drift_step", "edit_graph", "explore_graph",
         "get_community_report", "get_entity", "get_source", "global_search", "graph_status", "index_documents",
-        "local_search", "remove_documents", "search_text", "submit_work",
+        "list_documents", "local_search", "remove_documents", "search_text", "submit_work",
     ]  # fmt: skip
 
 

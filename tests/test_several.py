@@ -193,7 +193,7 @@ def test_a_walk_on_the_command_line_stays_in_one_corpus(home: Path, capsys: pyte
 
 
 @pytest.mark.parametrize("line", [
-    "search array --corpus sample,notes --max-tokens 400", "source d2 --corpus sample --max-tokens 300",
+    "source d2 --corpus sample --max-tokens 300",
     "explore e1 --corpus sample --max-tokens 300", "entity e1 --corpus sample --max-tokens 500",
     "report c1 --corpus sample --max-tokens 500", "explore sample/e1 --max-tokens 300",
     "entity sample/e1 --max-tokens 500", "source sample/d2 --max-tokens 300", "source sample/d2 --corpus notes --max-tokens 300",

@@ -1,5 +1,4 @@
-"""The command eval: questions from a file asked of an index, in this process or through a real
-server.
+"""The command eval: questions from a file asked of an index.
 
 Takes parsed arguments; gives tables, or one JSON object, through the printing of the other
 commands. What is measured and how stands in upkeep/eval.py; here its search function is made.
@@ -8,17 +7,15 @@ commands. What is measured and how stands in upkeep/eval.py; here its search fun
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.cli.output import Bar, app_of, existing, print_json, settings_of, show
-from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
+from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.types import Citation, Result, SearchResult
 
 if TYPE_CHECKING:
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
 
 
 MODES = ("local", "fused", "hybrid", "basic", "global", "text")
-TOOLS = {"global": "global_search", "text": "search_text"}
 
 
 def eval(options: argparse.Namespace) -> int:
@@ -157,10 +153,7 @@ def _measured(
     bar = Bar(sys.stderr.isatty() and not options.json)
     wanted: dict[str, Any] = {"tokens": options.tokens, "documents": held, "progress": bar}
     try:
-        if not options.through_server:
-            return evaluate(name, questions, modes, engine(app, corpus), **wanted)
-        with through_server(app.home, corpus, modes) as search:
-            return evaluate(name, questions, modes, search, cpu=False, **wanted)
+        return evaluate(name, questions, modes, engine(app, corpus), **wanted)
     finally:
         bar.clear()
 
@@ -182,50 +175,6 @@ def engine(app: App, corpus: str) -> Search:
         return local_search(snapshot, question, max_tokens=max_tokens, mode=mode, asker=asker)
 
     return search
-
-
-@contextmanager
-def through_server(home: Path, corpus: str, modes: Sequence[str]) -> Iterator[Search]:
-    """Searches through a server process and a real client over stdio, as a host makes them."""
-    from anyio.from_thread import start_blocking_portal
-    from mcp import Client
-    from mcp.client.stdio import StdioServerParameters, get_default_environment
-
-    ours = ("GRAPHRAG_MCP_", "OPENAI_", "PYTHON")
-    kept = {name: value for name, value in os.environ.items() if name.startswith(ours)}
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "graphrag_mcp", "serve", "--home", str(home)],
-        env={**get_default_environment(), **kept},
-    )
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Client(server)) as client,
-    ):
-        tools = {
-            tool.name: tool.input_schema["properties"]
-            for tool in portal.call(client.list_tools).tools
-        }
-        for mode in modes:
-            if mode in ("hybrid", "basic") and "mode" not in tools["local_search"]:
-                raise BadInput(
-                    f"no tool of the server searches in mode {mode!r}",
-                    "Leave out --through-server or it",
-                )
-
-        def search(mode: str, question: str, max_tokens: int) -> SearchResult:
-            tool = TOOLS.get(mode, "local_search")
-            arguments = {"query": question, "corpus": corpus, "max_tokens": max_tokens}
-            if "mode" in tools[tool] and tool == "local_search":
-                arguments["mode"] = mode
-            result = portal.call(lambda: client.call_tool(tool, arguments))
-            if result.is_error:
-                raise GraphRAGError(
-                    result.content[0].text, f"Try it by hand: graphrag-mcp search --mode {mode}"
-                )
-            return SearchResult(**result.structured_content)
-
-        yield search
 
 
 # ---- judging -------------------------------------------------------------------------------------

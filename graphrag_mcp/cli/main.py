@@ -23,6 +23,7 @@ from graphrag_mcp import __version__
 from graphrag_mcp.cli.evaluate import eval as evaluate
 from graphrag_mcp.cli.output import as_utf8, failed
 from graphrag_mcp.cli.read import drift, entity, explore, report, search, source, status
+from graphrag_mcp.cli.read import list as list_documents
 from graphrag_mcp.cli.upkeep import delete, digest, doctor, export, import_, install, rollback
 from graphrag_mcp.cli.write import answers, edit, index, init, remove, serve, tune
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
@@ -153,6 +154,13 @@ def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
         metavar="X",
         help="field=value, !=, >=, <=; repeat it for more",
     )
+    add(
+        "--breadth",
+        choices=("passages", "sentences"),
+        default="passages",
+        help="sentences: one from each of up to 40 places",
+    )
+    add("--sort", choices=("rank", "time"), default="rank", help="time: oldest first")
     add("--explain", action="store_true", help="say of each item what brought it in")
     add("--answer", action="store_true", help="let the configured model answer from the context")
     add(
@@ -174,6 +182,14 @@ def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
     add("name", metavar="NAME", help="a name or an id such as e12")
     add("--max-tokens", **BUDGET)
     add("--format", **FORMATS)
+    add = command("list")
+    add("query", nargs="?", default="", metavar="QUERY", help="only documents that speak of this")
+    add("--filter", action="append", default=[], metavar="X", help="as search; repeat it for more")
+    add("--sort", choices=("date", "title", "size"), default="date", help="order")
+    add("--by", choices=("year", "month", "day"), default="", help="one line a period")
+    add("--document", default="", metavar="ID", help="the headings of one document, as d4")
+    add("--cursor", default="", metavar="CURSOR", help="of the last page")
+    add("--max-tokens", **BUDGET)
     add = command("report")
     add("community", metavar="COMMUNITY", help="an id such as c5")
     add("--max-tokens", **BUDGET)
@@ -317,9 +333,6 @@ def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
     )
     add("--limit", type=int, default=0, metavar="N", help="only the first N questions")
     add(
-        "--through-server", action="store_true", help="ask a real server over stdio, as a host does"
-    )
-    add(
         "--against",
         default="",
         metavar="HOME/CORPUS",
@@ -377,6 +390,7 @@ COMMANDS = (
     index,
     search,
     entity,
+    list_documents,
     report,
     source,
     status,

@@ -45,6 +45,7 @@ COMMANDS = {
     "drift_search": ("search --mode drift", {"query": "QUERY"}),
     "get_entity": ("entity", {"id_or_name": "NAME"}),
     "get_community_report": ("report", {"community_id": "COMMUNITY"}),
+    "list_documents": ("list", {"query": ""}),
     "get_source": ("source", {"ids": "ID"}),
     "explore_graph": ("explore", {"start": "", "goal": ""}),
     "graph_status": ("status", {}),

@@ -107,6 +107,7 @@ MODES = ("auto", "fused", "hybrid", "local", "global", "drift", "basic", "text")
 def search(options: argparse.Namespace) -> int:
     """Cited context for a question; with --answer a model's answer from it."""
     from graphrag_mcp.query import federated
+    from graphrag_mcp.query.passages import Form
     from graphrag_mcp.query.route import choose
 
     if options.mode not in MODES:
@@ -137,6 +138,7 @@ def search(options: argparse.Namespace) -> int:
         "filters": options.filter,
         "explain": options.explain,
     }
+    form = Form(options.breadth, options.sort)
     asked = options.answer or app.settings.embedding_model or app.settings.rerank_model
     given["asker"] = app.asker(corpus) if asked else None
     if mode == "global":
@@ -147,7 +149,9 @@ def search(options: argparse.Namespace) -> int:
         )
     from graphrag_mcp.query.local import local_search
 
-    return _shown(options, local_search(snapshot, options.query, mode=mode, **given), reason)
+    return _shown(
+        options, local_search(snapshot, options.query, mode=mode, form=form, **given), reason
+    )
 
 
 def _shown(options: argparse.Namespace, result: Any, reason: str) -> int:
@@ -171,7 +175,10 @@ def _in_several(
     }
     if options.mode == "global":
         return federated.global_search(parts, options.query, **given)
-    return federated.local_search(parts, options.query, **given)
+    from graphrag_mcp.query.passages import Form
+
+    form = Form(options.breadth, options.sort)
+    return federated.local_search(parts, options.query, form=form, **given)
 
 
 def _drift(app: App, corpus: str, query: str, given: Mapping[str, Any]) -> Result:
@@ -211,6 +218,23 @@ def report(options: argparse.Namespace) -> int:
     if parts := parts_of(options, [options.community]):
         return show(options, federated.get_community_report(parts, options.community, **given))
     return show(options, get_community_report(snapshot_of(options), options.community, **given))
+
+
+def list(options: argparse.Namespace) -> int:
+    """Which documents there are; with a query a timeline of those that speak of it."""
+    from graphrag_mcp.query.listing import list_documents
+
+    found = list_documents(
+        snapshot_of(options),
+        filters=options.filter,
+        query=options.query,
+        sort=options.sort,
+        by=options.by,
+        document=options.document,
+        cursor=options.cursor,
+        **_budget(options),
+    )
+    return show(options, found)
 
 
 def source(options: argparse.Namespace) -> int:

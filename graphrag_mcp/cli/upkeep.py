@@ -206,7 +206,7 @@ def _entry(
         words += ["--home", str(settings.home)]
     words += [part for root in roots for part in ("--root", str(root))]
     words += ["--corpus", checked_name(options.corpus)] if options.corpus else []
-    words += ["--tools", options.tools] if options.tools != "all" else []
+    words += ["--tools", options.tools] if options.tools != "core" else []
     words += ["--read-only"] if options.read_only else []
     if project is not None:
         notes.append(

@@ -8,6 +8,7 @@ ranking.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -33,6 +34,15 @@ SHINGLE = 5  # words of a shingle
 JOINED = 2_400  # characters up to which parts that follow each other are shown as one
 HEAD = 60  # tokens that a head may take
 EACH = 220  # tokens of room for which one more hit is shown in full
+
+# What stands before the words of a speaker, and how people greet and thank each other.
+_SPEAKER = re.compile(r"(?:\[[^\[\]\n]{1,40}\]\s{0,3})?[^\s:：][^:：\n]{0,39}[:：]\s{1,3}(?=\S)")
+_GREETING = re.compile(
+    r"(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|merry|happy|thanks|thank you|bye|see you|take care"
+    r"|congratulations|welcome|dear|hallo|guten|danke|bonjour|merci|salut|hola|gracias|ciao|grazie)\b"
+    r"|你好|您好|早上好|晚上好|晚安|谢谢|再见|こんにちは|ありがとう|안녕",
+    re.IGNORECASE,
+)
 
 Worth = Mapping[str, float]
 
@@ -415,13 +425,14 @@ def clipped(text: str, worth: Worth, characters: int) -> str:
 
 def says_something(sentence: str) -> bool:
     """Does a sentence say something: no greeting, heading, bare name or time stamp?"""
-    bare = sentence.strip().lstrip("#>*-•| \t")
-    if sentence.lstrip().startswith("#") or not bare:
+    if sentence.lstrip().startswith("#"):
         return False
+    bare = _SPEAKER.sub("", sentence.strip().lstrip("#>*-•| \t"), count=1)
+    greets = _GREETING.match(bare) is not None
     if any(map(is_cjk, bare[:20])):
-        return sum(map(str.isalpha, bare)) >= 8
+        return sum(map(str.isalpha, bare)) >= (20 if greets else 8)
     words = [word for word in bare.split() if any(map(str.isalpha, word))]
-    if len(words) < 5:
+    if len(words) < (10 if greets else 5):
         return False
     return any(word[:1].islower() for word in words[1:])
 

@@ -55,7 +55,7 @@ def readable(text: str) -> str:
             lines += menu if len(menu) < RUN else []
             menu = []
         shown = _line(line)
-        if shown or (lines and lines[-1]):
+        if shown or (not line.strip() and lines and lines[-1]):
             lines.append(shown)
     return "\n".join(lines[:-1]).strip()
 
