@@ -189,7 +189,7 @@ def _aliases(given: str) -> list[str]:
     if len(given) > GIVEN:
         cut = cut[: max((cut.rfind(sign) for sign in " ,;/|\n"), default=0)]  # no part of an id
     parts = _BETWEEN.split(_GROUP.sub(" ", cut))
-    found = [part for part in parts if part and part.lower() not in ("and", "+more")]
+    found = [part for part in parts if part and part.lower() not in ("and", "see", "+more")]
     return [one.lower() for one in found] if all(map(_ALIAS.fullmatch, found)) else []
 
 
