@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from graphrag_mcp.errors import BadInput, Busy, GraphRAGError
 from graphrag_mcp.jobs import queue as records
 from graphrag_mcp.jobs.queue import FINAL, RESUME, Job, close, flag, marker, request_of, save
-from graphrag_mcp.settings import Settings
+from graphrag_mcp.settings import Settings, from_record
 from graphrag_mcp.types import IndexRequest, IndexResult
 
 if TYPE_CHECKING:
@@ -368,7 +368,7 @@ def run(settings: Settings, jobs: list[Job], more: Callable[[], bool]) -> None:
         )
         save(home, job, durably=False)
     try:
-        watch = _Watch(home, folder, jobs, more, records.settings_from(settings, jobs[0].settings))
+        watch = _Watch(home, folder, jobs, more, from_record(settings, jobs[0].settings))
         result = watch.index()
     except Busy:  # cancelled while another writer held the corpus
         _stopped(home, jobs, IndexResult(status="cancelled", corpus=folder.name))
@@ -436,7 +436,7 @@ def communities(settings: Settings, corpus: str) -> bool:
         told = {}
     from graphrag_mcp.index.pipeline import index_documents
 
-    chosen = records.settings_from(settings, told.get("settings", {}))
+    chosen = from_record(settings, told.get("settings", {}))
     began, tries = _stamp(path), int(told.get("tries", 0)) + 1
     try:
         index_documents(

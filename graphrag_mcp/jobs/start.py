@@ -40,7 +40,7 @@ from graphrag_mcp.jobs.queue import (
     save,
     started,
 )
-from graphrag_mcp.settings import Settings
+from graphrag_mcp.settings import Settings, from_record
 from graphrag_mcp.store.manifest import writer_lock, writing
 from graphrag_mcp.trust.principal import SUBJECT
 from graphrag_mcp.types import IndexRequest
@@ -333,7 +333,8 @@ def _turn(settings: Settings, corpus: str) -> bool:
 def _ours(job: Job) -> bool:
     """May another process do this while the one that it was given to lives? Not where a model
     answers: its key is in the environment of that one."""
-    asks = job.settings.get("chat_model") or job.settings.get("embedding_model")
+    held = {**job.settings, **job.settings.get("templates", {})}
+    asks = held.get("chat_model") or held.get("embedding_model")
     return job.pid == os.getpid() or not asks
 
 
@@ -368,9 +369,7 @@ def _merge(settings: Settings, corpus: str) -> None:
     this process, which leads, has removed the mark, so what is handed in meanwhile is in it."""
     path = marker(settings.home, corpus, MERGE)
     with contextlib.suppress(ValueError, TypeError):
-        settings = records.settings_from(
-            settings, json.loads(path.read_bytes().partition(b"\n")[0])
-        )
+        settings = from_record(settings, json.loads(path.read_bytes().partition(b"\n")[0]))
     start(settings, corpus, IndexRequest(method="agent"))
     path.unlink(missing_ok=True)
 
