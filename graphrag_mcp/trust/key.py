@@ -7,7 +7,6 @@ Knows nothing of what the marks stand in.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
 import os
@@ -17,6 +16,7 @@ from pathlib import Path
 
 NAME = "key"  # of the file in a home
 LENGTH = 32  # bytes
+DIGITS = 13  # of a mark
 _PROCESS = secrets.token_bytes(LENGTH)
 
 _known: dict[Path, bytes] = {}
@@ -40,12 +40,14 @@ def key_of(home: Path | None) -> bytes:
 
 
 def mark(purpose: str, *said: str) -> str:
-    """Eight letters and digits (40 bits) that only who holds the key can compute."""
-    digest = hashlib.blake2b(key=key_of(HOME.get()), person=purpose.encode(), digest_size=5)
+    """Thirteen digits (43 bits) that only who holds the key can compute. In digits every mark costs
+    as many tokens as any other, so that how much fits into a result does not depend on the key.
+    """
+    digest = hashlib.blake2b(key=key_of(HOME.get()), person=purpose.encode(), digest_size=16)
     for one in said:
         held = one.encode("utf-8", "surrogatepass")
         digest.update(len(held).to_bytes(8, "big") + held)
-    return base64.b32encode(digest.digest()).decode().lower()
+    return f"{int.from_bytes(digest.digest()) % 10**DIGITS:0{DIGITS}d}"
 
 
 def _read(path: Path) -> bytes:
