@@ -358,6 +358,8 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
     return json.dumps(metadata, ensure_ascii=False, sort_keys=True) if metadata else "{}"
 
 
+# Names of text units that are merged at once: 20,000 of them, with their relationships, take 150 MB.
+MERGED_NAMES = 20_000
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 
@@ -380,6 +382,9 @@ class Run:
     counts: Counter[str] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
     touched: set[str] = field(default_factory=set)
+    capped: set[str] = field(
+        default_factory=set
+    )  # text units with names or pairs that were left out
     claimed: set[str] = field(default_factory=set)  # names of which claims came or went
     first_generation: int = 0  # the generation this call found
     parameters: dict[str, Any] = field(
@@ -524,8 +529,13 @@ def documents(
     gone_units = set(old_units) - batch.kept
     with run.stage("merge"):
         read = _read(run, snapshot, batch, gone_units, numbers)
+        parts = _in_parts(run, batch.fresh)
+        before = _Merging(snapshot, versions, gone_units)
+        for part in parts[:-1]:
+            _merge_ahead(run, before, part, numbers, moved)
+        snapshot, versions = before.snapshot, before.versions
         is_long = run.models.is_long if run.models else None
-        merged = merge(snapshot, gone_units, batch.fresh, numbers, is_long, run.edits)
+        merged = merge(snapshot, before.gone, parts[-1], numbers, is_long, run.edits)
         if run.models is not None and run.models.describe is not None:
             merged.long |= descriptions.retitled(snapshot, merged.changes, run.models, run.edits)
         for id, (kind, _) in sorted(merged.long.items()):
@@ -545,9 +555,9 @@ def documents(
         relationships=merged.relationships,
     )
     run.touched |= merged.touched
-    if (
-        run.vectors is not None
-    ):  # their embedding fills the time of writing, relationships are named by what is written
+    run.capped |= merged.capped
+    # Entities are embedded while the tables are written; relationships are named by what is written.
+    if run.vectors is not None:
         _want(run, "entities", changes["entities"], merged.long)
     with run.stage("write"):
         base = run.manifest or Manifest(corpus=run.folder.name)
@@ -557,11 +567,60 @@ def documents(
         _want(run, "relationships", changes["relationships"], merged.long)
 
 
-def _want(run: Run, table: str, change: Change, long: Collection[str]) -> None:
+@dataclass
+class _Merging:
+    """How far the merge of one batch is: what its next part builds upon."""
+
+    snapshot: Snapshot | None
+    versions: dict[str, int]
+    gone: set[str]  # text units that the next part takes away
+
+
+def _in_parts(run: Run, fresh: Mapping[str, UnitNames]) -> list[dict[str, UnitNames]]:
+    """The text units in parts that are merged one after another, or memory would grow with the
+    document. Long descriptions are asked for once, of the whole: with a model there is one part."""
+    parts: list[dict[str, UnitNames]] = [{}]
+    size = 0
+    for id, unit in fresh.items():
+        if size >= MERGED_NAMES and not (run.models and run.models.describe):
+            parts.append({})
+            size = 0
+        parts[-1][id] = unit
+        size += len(unit.named)
+    return parts
+
+
+def _merge_ahead(
+    run: Run,
+    before: _Merging,
+    part: Mapping[str, UnitNames],
+    numbers: dict[str, int],
+    moved: Counter[str],
+) -> None:
+    """Merge and write a part of a batch. Not a commit: the versions are named by the last part's."""
+    run.check()
+    merged = merge(before.snapshot, before.gone, part, numbers, None, run.edits)
+    changes = dict(merged.changes)
+    base = replace(run.manifest or Manifest(corpus=run.folder.name), tables=before.versions)
+    if run.vectors is not None:
+        changes |= forgotten(changes, before.versions)
+        _want(run, "entities", changes["entities"], ())
+    before.versions = run.apply(base, changes)
+    before.snapshot, before.gone = run.opened(replace(base, tables=before.versions)), set()
+    if run.vectors is not None:
+        _want(run, "relationships", changes["relationships"], (), before.snapshot)
+    run.touched |= merged.touched
+    run.capped |= merged.capped
+    moved.update(entities=merged.entities, relationships=merged.relationships)
+
+
+def _want(
+    run: Run, table: str, change: Change, long: Collection[str], snapshot: Snapshot | None = None
+) -> None:
     """Have the rows embedded, but for those whose long descriptions are made one first."""
     rows = change.rows
     short = rows.filter(pc.invert(pc.is_in(rows["id"], pa.array(list(long), pa.string()))))
-    run.vectors.want(table, short, change.gone, run.snapshot())
+    run.vectors.want(table, short, change.gone, snapshot or run.snapshot())
 
 
 def _read(

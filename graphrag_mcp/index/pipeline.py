@@ -217,6 +217,7 @@ def _work(
             edits.catch_up(run)
         _write_documents(run, plan, request)
         run.check()
+        give_back()  # what the documents took, before the graph as a whole is looked at
         communities_stage.communities(run, request.recluster)
         if run.manifest is not None and run.writes:
             run.manifest = tidy(folder, run.manifest)
@@ -368,7 +369,9 @@ def _batches(
             break
         _add(run, plan, batch, edit, numbers, rederive)
         done += 1
-        if batch.size >= BATCH_PASSAGES and total - done >= BATCH_PASSAGES // 2:
+        if batch.size >= BATCH_PASSAGES and (
+            total - done >= BATCH_PASSAGES // 2 or batch.size >= 2 * BATCH_PASSAGES
+        ):
             _fill(run, batch)
             run.progress("documents", min(done, total), max(total, done))
             yield batch
