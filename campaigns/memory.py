@@ -1,6 +1,6 @@
 """Memory by text: every family of tests/crowded_texts.py at several sizes, each indexed by a process of its own.
 
-    python benchmarks/memory.py [part of a name ...] [--sizes 1,3,11,20] [--limit 1000] [--stop 8000]
+    python campaigns/memory.py [part of a name ...] [--sizes 1,3,11,20] [--limit 1000] [--stop 8000]
 
 For each case: the most memory that the process and its children held together (MB, Linux only), CPU seconds, and what
 the run said of itself: documents, text units, entities, relationships, notes and errors. A process over `--stop` MB is
@@ -22,8 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests import crowded_texts, hostile_files  # noqa: E402
-from tests.conftest import clean_environment  # noqa: E402
+from tests import crowded_texts, hostile_files
+from tests.conftest import clean_environment
 
 KINDS = ("documents_total", "text_units", "passages", "entities", "relationships", "communities")
 
@@ -35,7 +35,16 @@ def one(name: str, megabytes: float, work: Path, stop: int) -> dict[str, object]
     folder.mkdir()
     (folder / f"{name}.{suffix}").write_bytes(data)
     del data
-    command = [sys.executable, "-m", "graphrag_mcp", "index", str(folder), "--home", str(home), "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "graphrag_mcp",
+        "index",
+        str(folder),
+        "--home",
+        str(home),
+        "--json",
+    ]
     used = sum(os.times()[2:4])
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen(command, cwd=ROOT, env=clean_environment(), **pipes)
@@ -47,7 +56,9 @@ def one(name: str, megabytes: float, work: Path, stop: int) -> dict[str, object]
     try:
         result = json.loads(out)
     except ValueError:
-        return record | {"wrong": f"ended with status {process.returncode}: {err.decode()[-200:].strip()}"}
+        return record | {
+            "wrong": f"ended with status {process.returncode}: {err.decode()[-200:].strip()}"
+        }
     counts = " ".join(f"{kind} {result['counts'].get(kind, 0):,}" for kind in KINDS)
     said = [error["reason"] for error in result["errors"]] + [result.get("hint", "")]
     record["said"] = f"{counts} {'; '.join(filter(None, said))}"
@@ -64,7 +75,9 @@ def _end(process: subprocess.Popen[bytes], stop: int) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*")
     parser.add_argument("--sizes", default="1,3,11,20")
     parser.add_argument("--limit", type=int, default=1000, help="MB that a case may hold")
@@ -83,7 +96,10 @@ def main() -> int:
             fault = "; ".join(filter(None, [str(record["wrong"]), over]))
             worst, wrong = max(worst, int(record["MB"])), wrong + bool(fault)
             size_and_cost = f"{size:5g} MB {record['MB']:6} MB {record['seconds']:7} s"
-            print(f"{name:22} {size_and_cost}  {record.get('said', '')} {fault and '! ' + fault}", flush=True)
+            print(
+                f"{name:22} {size_and_cost}  {record.get('said', '')} {fault and '! ' + fault}",
+                flush=True,
+            )
     print(f"{len(names)} families; worst {worst} MB; {wrong} wrong")
     return 1 if wrong else 0
 
