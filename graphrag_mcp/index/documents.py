@@ -52,7 +52,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import Overlay, renamed
 from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
-from graphrag_mcp.store.schema import DOCUMENT_LOG
+from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES
 from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text.terms import normalise_name, terms
@@ -308,10 +308,11 @@ def _passages(
     if unit_id in rows.kept:
         entity_ids = [rows.before.passages[id] for id in ids]
     else:
+        to_read = rows.to_read.pop(unit_id)  # it holds every mention: a third of the memory
         if rows.given is None:
-            names, mentions = rows.to_read[unit_id].found()
+            names, mentions = to_read.found()
         else:
-            text = rows.to_read[unit_id].text
+            text = to_read.text
             names, mentions = rows.given.names_of(unit_id, text, record)
             rows.claims[unit_id] = rows.given.claims_of(text, record)
         rows.fresh[unit_id] = names
@@ -696,10 +697,14 @@ def _terms(
         before = dict(
             zip(known.column("term").to_pylist(), known.column("passages").to_pylist(), strict=True)
         )
-    after = {term: before.get(term, 0) + by for term, by in sorted(moved.items())}
-    rows = [{"term": term, "passages": count} for term, count in after.items() if count > 0]
+    names = sorted(moved)
+    counts = [before.get(term, 0) + moved[term] for term in names]
+    rows = pa.table(
+        [pa.array(names, pa.string()), pa.array(counts)], names=["term", "passages"]
+    ).cast(TABLES["terms"])
+    rows = rows.filter(pc.greater(rows["passages"], 0))
     length = sum(row["n_terms"] for row in new) - sum(row["n_terms"] for row in old.values())
-    return Change(sorted(before), graph_to_table("terms", rows)), Counter({"passage_terms": length})
+    return Change(sorted(before), rows), Counter({"passage_terms": length})
 
 
 def swap(

@@ -148,7 +148,6 @@ class UnitNames:
             )
             best = {one.key for one in ranked[:most]}
             self.named = [one for one in self.named if one.key in best]
-            self.capped = True
 
 
 @lru_cache(maxsize=1 << 16)
@@ -161,12 +160,12 @@ def entity_id(key: str) -> str:
 MOST_NAMES, MOST_PAIRS = 128, 400
 # A sentence of more names is a list. It is read in parts of so many names: two names of one part
 # stand near each other, and the part is the evidence, not all of the list.
-LISTED, PART = 40, 8
+LISTED, PART = 40, 4
 
 
 def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[int, str]]]:
     """The unit's names grouped, and every single mention as its start in the unit's text and its
-    key. Of more than MOST_NAMES names the best are kept.
+    key. Of a list the best names are kept.
     """
     core_text = text[core:]
     every = mentions(core_text)
@@ -179,8 +178,9 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[i
         else:
             group.append(mention)
     named = [_group(unit_id, found, spans, starts, core) for found in groups.values()]
-    unit = UnitNames(unit_id, text, named, capped=listed)
-    unit.keep(MOST_NAMES)
+    unit = UnitNames(unit_id, text, named, capped=listed or len(named) > MOST_NAMES)
+    if unit.capped:
+        unit.keep(LISTED)
     places = [(mention[4] + core, mention[0]) for mention in every]
     if len(unit.named) < len(named):
         kept = {name.key for name in unit.named}
