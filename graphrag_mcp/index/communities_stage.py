@@ -517,6 +517,7 @@ def communities(run: Run, recluster: bool) -> None:
     with run.stage("communities"):
         links, tree, clustering, by = _clustered(run, recluster, complete)
         moved = compare(run.snapshot(), tree, numbers)
+    run.check()
     run.progress("reports", 0, len(tree.communities))
     with run.stage("reports"):
         described = descriptions.finish(started, waiting, run.take) if started else None
@@ -761,6 +762,7 @@ class _Beside:
 
     def write_reports(self, change: Change) -> None:
         """Write some of the reports, and have them embedded."""
+        self.run.check()
         if self.run.vectors is not None:
             _want(self.run, {"reports": change})
         self.write({"reports": change})

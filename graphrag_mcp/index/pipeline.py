@@ -28,6 +28,7 @@ from graphrag_mcp.index import communities_stage, documents, edits, models
 from graphrag_mcp.index import documents as building
 from graphrag_mcp.index.documents import Batch, Cancelled, Progress, Row, Run
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
+from graphrag_mcp.index.memory import limited
 from graphrag_mcp.index.units import in_vain
 from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.llm.asker import Asker, key_of
@@ -78,6 +79,17 @@ def _pending(run: Run) -> tuple[dict[str, int], list[dict[str, str]]]:
     return dict(sorted(Counter(row["kind"] for row in rows).items())), listed
 
 
+def _capped(run: Run) -> str:
+    """That not all names of some text units are in the graph, in one sentence; "" where all are."""
+    if not run.capped:
+        return ""
+    units = "1 text unit lists" if len(run.capped) == 1 else f"{len(run.capped):,} text units list"
+    return (
+        f"{units} more names, or pairs of names, than the graph keeps of one: "
+        "search_text finds the others."
+    )
+
+
 def result(run: Run, plan: Plan, status: str) -> IndexResult:
     pending, degraded = _pending(run)
     if run.vectors is not None and run.vectors.failed:
@@ -105,7 +117,7 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         usage=run.models.asker.spent().record(),
         pending=pending,
         degraded=degraded,
-        hint=" ".join(filter(None, [*plan.notes, run.models.asker.note])),
+        hint=" ".join(filter(None, [*plan.notes, _capped(run), run.models.asker.note])),
         seconds={name: round(value, 3) for name, value in run.seconds.items()},
     )
 
@@ -133,13 +145,15 @@ def index_documents(
     cancelled: Callable[[], bool] = lambda: False,
     asker: Asker | None = None,
     bring: Bring | None = None,
+    ended: Callable[[str], object] | None = None,
 ) -> IndexResult:
     """Bring the corpus in `folder` to what the request's folders, files and texts are.
 
     Returns counts {added, changed, removed, unchanged}, what was skipped and why, an error per
     document that could not be read, what a model was asked and could not answer, and CPU seconds
     per stage. `asker`: whom to ask instead of the models that the settings name. `bring`: what is
-    imported in this call (index/importing.py). Raises GraphRAGError (Busy, BadInput, Damaged, ...).
+    imported in this call (index/importing.py). `ended`: told why, before this process ends because
+    it held far more memory than the settings allow. Raises GraphRAGError (Busy, BadInput, Damaged, ...).
     """
     _thrifty()
     ours = asker is None
@@ -164,7 +178,13 @@ def index_documents(
             )
             with _few_collections():
                 return estimate(run, request, asker, _work)
-        with _lock(folder, cancelled), _few_collections():
+        # A server's memory is not that of one call: it indexes only what is little work.
+        most = settings.max_memory if _ends() else 0
+        with (
+            _lock(folder, cancelled),
+            _few_collections(),
+            limited(most, cancelled, ended) as cancelled,
+        ):
             run = Run(
                 folder,
                 settings,

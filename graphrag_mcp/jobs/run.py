@@ -497,8 +497,18 @@ class _Watch:
 
         request = as_one(self.jobs)
         return index_documents(
-            self.folder, request, self.settings, progress=self.progress, cancelled=self.cancelled
+            self.folder,
+            request,
+            self.settings,
+            progress=self.progress,
+            cancelled=self.cancelled,
+            ended=self.ended,
         )
+
+    def ended(self, why: str) -> None:
+        """This process ends at once, because of what it was given to do."""
+        for job in self.jobs:
+            close(self.home, job, "failed", why)
 
     def progress(self, phase: str, done: int, total: int) -> None:
         at = time.monotonic()
