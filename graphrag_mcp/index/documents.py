@@ -28,7 +28,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -51,6 +51,7 @@ from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import Overlay, renamed
+from graphrag_mcp.store.lance import give_back
 from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES
 from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
@@ -527,6 +528,10 @@ def documents(
             run.vectors.want("passages", first["passages"].rows, old_passages)
             first |= dict(run.vectors.changes())
         versions = run.apply(run.manifest, first)
+        term_change = first = None
+        more_passages = len(batch.passages) - len(old_passages)
+        batch.passages = []  # written: of a large text they are a third of the memory
+        give_back()
     gone_units = set(old_units) - batch.kept
     with run.stage("merge"):
         read = _read(run, snapshot, batch, gone_units, numbers)
@@ -551,7 +556,7 @@ def documents(
     moved.update(
         documents=len(batch.documents) - len(batch.gone),
         text_units=len(batch.units) - len(old_units),
-        passages=len(batch.passages) - len(old_passages),
+        passages=more_passages,
         entities=merged.entities,
         relationships=merged.relationships,
     )
@@ -685,26 +690,30 @@ def _terms(
     """How many passages hold each term, for the terms whose number moves; and by how much the total
     length moves.
     """
-    moved: Counter[str] = Counter()
-    for row in new:
-        moved.update(set(row["terms"].split()))
-    for row in old.values():
-        moved.subtract(set(row["terms"].split()))
-    moved = Counter({term: by for term, by in moved.items() if by})
-    before: dict[str, int] = {}
-    if snapshot is not None and moved:
-        known = snapshot.by_key("terms", sorted(moved), "term", ["term", "passages"])
-        before = dict(
-            zip(known.column("term").to_pylist(), known.column("passages").to_pylist(), strict=True)
-        )
-    names = sorted(moved)
-    counts = [before.get(term, 0) + moved[term] for term in names]
-    rows = pa.table(
-        [pa.array(names, pa.string()), pa.array(counts)], names=["term", "passages"]
-    ).cast(TABLES["terms"])
+    moved = _counted([(new, 1), (list(old.values()), -1)])
+    known = graph_to_table("terms", [])
+    if snapshot is not None and moved.num_rows:
+        known = snapshot.by_key("terms", moved["term"].to_pylist(), "term", ["term", "passages"])
+    before = pc.fill_null(known["passages"].take(pc.index_in(moved["term"], known["term"])), 0)
+    columns = [moved["term"], pc.add(before, moved["passages"])]
+    rows = pa.table(columns, names=moved.column_names).cast(TABLES["terms"])
     rows = rows.filter(pc.greater(rows["passages"], 0))
     length = sum(row["n_terms"] for row in new) - sum(row["n_terms"] for row in old.values())
-    return Change(sorted(before), rows), Counter({"passage_terms": length})
+    return Change(known["term"].to_pylist(), rows), Counter({"passage_terms": length})
+
+
+def _counted(signed: Iterable[tuple[Sequence[Row], int]]) -> pa.Table:
+    """In how many more passages each term is, in order of term. In Arrow: of a large text all terms
+    may be different, and Python would take ten times as much for each."""
+    parts = [graph_to_table("terms", [])]
+    for rows, sign in signed:
+        for at in range(0, len(rows), 500):
+            words = [term for row in rows[at : at + 500] for term in set(row["terms"].split())]
+            columns = [pa.array(words, pa.string()), pa.array([sign] * len(words), pa.int64())]
+            parts.append(pa.table(columns, names=["term", "passages"]).cast(TABLES["terms"]))
+    found = pa.concat_tables(parts).group_by("term").aggregate([("passages", "sum")])
+    found = found.rename_columns({"passages_sum": "passages"})
+    return found.filter(pc.not_equal(found["passages"], 0)).sort_by("term")
 
 
 def swap(
