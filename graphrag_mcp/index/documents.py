@@ -28,7 +28,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -690,30 +690,33 @@ def _terms(
     """How many passages hold each term, for the terms whose number moves; and by how much the total
     length moves.
     """
-    moved = _counted([(new, 1), (list(old.values()), -1)])
-    known = graph_to_table("terms", [])
-    if snapshot is not None and moved.num_rows:
-        known = snapshot.by_key("terms", moved["term"].to_pylist(), "term", ["term", "passages"])
-    before = pc.fill_null(known["passages"].take(pc.index_in(moved["term"], known["term"])), 0)
-    columns = [moved["term"], pc.add(before, moved["passages"])]
-    rows = pa.table(columns, names=moved.column_names).cast(TABLES["terms"])
-    rows = rows.filter(pc.greater(rows["passages"], 0))
+    rows = _counted(new)
+    known: list[str] = []
+    if snapshot is not None and (new or old):
+        gone = _counted(list(old.values()))
+        gone = gone.set_column(1, "passages", pc.negate(gone["passages"]))
+        words = pc.unique(
+            pa.chunked_array([*rows["term"].chunks, *gone["term"].chunks], pa.string())
+        )
+        before = snapshot.by_key("terms", words.to_pylist(), "term", ["term", "passages"])
+        known = before["term"].to_pylist()
+        summed = pa.concat_tables([rows, gone, before]).group_by("term")
+        rows = summed.aggregate([("passages", "sum")]).rename_columns(TABLES["terms"].names)
+        rows = rows.filter(pc.greater(rows["passages"], 0)).sort_by("term")
     length = sum(row["n_terms"] for row in new) - sum(row["n_terms"] for row in old.values())
-    return Change(known["term"].to_pylist(), rows), Counter({"passage_terms": length})
+    return Change(known, rows), Counter({"passage_terms": length})
 
 
-def _counted(signed: Iterable[tuple[Sequence[Row], int]]) -> pa.Table:
-    """In how many more passages each term is, in order of term. In Arrow: of a large text all terms
-    may be different, and Python would take ten times as much for each."""
-    parts = [graph_to_table("terms", [])]
-    for rows, sign in signed:
-        for at in range(0, len(rows), 500):
-            words = [term for row in rows[at : at + 500] for term in set(row["terms"].split())]
-            columns = [pa.array(words, pa.string()), pa.array([sign] * len(words), pa.int64())]
-            parts.append(pa.table(columns, names=["term", "passages"]).cast(TABLES["terms"]))
-    found = pa.concat_tables(parts).group_by("term").aggregate([("passages", "sum")])
-    found = found.rename_columns({"passages_sum": "passages"})
-    return found.filter(pc.not_equal(found["passages"], 0)).sort_by("term")
+def _counted(passages: Sequence[Row]) -> pa.Table:
+    """In how many of the passages each term is, in order of term. In Arrow: all terms of a large
+    text may be different, and Python would take ten times as much for each."""
+    words = [
+        pa.array([term for row in some for term in set(row["terms"].split())], pa.string())
+        for some in (passages[at : at + 500] for at in range(0, len(passages), 500))
+    ]
+    found = pc.value_counts(pa.chunked_array(words, pa.string()))
+    rows = pa.table(found.flatten(), schema=TABLES["terms"])
+    return rows.take(pc.sort_indices(rows["term"]))
 
 
 def swap(
