@@ -45,7 +45,7 @@ def read(text: str) -> list[tuple[graph.UnitNames, int, bool]]:
 @pytest.mark.parametrize("name", crowded_texts.FAMILIES)
 def test_no_text_unit_has_more_names_or_pairs_than_the_caps(name: str) -> None:
     for names, pairs, _ in read(crowd(12_000, name)):
-        assert len(names.named) <= (graph.LISTED if names.capped else graph.MOST_NAMES)
+        assert len(names.named) <= (graph.KEPT if names.capped else graph.MOST_NAMES)
         assert pairs <= graph.MOST_PAIRS
 
 
@@ -55,15 +55,15 @@ def test_a_list_keeps_its_nearest_pairs_and_is_told(name: str) -> None:
     assert any(capped for _, _, capped in found)
     for names, pairs, capped in found:
         if names.capped:
-            assert capped and len(names.named) <= graph.LISTED
-            assert pairs <= graph.LISTED * graph.PART
+            assert capped and len(names.named) <= graph.KEPT
+            assert pairs <= graph.KEPT * graph.PART
 
 
 def test_the_names_of_a_list_that_are_kept_are_those_named_most_often_in_order() -> None:
     text = " met ".join(f"Alvin{n} Borg{n}" for n in range(60)) + " met Alvin59 Borg59 met Alvin58 Borg58."
     (names, _, _), *_ = read(text)
     kept = [one.key for one in names.named]
-    assert len(kept) == graph.LISTED and {"alvin58 borg58", "alvin59 borg59"} <= set(kept)
+    assert len(kept) == graph.KEPT and {"alvin58 borg58", "alvin59 borg59"} <= set(kept)
     assert kept == sorted(kept, key=[one.key for one in names.named].index)
 
 
@@ -86,8 +86,8 @@ def test_the_result_says_how_many_text_units_were_cut_short(tmp_path: Path) -> N
     assert said in result.hint and result.status == "done"
     again = index_documents(tmp_path / "kb2", IndexRequest(texts=texts[1:]), Settings(home=tmp_path))
     assert "more names" not in again.hint
-    assert result.counts["entities"] <= graph.LISTED * result.counts["text_units"]
-    assert result.counts["relationships"] <= graph.LISTED * graph.PART * result.counts["text_units"]
+    assert result.counts["entities"] <= graph.KEPT * result.counts["text_units"]
+    assert result.counts["relationships"] <= graph.KEPT * graph.PART * result.counts["text_units"]
 
 
 def test_documents_merged_in_parts_make_the_graph_that_they_make_at_once(

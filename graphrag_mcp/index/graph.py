@@ -155,12 +155,13 @@ def entity_id(key: str) -> str:
     return content_id("entity", key)
 
 
-# Names and pairs that one text unit may have. Of 6,500 units of news, encyclopaedias, papers and
-# Chinese articles the most had 101 names, 575 pairs, and 51 names in a sentence (99.9 %: 40).
-MOST_NAMES, MOST_PAIRS = 128, 400
-# A sentence of more names is a list. It is read in parts of so many names: two names of one part
-# stand near each other, and the part is the evidence, not all of the list.
-LISTED, PART = 40, 4
+# A sentence of more than LISTED names, and a text unit of more than MOST_NAMES, is a list: KEPT
+# names of the unit are kept. The sentence is read in parts of PART names: two names of one part
+# stand near each other, and the part is the evidence, not all of the list. A text unit has at most
+# MOST_PAIRS pairs. Of 3,000 units of news, encyclopaedias, papers and Chinese articles seven had a
+# sentence over LISTED (a squad, a cast, a table); the most names of a unit were 101.
+LISTED, MOST_NAMES, MOST_PAIRS = 30, 128, 400
+KEPT, PART = 40, 3
 
 
 def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[int, str]]]:
@@ -180,7 +181,7 @@ def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[i
     named = [_group(unit_id, found, spans, starts, core) for found in groups.values()]
     unit = UnitNames(unit_id, text, named, capped=listed or len(named) > MOST_NAMES)
     if unit.capped:
-        unit.keep(LISTED)
+        unit.keep(KEPT)
     places = [(mention[4] + core, mention[0]) for mention in every]
     if len(unit.named) < len(named):
         kept = {name.key for name in unit.named}

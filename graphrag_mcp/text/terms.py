@@ -234,7 +234,7 @@ def _expand(token: str) -> tuple[str, ...]:
     return _grams(token) if dense else _word_terms(token)
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 15)
 def _word_terms(token: str) -> tuple[str, ...]:
     if token.isascii() and token.isalpha() and token[1:].islower():  # most words
         whole = token.lower()
@@ -414,7 +414,7 @@ _KEEP_S = frozenset(
 )
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 15)
 def normalise_name(name: str) -> str:
     """The key of an entity: two spellings with the same key are one name; a key is its own key.
 
