@@ -81,7 +81,7 @@ _NEVER_END, _BEFORE_NUMBER, _MAY_END, _STARTERS = (
     )
 )
 # What a number may look like behind `Fig.`: 2, #2, (3), S2, A-12, IV. Not I, which begins sentences.
-_NUMBER = re.compile(r"[#№(]*(?:\d|[A-Z]{1,2}-?\d|(?!I\b)[IVXLC]{1,7}\b(?!\.?\s+[a-z]))")
+_NUMBER = re.compile(r"[#№(]*(?:\d|[A-Z]{1,2}-?\d|(?:[IVXLC]{2,7}|[VXL])\b)")
 # `3.` is a third in German and its neighbours: before a month, or after such a word where no
 # sentence begins behind it.
 _BEFORE_ORDINAL, _DATED, _IN_ENGLISH, _STARTERS_DE = (
