@@ -518,17 +518,8 @@ def documents(
         term_change, moved = _terms(snapshot, old_passages, batch.passages)
     with run.stage("write"):
         segments = run.originals(batch)
-        first = {
-            "terms": term_change,
-            "documents": Change(sorted(batch.gone), graph_to_table("documents", batch.documents)),
-            "text_units": Change(sorted(old_units), graph_to_table("text_units", batch.units)),
-            "passages": Change(sorted(old_passages), graph_to_table("passages", batch.passages)),
-        }
-        if run.vectors is not None:
-            run.vectors.want("passages", first["passages"].rows, old_passages)
-            first |= dict(run.vectors.changes())
-        versions = run.apply(run.manifest, first)
-        term_change = first = None
+        versions = _write_texts(run, batch, old_units, old_passages, term_change)
+        del term_change
         more_passages = len(batch.passages) - len(old_passages)
         batch.passages = []  # written: of a large text they are a third of the memory
         give_back()
@@ -571,6 +562,26 @@ def documents(
         swap(run, sources, versions, segments, numbers, moved)
     if run.vectors is not None:
         _want(run, "relationships", changes["relationships"], merged.long)
+
+
+def _write_texts(
+    run: Run,
+    batch: Batch,
+    old_units: list[str],
+    old_passages: Mapping[str, Row],
+    term_change: Change,
+) -> dict[str, int]:
+    """Write what no model has a part in; versions. Not a commit."""
+    first = {
+        "terms": term_change,
+        "documents": Change(sorted(batch.gone), graph_to_table("documents", batch.documents)),
+        "text_units": Change(sorted(old_units), graph_to_table("text_units", batch.units)),
+        "passages": Change(sorted(old_passages), graph_to_table("passages", batch.passages)),
+    }
+    if run.vectors is not None:
+        run.vectors.want("passages", first["passages"].rows, old_passages)
+        first |= dict(run.vectors.changes())
+    return run.apply(run.manifest, first)
 
 
 @dataclass

@@ -14,6 +14,8 @@ nothing.
 from __future__ import annotations
 
 import gc
+import os
+import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
@@ -23,12 +25,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.errors import Busy
+from graphrag_mcp.errors import Busy, OutOfMemory
 from graphrag_mcp.index import communities_stage, documents, edits, models
 from graphrag_mcp.index import documents as building
 from graphrag_mcp.index.documents import Batch, Cancelled, Progress, Row, Run
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
-from graphrag_mcp.index.memory import limited
 from graphrag_mcp.index.units import in_vain
 from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.llm.asker import Asker, key_of
@@ -127,6 +128,8 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
 BATCH_PASSAGES = 2000
 # How long a call waits for another writer, looking every second whether it was cancelled meanwhile.
 LOCK_SECONDS = 3600
+# Seconds between two looks at the memory, and how many times its limit ends the process.
+WATCH_EVERY, TOO_MUCH = 0.1, 1.5
 Bring = Callable[
     [Run, Plan], None
 ]  # puts the edits of an import into the run, its label into the plan
@@ -164,20 +167,7 @@ def index_documents(
     )
     try:
         if request.dry_run:
-            from graphrag_mcp.index.dry_run import (
-                Rehearsal,
-                estimate,
-            )  # not in the way of a run's first question
-
-            run = Rehearsal(
-                folder,
-                settings,
-                documents.of_this_release(folder, read(folder)),
-                progress,
-                cancelled,
-            )
-            with _few_collections():
-                return estimate(run, request, asker, _work)
+            return _rehearsed(folder, request, settings, asker, progress, cancelled)
         # A server's memory is not that of one call: it indexes only what is little work.
         most = settings.max_memory if _ends() else 0
         with (
@@ -198,6 +188,71 @@ def index_documents(
             asker.close()
         if not _ends():
             give_back()
+
+
+def _rehearsed(
+    folder: Path,
+    request: IndexRequest,
+    settings: Settings,
+    asker: Asker,
+    progress: Progress,
+    cancelled: Callable[[], bool],
+) -> IndexResult:
+    # not in the way of a run's first question
+    from graphrag_mcp.index.dry_run import Rehearsal, estimate
+
+    manifest = documents.of_this_release(folder, read(folder))
+    with _few_collections():
+        run = Rehearsal(folder, settings, manifest, progress, cancelled)
+        return estimate(run, request, asker, _work)
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds; 0 where the system does not tell."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextmanager
+def limited(
+    megabytes: int,
+    cancelled: Callable[[], bool],
+    ended: Callable[[str], object] | None = None,
+) -> Iterator[Callable[[], bool]]:
+    """`cancelled`, which raises OutOfMemory once the process has held more than `megabytes`; 0 is
+    no limit. `ended`: told why, before the process ends because it held half as much again and did
+    not stop by itself. Both leave the index as it was at its last commit."""
+    if not megabytes or not resident():
+        yield cancelled
+        return
+    error = OutOfMemory(
+        f"indexing took more than {megabytes:,} MB of memory and was stopped; the index is as it "
+        "was at its last commit",
+        "Index fewer or smaller files at a time, or raise the setting max_memory",
+    )
+    over, done = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        while not done.wait(WATCH_EVERY):
+            held = resident()
+            if held > megabytes * 1_000_000:
+                over.set()
+            if ended is not None and held > megabytes * 1_000_000 * TOO_MUCH:
+                ended(str(error))
+                os._exit(1)
+
+    def look() -> bool:
+        if over.is_set():
+            raise error
+        return cancelled()
+
+    threading.Thread(target=watch, name="memory", daemon=True).start()
+    try:
+        yield look
+    finally:
+        done.set()
 
 
 def _work(

@@ -77,4 +77,4 @@ def _of_file(path: str, most: int) -> int:
         with open(path, "rb") as file:
             return _of_text(file.read(most))
     except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
-        return 0  # whoever indexes it says why
+        return 0  # the run that indexes it says why
