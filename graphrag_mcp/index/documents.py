@@ -518,21 +518,22 @@ def documents(
         term_change, moved = _terms(snapshot, old_passages, batch.passages)
     with run.stage("write"):
         segments = run.originals(batch)
+        more_passages = len(batch.passages) - len(old_passages)
+        more_units = len(batch.units) - len(old_units)
         versions = _write_texts(run, batch, old_units, old_passages, term_change)
         del term_change
-        more_passages = len(batch.passages) - len(old_passages)
-        batch.passages = []  # written: of a large text they are a third of the memory
         give_back()
     gone_units = set(old_units) - batch.kept
     with run.stage("merge"):
         read = _read(run, snapshot, batch, gone_units, numbers)
-        parts = _in_parts(run, batch.fresh)
+        units, parts = gone_units | batch.fresh.keys(), _in_parts(run, batch.fresh)
+        batch.fresh = {}  # each part is given up when it is merged
         before = _Merging(snapshot, versions, gone_units)
-        for part in parts[:-1]:
-            _merge_ahead(run, before, part, numbers, moved)
+        while len(parts) > 1:
+            _merge_ahead(run, before, parts.pop(0), numbers, moved)
         snapshot, versions = before.snapshot, before.versions
         is_long = run.models.is_long if run.models else None
-        merged = merge(snapshot, before.gone, parts[-1], numbers, is_long, run.edits)
+        merged = merge(snapshot, before.gone, parts.pop(), numbers, is_long, run.edits)
         if run.models is not None and run.models.describe is not None:
             merged.long |= descriptions.retitled(snapshot, merged.changes, run.models, run.edits)
         for id, (kind, _) in sorted(merged.long.items()):
@@ -541,12 +542,12 @@ def documents(
             run.asked = descriptions.early(
                 run.models, merged.long, merged.changes, snapshot, run.edits
             )
-        changes = {**merged.changes, **_side_tables(run, gone_units | batch.fresh.keys(), read)}
+        changes = {**merged.changes, **_side_tables(run, units, read)}
         if run.vectors is not None:
             changes |= forgotten(changes, versions)
     moved.update(
         documents=len(batch.documents) - len(batch.gone),
-        text_units=len(batch.units) - len(old_units),
+        text_units=more_units,
         passages=more_passages,
         entities=merged.entities,
         relationships=merged.relationships,
@@ -571,13 +572,16 @@ def _write_texts(
     old_passages: Mapping[str, Row],
     term_change: Change,
 ) -> dict[str, int]:
-    """Write what no model has a part in; versions. Not a commit."""
+    """Write what no model has a part in; versions. Not a commit. The rows of units and passages are
+    given up as soon as they are in tables: of a large text they are a third of the memory."""
     first = {
         "terms": term_change,
         "documents": Change(sorted(batch.gone), graph_to_table("documents", batch.documents)),
         "text_units": Change(sorted(old_units), graph_to_table("text_units", batch.units)),
         "passages": Change(sorted(old_passages), graph_to_table("passages", batch.passages)),
     }
+    batch.units, batch.passages = [], []
+    give_back()
     if run.vectors is not None:
         run.vectors.want("passages", first["passages"].rows, old_passages)
         first |= dict(run.vectors.changes())
