@@ -68,6 +68,7 @@ class Settings:
     max_files: int = 50_000
     max_bytes: int = 1_000_000_000
     max_text_units: int = 200_000
+    max_memory: int = 4_000  # megabytes of a process that indexes; 0 = no limit
     hard_links: bool = False  # take files one of whose names lies outside the folder indexed
     max_cluster_size: int = 10
     seed: int = 42
@@ -151,6 +152,7 @@ LEAST = {
     "max_files": 1,
     "max_bytes": 1,
     "max_text_units": 1,
+    "max_memory": 0,
     "concurrency": 1,
     "embedding_batch": 1,
     "max_retries": 0,

@@ -206,7 +206,7 @@ def index(options: argparse.Namespace) -> int:
 
         start.finish_open(settings, corpus)
     try:
-        result = index_documents(app.folder(corpus), request, settings, progress=bar)
+        result = index_documents(app.folder(corpus), request, settings, progress=bar, ended=_ended)
     finally:
         bar.clear()
     result = result.model_copy(update={"corpus": corpus})
@@ -218,6 +218,10 @@ def index(options: argparse.Namespace) -> int:
         if result.status == "done" and (said := elsewhere(app, corpus)):
             print(said, file=sys.stderr)
     return 0 if result.status in ("done", "estimate") and not result.errors else 1
+
+
+def _ended(why: str) -> None:
+    print(f"graphrag-mcp: {why}", file=sys.stderr, flush=True)
 
 
 def _index_record(result: IndexResult, elapsed: float) -> dict[str, Any]:

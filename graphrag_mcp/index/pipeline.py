@@ -14,6 +14,8 @@ nothing.
 from __future__ import annotations
 
 import gc
+import os
+import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +25,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.errors import Busy
+from graphrag_mcp.errors import Busy, OutOfMemory
 from graphrag_mcp.index import communities_stage, documents, edits, models
 from graphrag_mcp.index import documents as building
 from graphrag_mcp.index.documents import Batch, Cancelled, Progress, Row, Run
@@ -78,6 +80,17 @@ def _pending(run: Run) -> tuple[dict[str, int], list[dict[str, str]]]:
     return dict(sorted(Counter(row["kind"] for row in rows).items())), listed
 
 
+def _capped(run: Run) -> str:
+    """That not all names of some text units are in the graph, in one sentence; "" where all are."""
+    if not run.capped:
+        return ""
+    units = "1 text unit lists" if len(run.capped) == 1 else f"{len(run.capped):,} text units list"
+    return (
+        f"{units} more names, or pairs of names, than the graph keeps of one: "
+        "search_text finds the others."
+    )
+
+
 def result(run: Run, plan: Plan, status: str) -> IndexResult:
     pending, degraded = _pending(run)
     if run.vectors is not None and run.vectors.failed:
@@ -105,7 +118,7 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         usage=run.models.asker.spent().record(),
         pending=pending,
         degraded=degraded,
-        hint=" ".join(filter(None, [*plan.notes, run.models.asker.note])),
+        hint=" ".join(filter(None, [*plan.notes, _capped(run), run.models.asker.note])),
         seconds={name: round(value, 3) for name, value in run.seconds.items()},
     )
 
@@ -115,6 +128,8 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
 BATCH_PASSAGES = 2000
 # How long a call waits for another writer, looking every second whether it was cancelled meanwhile.
 LOCK_SECONDS = 3600
+# Seconds between two looks at the memory, and how many times its limit ends the process.
+WATCH_EVERY, TOO_MUCH = 0.1, 1.5
 Bring = Callable[
     [Run, Plan], None
 ]  # puts the edits of an import into the run, its label into the plan
@@ -133,13 +148,15 @@ def index_documents(
     cancelled: Callable[[], bool] = lambda: False,
     asker: Asker | None = None,
     bring: Bring | None = None,
+    ended: Callable[[str], object] | None = None,
 ) -> IndexResult:
     """Bring the corpus in `folder` to what the request's folders, files and texts are.
 
     Returns counts {added, changed, removed, unchanged}, what was skipped and why, an error per
     document that could not be read, what a model was asked and could not answer, and CPU seconds
     per stage. `asker`: whom to ask instead of the models that the settings name. `bring`: what is
-    imported in this call (index/importing.py). Raises GraphRAGError (Busy, BadInput, Damaged, ...).
+    imported in this call (index/importing.py). `ended`: told why, before this process ends because
+    it held far more memory than the settings allow. Raises GraphRAGError (Busy, BadInput, Damaged, ...).
     """
     _thrifty()
     ours = asker is None
@@ -150,21 +167,14 @@ def index_documents(
     )
     try:
         if request.dry_run:
-            from graphrag_mcp.index.dry_run import (
-                Rehearsal,
-                estimate,
-            )  # not in the way of a run's first question
-
-            run = Rehearsal(
-                folder,
-                settings,
-                documents.of_this_release(folder, read(folder)),
-                progress,
-                cancelled,
-            )
-            with _few_collections():
-                return estimate(run, request, asker, _work)
-        with _lock(folder, cancelled), _few_collections():
+            return _rehearsed(folder, request, settings, asker, progress, cancelled)
+        # A server's memory is not that of one call: it indexes only what is little work.
+        most = settings.max_memory if _ends() else 0
+        with (
+            _lock(folder, cancelled),
+            _few_collections(),
+            limited(most, cancelled, ended) as cancelled,
+        ):
             run = Run(
                 folder,
                 settings,
@@ -178,6 +188,71 @@ def index_documents(
             asker.close()
         if not _ends():
             give_back()
+
+
+def _rehearsed(
+    folder: Path,
+    request: IndexRequest,
+    settings: Settings,
+    asker: Asker,
+    progress: Progress,
+    cancelled: Callable[[], bool],
+) -> IndexResult:
+    # not in the way of a run's first question
+    from graphrag_mcp.index.dry_run import Rehearsal, estimate
+
+    manifest = documents.of_this_release(folder, read(folder))
+    with _few_collections():
+        run = Rehearsal(folder, settings, manifest, progress, cancelled)
+        return estimate(run, request, asker, _work)
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds; 0 where the system does not tell."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextmanager
+def limited(
+    megabytes: int,
+    cancelled: Callable[[], bool],
+    ended: Callable[[str], object] | None = None,
+) -> Iterator[Callable[[], bool]]:
+    """`cancelled`, which raises OutOfMemory once the process has held more than `megabytes`; 0 is
+    no limit. `ended`: told why, before the process ends because it held half as much again and did
+    not stop by itself. Both leave the index as it was at its last commit."""
+    if not megabytes or not resident():
+        yield cancelled
+        return
+    error = OutOfMemory(
+        f"indexing took more than {megabytes:,} MB of memory and was stopped; the index is as it "
+        "was at its last commit",
+        "Index fewer or smaller files at a time, or raise the setting max_memory",
+    )
+    over, done = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        while not done.wait(WATCH_EVERY):
+            held = resident()
+            if held > megabytes * 1_000_000:
+                over.set()
+            if ended is not None and held > megabytes * 1_000_000 * TOO_MUCH:
+                ended(str(error))
+                os._exit(1)
+
+    def look() -> bool:
+        if over.is_set():
+            raise error
+        return cancelled()
+
+    threading.Thread(target=watch, name="memory", daemon=True).start()
+    try:
+        yield look
+    finally:
+        done.set()
 
 
 def _work(
@@ -217,6 +292,7 @@ def _work(
             edits.catch_up(run)
         _write_documents(run, plan, request)
         run.check()
+        give_back()  # what the documents took, before the graph as a whole is looked at
         communities_stage.communities(run, request.recluster)
         if run.manifest is not None and run.writes:
             run.manifest = tidy(folder, run.manifest)
@@ -368,7 +444,9 @@ def _batches(
             break
         _add(run, plan, batch, edit, numbers, rederive)
         done += 1
-        if batch.size >= BATCH_PASSAGES and total - done >= BATCH_PASSAGES // 2:
+        if batch.size >= BATCH_PASSAGES and (
+            total - done >= BATCH_PASSAGES // 2 or batch.size >= 2 * BATCH_PASSAGES
+        ):
             _fill(run, batch)
             run.progress("documents", min(done, total), max(total, done))
             yield batch
