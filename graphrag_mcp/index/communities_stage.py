@@ -169,17 +169,19 @@ def report(
     moved: Moved | None = None,
     edges: pa.Table | None = None,
     embed: Callable[[Sequence[Report]], object] = lambda _: None,
+    anew: Set[str] = frozenset(),
 ) -> Made:
     """Communities, memberships and reports. `touched` None: compare every report; `retry`: these
-    are asked again; `texts`: descriptions newer than the snapshot's, by row id; `moved`, `edges`:
-    how the tree changed and of what it is made, where that is known; `embed`: called with reports
-    as they are written."""
+    are compared too; `anew`: of these, those that are written again though nothing that they are
+    made of has changed; `texts`: descriptions newer than the snapshot's, by row id; `moved`,
+    `edges`: how the tree changed and of what it is made, where that is known; `embed`: called with
+    reports as they are written."""
     moved = moved or compare(snapshot, tree, number)
     wanted = set(tree.communities)
     if touched is not None:
         wanted = _suspects(tree, moved.fresh, touched) | (retry & tree.communities.keys())
     edges = edges if edges is not None else links_of(snapshot)
-    job = _Job(snapshot, tree, wanted, edges, models, texts or {}, take, embed)
+    job = _Job(snapshot, tree, wanted, edges, models, texts or {}, take, embed, anew)
     rows, replaced, degraded = _reports(job, moved.numbers)
     changes = {
         **moved.changes,
@@ -271,6 +273,7 @@ class _Job:
     texts: Mapping[str, str]
     take: Callable[[Future[Any]], Any]
     embed: Callable[[Sequence[Report]], object]
+    anew: Set[str]
 
 
 def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str], dict[str, str]]:
@@ -307,7 +310,7 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
         told = found.report(community) if found else None
         if told is not None:
             print_ = imported.fingerprint(told, plain[community.id])
-        if prints.get(community.id) == print_:
+        if prints.get(community.id) == print_ and community.id not in job.anew:
             done[community.id] = _written(before[community.id])
         else:
             prints[community.id] = print_

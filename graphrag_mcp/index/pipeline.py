@@ -5,7 +5,8 @@ then communities -> reports -> commit. Takes a corpus folder, a request and sett
 `IndexResult`. One call holds the writer's lock from its first look to its last commit; readers
 never wait. Blocking: run it in a thread or a process. Knows nothing of MCP and prints nothing.
 
-What a call of indexing says of itself: counts, errors, and what a model still has to answer.
+What a call of indexing says of itself: counts, errors, what a model still has to answer and what
+was lost of its replies.
 
 Takes the run and its plan when everything is committed; gives an `IndexResult`. Reads, and changes
 nothing.
@@ -28,6 +29,7 @@ from graphrag_mcp.index import communities_stage, documents, edits, models
 from graphrag_mcp.index import documents as building
 from graphrag_mcp.index.documents import Batch, Cancelled, Progress, Row, Run
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
+from graphrag_mcp.index.losses import RECORDS, totals
 from graphrag_mcp.index.units import in_vain
 from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.llm.asker import Asker, key_of
@@ -78,12 +80,34 @@ def _pending(run: Run) -> tuple[dict[str, int], list[dict[str, str]]]:
     return dict(sorted(Counter(row["kind"] for row in rows).items())), listed
 
 
+def _lost(run: Run) -> list[dict[str, str]]:
+    """The texts of this call of whose replies records were lost, the most first."""
+    shown = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))[
+        :DEGRADED
+    ]
+    found = run.snapshot().by_key(
+        "text_units", sorted({row["subject"] for row in shown}), "id", ["id", "n"]
+    )
+    numbers = {row["id"]: f"t{row['n']}" for row in found.to_pylist()}
+    return [
+        {
+            "kind": RECORDS,
+            "id": numbers.get(row["subject"], row["subject"]),
+            "document": row["uri"],
+            "reason": row["reason"],
+        }
+        for row in shown
+    ]
+
+
 def result(run: Run, plan: Plan, status: str) -> IndexResult:
     pending, degraded = _pending(run)
     if run.vectors is not None and run.vectors.failed:
         pending["embedding"] = run.vectors.failed
         why = run.models.asker.why_no_vectors
         degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
+    if run.losses:
+        degraded += _lost(run)
     counters = run.manifest.counters if run.manifest else {}
     done = sum(run.counts[name] for name in ("added", "changed")) + plan.unchanged
     counts = {name: run.counts[name] for name in ("added", "changed", "removed")} | {
@@ -105,6 +129,7 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         usage=run.models.asker.spent().record(),
         pending=pending,
         degraded=degraded,
+        losses=totals(run.losses),
         hint=" ".join(filter(None, [*plan.notes, run.models.asker.note])),
         seconds={name: round(value, 3) for name, value in run.seconds.items()},
     )
