@@ -51,6 +51,7 @@ from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import Overlay, renamed
+from graphrag_mcp.store.leases import Correction
 from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
 from graphrag_mcp.store.schema import DOCUMENT_LOG
 from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
@@ -390,6 +391,8 @@ class Run:
         default_factory=dict
     )  # uri -> units that a model is asked about once more
     losses: list[Row] = field(default_factory=list)  # of the replies that this call read
+    # questions whose answer was replaced after it had been merged
+    corrections: list[Correction] = field(default_factory=list)
     vectors: Vectors | None = None
     edits: Overlay = field(default_factory=Overlay)  # what was changed by hand, as of this call
     imports: ImportLog | None = None  # where something was ever imported

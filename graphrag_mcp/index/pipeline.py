@@ -38,7 +38,7 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Edit, Plan
-from graphrag_mcp.store import tables
+from graphrag_mcp.store import leases, tables
 from graphrag_mcp.store.lance import few_heaps, give_back
 from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
@@ -218,6 +218,8 @@ def _work(
     if run.models.embedding or (manifest and VECTORS.values() & manifest.tables.keys()):
         run.vectors = Vectors(asker if request.method != "fast" else Asker(None, None, None))
         asker.length = _length(run)
+    if run.models.extract is not None and run.manifest is not None:
+        run.corrections = leases.corrections(folder)
     run.progress("reading", 0, 0)
     with run.stage("read"):
         by_hand = run.manifest is not None and any(
@@ -243,6 +245,8 @@ def _work(
         _write_documents(run, plan, request)
         run.check()
         communities_stage.communities(run, request.recluster)
+        if run.corrections and run.writes:
+            leases.corrected(run.folder, run.corrections)
         if run.manifest is not None and run.writes:
             run.manifest = tidy(folder, run.manifest)
     except Cancelled:
@@ -412,15 +416,33 @@ def _open_units(run: Run) -> set[str]:
     """Uris of documents with text units that a model may read now and could not before; fills
     `run.redo`.
     """
-    if run.manifest is None or "pending" not in run.manifest.tables or not run.models.extract:
+    if run.manifest is None or not run.models.extract:
         return set()
-    rows = run.snapshot().rows("pending").to_pylist()
+    waiting = "pending" in run.manifest.tables
+    rows = run.snapshot().rows("pending").to_pylist() if waiting else []
     open_ = {row["subject"]: row["uri"] for row in rows if row["kind"] in ("extract", "claims")}
     if not run.models.asker.on:
         open_ = {unit: open_[unit] for unit in _answered(run, sorted(open_))}
     for unit, uri in open_.items():
         run.redo.setdefault(uri, set()).add(unit)
+    for unit, uri in _corrected_units(run).items():
+        run.redo.setdefault(uri, set()).add(unit)
     return set(run.redo)
+
+
+def _corrected_units(run: Run) -> dict[str, str]:
+    """Text units whose answer was replaced, with the uri of their document."""
+    ids = {one.subject for one in run.corrections if one.kind in ("extract", "claims")}
+    if not ids:
+        return {}
+    snapshot = run.snapshot()
+    units = snapshot.by_key("text_units", sorted(ids), "id", ["id", "document_id"]).to_pylist()
+    documents = sorted({row["document_id"] for row in units})
+    uris = {
+        row["id"]: row["uri"]
+        for row in snapshot.by_key("documents", documents, "id", ["id", "uri"]).to_pylist()
+    }
+    return {row["id"]: uris[row["document_id"]] for row in units if row["document_id"] in uris}
 
 
 def _answered(run: Run, units: list[str]) -> Iterator[str]:

@@ -153,15 +153,19 @@ def claim(
 
 
 def _in_order(rows: Sequence[Row], kind: str, held: Sequence[Lease]) -> list[Row]:
-    """The rows of what is asked for: those of what the client holds, then in the order in which the
-    work makes sense.
+    """The rows of what is asked for: texts and descriptions that the client holds, then all in the
+    order in which the work makes sense. A report waits for what comes before it also where it is
+    held: what the next merge takes in changes what it is about.
     """
     wanted = [name for one in ([kind] if kind != "any" else KINDS) for name in KINDS[one]]
     mine = {f"{one.kind}:{one.subject}" for one in held}
     asked = [row for row in rows if row["kind"] in wanted]
-    return sorted(
-        asked, key=lambda row: (row["id"] not in mine, wanted.index(row["kind"]), row["id"])
-    )
+
+    def place(row: Row) -> tuple[bool, int, bool, str]:
+        other = row["id"] not in mine
+        return other or row["kind"] == "report", wanted.index(row["kind"]), other, row["id"]
+
+    return sorted(asked, key=place)
 
 
 def _offered(
@@ -318,7 +322,7 @@ def _questions(
                 numbers = dict(snapshot.manifest.next)
                 asked = {row["subject"]}
                 communities_stage.report(
-                    snapshot, tree, set(), numbers, models=models, retry=asked, anew=asked
+                    snapshot, tree, set(), numbers, models=models, retry=asked, rewrite=asked
                 )
             yield row, dict(listener.open)
     finally:
