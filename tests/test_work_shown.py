@@ -14,7 +14,7 @@ from graphrag_mcp.store import leases
 from graphrag_mcp.store.tables import open_snapshot
 from tests.serving import Caller, connected
 from tests.test_work import MIRA, entities, indexed, keepers, settings
-from tests.waiting import until
+from tests.work import until
 
 WORDS = "Mira Okafor and Jonas Okafor kept the mill at Sable Point with the Sable Cooperative. "
 
