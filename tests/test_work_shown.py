@@ -100,13 +100,14 @@ def test_what_is_not_understood_is_refused_by_record_and_the_rest_is_kept(folder
         {**good, "description": "She liked the mill.", "strength": "very"},
         {**good, "description": "She owned the mill.", "strength": 900},
         ["no", "record"],
+        7,
     ]
     done = caller.good(
         "submit_work", corpus="kb",
         results=[{"work_id": work, "entities": MIRA["entities"], "relationships": [good, *wrong]}],
     )  # fmt: skip
     assert done["accepted"] == [work]
-    for reason in ("Nobody Known", '"very"', '"900"', "is no number from 1 to 10", "not among the entities"):
+    for reason in ("Nobody Known", '"very"', '"900"', "is no number from 1 to 10", "not among the entities", "shape that is no record"):
         assert reason in done["text"], done["text"]
     until(lambda: entities(folder).get("tide mill", {}).get("type") == "artifact")
     assert "Nobody Known" not in entities(folder)
@@ -123,6 +124,13 @@ def test_an_answer_without_one_record_that_is_understood_is_refused(folder: Path
     assert done.accepted == [] and '"very"' in done.rejected[0]["reason"]
 
 
+@pytest.mark.parametrize("shape", [{"entities": 5}, {"entities": ["Ada", 7]}, {"relationships": [["a", "b"]]}, {"entities": [None]}])
+def test_an_answer_of_shapes_that_are_no_records_is_refused(folder: Path, shape: dict) -> None:
+    work = claim(folder, settings(folder), "ada", kind="extract").items[0].work_id
+    done = submit(folder, settings(folder), "ada", [{"work_id": work, **shape}])
+    assert done.accepted == [] and done.rejected[0]["work_id"] == work and done.rejected[0]["reason"]
+
+
 def test_a_report_can_be_corrected_after_it_is_merged(tmp_path: Path) -> None:
     from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.types import IndexRequest
@@ -137,3 +145,15 @@ def test_a_report_can_be_corrected_after_it_is_merged(tmp_path: Path) -> None:
         index_documents(folder, IndexRequest(method="agent"), settings(folder))
         assert title in {row["title"] for row in open_snapshot(folder).rows("reports").to_pylist()}
     assert leases.corrections(folder) == []
+
+
+def test_a_client_has_its_own_items_before_those_that_became_free(folder: Path) -> None:
+    def ids(client: str, most: int) -> set[str]:
+        found = claim(folder, settings(folder), client, kind="extract", max_items=most, max_tokens=20_000)
+        return {item.work_id for item in found.items}
+
+    bobs, adas = ids("bob", 2), ids("ada", 2)
+    assert len(bobs | adas) == 4
+    leases.take(folder, list(leases.find(folder, sorted(bobs)).values()), seconds=-1.0)  # bob never came back
+    assert ids("ada", 2) == adas
+    assert bobs <= ids("carl", 20)

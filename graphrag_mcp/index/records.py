@@ -38,6 +38,7 @@ MOST_ENTITIES, MOST_RELATIONS = (
     500,
     1000,
 )  # a unit of 1,200 tokens has some 40; what is over comes from a loop
+NOTHING_USABLE = "no usable record"
 MOST_LOST = 50  # dropped records that are named
 MOST_SEEN = 20_000  # records looked at, so that megabytes of broken ones are soon done with
 LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_TYPE = 200, 4000, 40
@@ -149,7 +150,7 @@ def _reject(plain: str, found: _Found, complete: bool, said: int) -> None:
     start = plain[:2000].lstrip().lower()
     if found.dropped:
         raise BadReply(
-            f"no usable record: {listed(found.dropped, found.lost if found.strict else ())}"
+            f"{NOTHING_USABLE}: {listed(found.dropped, found.lost if found.strict else ())}"
         )
     if start.startswith(("<!doctype", "<html", "<head", "<?xml")):
         raise BadReply("an HTML page")

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from graphrag_mcp.index.extraction import locate, spelled
 from graphrag_mcp.index.losses import UNCOUNTED, listed
-from graphrag_mcp.index.records import Records
+from graphrag_mcp.index.records import NOTHING_USABLE, Records
 from graphrag_mcp.llm.asker import Ask, BadReply
 from graphrag_mcp.sources.decode import clean
 from graphrag_mcp.text.terms import normalise_name
 
+NO_RECORD = "shape that is no record"
 NO_ENTITY = "end that is not among the entities"
 
 
@@ -36,8 +37,10 @@ def read_result(
 ) -> Reading:
     """The result, without the records that are refused. Raises BadReply where nothing is left."""
     text = _text(result)
-    value = (ask.strictly or ask.parse)(text)
+    parse = ask.strictly or ask.parse
+    value = parse(text)
     if isinstance(value, Records):
+        value = _with_unread(text, value, parse)
         value = _without_unknown_ends(_text_of(ask), value)
         if other := _of_another(value, ask, others):
             raise BadReply(f"its names stand in the text of {other}, none in its own; swapped?")
@@ -65,6 +68,46 @@ def _text(result: Mapping[str, Any]) -> str:
         return clean(json.dumps(text, ensure_ascii=False))
     records = {name: result.get(name) or [] for name in ("entities", "relationships")}
     return clean(json.dumps(records, ensure_ascii=False))
+
+
+def _with_unread(text: str, records: Records, parse: Callable[[str], Any]) -> Records:
+    """With what stands in the lists of a JSON object and was taken for no record counted as
+    dropped."""
+    try:
+        said = json.loads(text)
+    except ValueError:  # records in another form, which name what they drop themselves
+        return records
+    given = [
+        (name, one)
+        for name in ("entities", "relationships")
+        for one in _elements(said.get(name) if isinstance(said, dict) else None)
+    ]
+    read = len(records.entities) + len(records.relations) + sum(records.dropped.values())
+    if len(given) <= read:
+        return records
+    unread = [(NO_RECORD, clean(json.dumps(one, ensure_ascii=False))[:60]) for name, one in given
+              if not _is_read(json.dumps({name: [one]}, ensure_ascii=False), parse)]  # fmt: skip
+    if not unread:
+        return records
+    dropped, lost = {**records.dropped, NO_RECORD: len(unread)}, (*records.lost, *unread)
+    if not records.entities and not records.relations:
+        raise BadReply(f"{NOTHING_USABLE}: {listed(dropped, lost)}")
+    return replace(records, dropped=dropped, lost=lost)
+
+
+def _elements(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    return [] if value in (None, "", {}) else [value]
+
+
+def _is_read(text: str, parse: Callable[[str], Any]) -> bool:
+    """Is this one found to be a record, if only one that is dropped with a reason?"""
+    try:
+        value = parse(text)
+    except BadReply as error:
+        return str(error).startswith(NOTHING_USABLE)
+    return bool(value.entities or value.relations or value.dropped)
 
 
 def _as_json(records: Records) -> str:
@@ -105,7 +148,7 @@ def _without_unknown_ends(text: str, records: Records) -> Records:
     count = len(records.relations) - len(kept)
     dropped = {**records.dropped, NO_ENTITY: count} if count else dict(records.dropped)
     if count and not kept and not records.entities:
-        raise BadReply(f"no usable record: {listed(dropped, lost)}")
+        raise BadReply(f"{NOTHING_USABLE}: {listed(dropped, lost)}")
     return replace(records, relations=tuple(kept), dropped=dropped, lost=tuple(lost))
 
 
