@@ -34,6 +34,7 @@ from graphrag_mcp.cli.output import (
     show,
 )
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.index.losses import RECORDS, told
 from graphrag_mcp.lazy_imports import is_alone
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.terms import counted as number_of
@@ -136,6 +137,7 @@ def _user() -> str:
         return "somebody"
 
 
+SHOWN_LOSSES = 20  # text units whose losses are told with their reasons; all of them with --json
 CHANGES = ("added", "changed", "removed", "unchanged")
 
 
@@ -261,8 +263,14 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
             f"a model has still to answer: {counts_line(result.pending)} (run it again)",
             file=sys.stderr,
         )
-        for reason, count in _reasons(result.degraded).items():
+        for reason, count in _reasons(
+            [one for one in result.degraded if one["kind"] != RECORDS]
+        ).items():
             print(f"  {count:,} x {reason}", file=sys.stderr)
+    if said := told(result.losses):
+        print(f"records of the replies: {said}", file=sys.stderr)
+        for one in [one for one in result.degraded if one["kind"] == RECORDS][:SHOWN_LOSSES]:
+            print(f"  {one['id']} {one['document']}: {one['reason']}", file=sys.stderr)
     if result.skipped:
         print(f"skipped by rule: {counts_line(result.skipped)}")
     if result.hint:

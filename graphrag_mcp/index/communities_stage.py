@@ -171,11 +171,14 @@ def report(
     edges: pa.Table | None = None,
     embed: Callable[[Sequence[Report]], object] = lambda _: None,
     write: Callable[[Change], object] = lambda _: None,
+    rewrite: Set[str] = frozenset(),
 ) -> Made:
     """Communities, memberships and reports. `touched` None: compare every report; `retry`: these
-    are asked again; `texts`: descriptions newer than the snapshot's, by row id; `moved`, `edges`:
-    how the tree changed and of what it is made, where that is known; `embed`: called with reports
-    as they are written; `write`: called with the changes of the table of reports, part by part."""
+    are compared too; `rewrite`: of these, those that are written again though nothing that they are
+    made of has changed; `texts`: descriptions newer than the snapshot's, by row id; `moved`,
+    `edges`: how the tree changed and of what it is made, where that is known; `embed`: called with
+    reports as they are written; `write`: called with the changes of the table of reports, part by
+    part."""
     moved = moved or compare(snapshot, tree, number)
     wanted = set(tree.communities)
     if touched is not None:
@@ -186,7 +189,7 @@ def report(
     # With a model there is one part: the reports of all communities are asked for at once.
     asked = models is not None and models.reports is not None
     for part in [wanted] if asked else _in_parts(tree, wanted):
-        job = _Job(snapshot, tree, part, edges, models, texts or {}, take, embed)
+        job = _Job(snapshot, tree, part, edges, models, texts or {}, take, embed, rewrite)
         rows, replaced, degraded = _reports(job, moved.numbers)
         write(Change([*gone, *replaced], graph_to_table("reports", rows)))
         gone = []
@@ -299,6 +302,7 @@ class _Job:
     texts: Mapping[str, str]
     take: Callable[[Future[Any]], Any]
     embed: Callable[[Sequence[Report]], object]
+    rewrite: Set[str]
 
 
 def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str], dict[str, str]]:
@@ -335,7 +339,7 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
         told = found.report(community) if found else None
         if told is not None:
             print_ = imported.fingerprint(told, plain[community.id])
-        if prints.get(community.id) == print_:
+        if prints.get(community.id) == print_ and community.id not in job.rewrite:
             done[community.id] = _written(before[community.id])
         else:
             prints[community.id] = print_
@@ -536,6 +540,7 @@ def communities(run: Run, recluster: bool) -> None:
             models=models,
             texts=texts,
             retry=retry,
+            rewrite={one.subject for one in run.corrections if one.kind == "report"},
             take=vectors.take,
             moved=moved,
             edges=links,
@@ -555,7 +560,7 @@ def communities(run: Run, recluster: bool) -> None:
             *_over(run, tree.communities, made.written, writes),
             *(row["id"] for row in failed),
         }
-        if done:
+        if done and ("pending" in run.manifest.tables or failed):
             changes["pending"] = Change(sorted(done), graph_to_table("pending", failed))
         _want_rest(run)
         vectors.write(changes)  # while the last vectors are on their way
@@ -631,7 +636,7 @@ def _commit(
 def _waiting(run: Run) -> list[Row]:
     """Descriptions and reports that a model may write now."""
     models = run.models
-    if models is None or "pending" not in run.manifest.tables:
+    if models is None:
         return []
     kinds = {
         kind
@@ -642,8 +647,11 @@ def _waiting(run: Run) -> list[Row]:
         )
         if models.asker.may_answer(asked)
     }
-    rows = run.snapshot().rows("pending").to_pylist()
-    return sorted((row for row in rows if row["kind"] in kinds), key=lambda row: row["id"])
+    there = "pending" in run.manifest.tables
+    rows = run.snapshot().rows("pending").to_pylist() if there else []
+    again = [pending(one.kind, one.subject, "", "answered again") for one in run.corrections]
+    waiting = {row["id"]: row for row in [*again, *rows] if row["kind"] in kinds}
+    return [waiting[id] for id in sorted(waiting)]
 
 
 def _over(

@@ -52,6 +52,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import Overlay, renamed
 from graphrag_mcp.store.lance import give_back
+from graphrag_mcp.store.leases import Correction
 from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES
 from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
@@ -396,9 +397,9 @@ class Run:
     redo: dict[str, set[str]] = field(
         default_factory=dict
     )  # uri -> units that a model is asked about once more
-    degraded: list[dict[str, str]] = field(
-        default_factory=list
-    )  # what was asked for in this call and not had
+    losses: list[Row] = field(default_factory=list)  # of the replies that this call read
+    # questions whose answer was replaced after it had been merged
+    corrections: list[Correction] = field(default_factory=list)
     vectors: Vectors | None = None
     edits: Overlay = field(default_factory=Overlay)  # what was changed by hand, as of this call
     imports: ImportLog | None = None  # where something was ever imported
@@ -651,12 +652,17 @@ def _read(
     before = _claims(snapshot, gone_units)
     known = dict(zip(before["id"].to_pylist(), before["n"].to_pylist(), strict=True))
     given = claims_as_rows(batch.claims, known, numbers) if batch.claims else []
-    read: dict[str, list[Row]] = {"claims": given, "pending": []}
+    read: dict[str, list[Row]] = {"claims": given, "pending": [], "losses": []}
     if run.models is not None and (batch.readings or batch.unread):
         settled = settle(
             run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
         )
-        read = {"claims": settled.claims + read["claims"], "pending": settled.pending}
+        read = {
+            "claims": settled.claims + given,
+            "pending": settled.pending,
+            "losses": settled.losses,
+        }
+        run.losses += settled.losses
     # A unit that is only read again keeps its place and perhaps its names: then nothing else says
     # what changed.
     subjects = [*before["subject"].to_pylist(), *(str(row["subject"]) for row in read["claims"])]
@@ -672,15 +678,17 @@ def _claims(snapshot: Snapshot | None, units: Collection[str]) -> pa.Table:
 
 
 def _side_tables(run: Run, units: set[str], read: Mapping[str, list[Row]]) -> dict[str, Change]:
-    """Changes of claims and of the list of what is pending; nothing where there was and is none."""
+    """Changes of claims and of the lists of what is pending and of what was lost; nothing where
+    there was and is none."""
     there = run.manifest.tables if run.manifest else {}
     changes = {}
     if read["claims"] or "claims" in there:
         changes["claims"] = Change(sorted(units), graph_to_table("claims", read["claims"]))
-    if read["pending"] or "pending" in there:
-        gone = {f"{kind}:{unit}" for unit in units for kind in ("extract", "claims")}
-        gone.update(row["id"] for row in read["pending"])
-        changes["pending"] = Change(sorted(gone), graph_to_table("pending", read["pending"]))
+    for name in ("pending", "losses"):
+        if read[name] or name in there:
+            gone = {f"{kind}:{unit}" for unit in units for kind in ("extract", "claims")}
+            gone.update(row["id"] for row in read[name])
+            changes[name] = Change(sorted(gone), graph_to_table(name, read[name]))
     return changes
 
 

@@ -5,7 +5,8 @@ then communities -> reports -> commit. Takes a corpus folder, a request and sett
 `IndexResult`. One call holds the writer's lock from its first look to its last commit; readers
 never wait. Blocking: run it in a thread or a process. Knows nothing of MCP and prints nothing.
 
-What a call of indexing says of itself: counts, errors, and what a model still has to answer.
+What a call of indexing says of itself: counts, errors, what a model still has to answer and what
+was lost of its replies.
 
 Takes the run and its plan when everything is committed; gives an `IndexResult`. Reads, and changes
 nothing.
@@ -30,6 +31,7 @@ from graphrag_mcp.index import communities_stage, documents, edits, models
 from graphrag_mcp.index import documents as building
 from graphrag_mcp.index.documents import Batch, Cancelled, Progress, Row, Run
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
+from graphrag_mcp.index.losses import RECORDS, totals
 from graphrag_mcp.index.units import in_vain
 from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.llm.asker import Asker, key_of
@@ -38,7 +40,7 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Edit, Plan
-from graphrag_mcp.store import tables
+from graphrag_mcp.store import leases, tables
 from graphrag_mcp.store.lance import few_heaps, give_back
 from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
@@ -91,12 +93,34 @@ def _capped(run: Run) -> str:
     )
 
 
+def _lost(run: Run) -> list[dict[str, str]]:
+    """The texts of this call of whose replies records were lost, the most first."""
+    shown = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))[
+        :DEGRADED
+    ]
+    found = run.snapshot().by_key(
+        "text_units", sorted({row["subject"] for row in shown}), "id", ["id", "n"]
+    )
+    numbers = {row["id"]: f"t{row['n']}" for row in found.to_pylist()}
+    return [
+        {
+            "kind": RECORDS,
+            "id": numbers.get(row["subject"], row["subject"]),
+            "document": row["uri"],
+            "reason": row["reason"],
+        }
+        for row in shown
+    ]
+
+
 def result(run: Run, plan: Plan, status: str) -> IndexResult:
     pending, degraded = _pending(run)
     if run.vectors is not None and run.vectors.failed:
         pending["embedding"] = run.vectors.failed
         why = run.models.asker.why_no_vectors
         degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
+    if run.losses:
+        degraded += _lost(run)
     counters = run.manifest.counters if run.manifest else {}
     done = sum(run.counts[name] for name in ("added", "changed")) + plan.unchanged
     counts = {name: run.counts[name] for name in ("added", "changed", "removed")} | {
@@ -119,6 +143,7 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         pending=pending,
         degraded=degraded,
         hint=" ".join(filter(None, [*plan.notes, _capped(run), run.models.asker.note])),
+        losses=totals(run.losses),
         seconds={name: round(value, 3) for name, value in run.seconds.items()},
     )
 
@@ -268,6 +293,8 @@ def _work(
     if run.models.embedding or (manifest and VECTORS.values() & manifest.tables.keys()):
         run.vectors = Vectors(asker if request.method != "fast" else Asker(None, None, None))
         asker.length = _length(run)
+    if run.models.extract is not None and run.manifest is not None:
+        run.corrections = leases.corrections(folder)
     run.progress("reading", 0, 0)
     with run.stage("read"):
         by_hand = run.manifest is not None and any(
@@ -294,6 +321,8 @@ def _work(
         run.check()
         give_back()  # what the documents took, before the graph as a whole is looked at
         communities_stage.communities(run, request.recluster)
+        if run.corrections and run.writes:
+            leases.corrected(run.folder, run.corrections)
         if run.manifest is not None and run.writes:
             run.manifest = tidy(folder, run.manifest)
     except Cancelled:
@@ -465,15 +494,33 @@ def _open_units(run: Run) -> set[str]:
     """Uris of documents with text units that a model may read now and could not before; fills
     `run.redo`.
     """
-    if run.manifest is None or "pending" not in run.manifest.tables or not run.models.extract:
+    if run.manifest is None or not run.models.extract:
         return set()
-    rows = run.snapshot().rows("pending").to_pylist()
+    waiting = "pending" in run.manifest.tables
+    rows = run.snapshot().rows("pending").to_pylist() if waiting else []
     open_ = {row["subject"]: row["uri"] for row in rows if row["kind"] in ("extract", "claims")}
     if not run.models.asker.on:
         open_ = {unit: open_[unit] for unit in _answered(run, sorted(open_))}
     for unit, uri in open_.items():
         run.redo.setdefault(uri, set()).add(unit)
+    for unit, uri in _corrected_units(run).items():
+        run.redo.setdefault(uri, set()).add(unit)
     return set(run.redo)
+
+
+def _corrected_units(run: Run) -> dict[str, str]:
+    """Text units whose answer was replaced, with the uri of their document."""
+    ids = {one.subject for one in run.corrections if one.kind in ("extract", "claims")}
+    if not ids:
+        return {}
+    snapshot = run.snapshot()
+    units = snapshot.by_key("text_units", sorted(ids), "id", ["id", "document_id"]).to_pylist()
+    documents = sorted({row["document_id"] for row in units})
+    uris = {
+        row["id"]: row["uri"]
+        for row in snapshot.by_key("documents", documents, "id", ["id", "uri"]).to_pylist()
+    }
+    return {row["id"]: uris[row["document_id"]] for row in units if row["document_id"] in uris}
 
 
 def _answered(run: Run, units: list[str]) -> Iterator[str]:

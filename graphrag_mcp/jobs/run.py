@@ -257,7 +257,7 @@ def shares(
             }
         )
         if not first:  # what was spent is told once
-            mine.usage, mine.seconds, mine.skipped = {}, {}, {}
+            mine.usage, mine.seconds, mine.skipped, mine.losses = {}, {}, {}, {}
         first = False
         job.result, job.done, job.total = mine.model_dump(mode="json"), done, done + len(errors)
 
