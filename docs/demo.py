@@ -59,7 +59,7 @@ def head(text: str, lines: int) -> None:
     kept = [
         line
         for line in text.splitlines()
-        if line.strip() and not re.match(r"</?documents-\d+", line)
+        if line.strip() and not re.match(r"</?documents-\d{13}", line)
     ]
     for line in kept[:lines]:
         print("   " + cut(line, WIDTH - 3))

@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 from graphrag_mcp.errors import BadInput, NotFound, OutsideRoots
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.trust.principal import SUBJECT, folder_name
+from graphrag_mcp.trust.private import keep_private
 
 if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
@@ -36,6 +37,7 @@ class App:
         self.settings = settings
         self.corpus = checked_name(corpus) if corpus else ""  # meant where a call names none
         self.home = settings.home
+        keep_private(self.home)
         self._snapshots: dict[str, tuple[tuple[int, int, int], Snapshot]] = {}
         self._askers: dict[str, Asker] = {}
         self._pinned = [

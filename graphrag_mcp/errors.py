@@ -5,7 +5,8 @@
     read ├── NotFound                  a corpus, entity, community, source, session or job that is
     not there ├── Damaged                   bytes on disk that do not match their check value ├──
     NewerFormat               an index written by a later release ├── Busy
-    another process holds the writer's lock └── ModelError                a configured model cannot
+    another process holds the writer's lock ├── OutOfMemory           indexing took more memory
+    than it may └── ModelError                a configured model cannot
     be reached, refuses, or does not answer usefully
 
 A message is always two sentences: what is wrong, then the next move. This file knows nothing else.
@@ -50,6 +51,10 @@ class NewerFormat(GraphRAGError):
 
 class Busy(GraphRAGError):
     """Another process is writing this corpus."""
+
+
+class OutOfMemory(GraphRAGError):
+    """Indexing took more memory than it may."""
 
 
 class ModelError(GraphRAGError):

@@ -33,6 +33,7 @@ from graphrag_mcp.jobs import start
 from graphrag_mcp.llm.prompts import load as load_prompt
 from graphrag_mcp.settings import Settings, load
 from graphrag_mcp.trust.fencing import SHOW_SECRETS
+from graphrag_mcp.trust.key import HOME
 from graphrag_mcp.trust.principal import SUBJECT, unsealed
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ def build_server(
             """Who calls, then what each method needs before the SDK takes over."""
             token = SUBJECT.set(_caller(ctx))
             SHOW_SECRETS.set(app.settings.show_secrets)
+            HOME.set(app.home)
             try:
                 if ctx.method == "tools/call":
                     return await lessons(

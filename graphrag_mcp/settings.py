@@ -7,11 +7,12 @@ here.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,7 @@ class Settings:
     max_files: int = 50_000
     max_bytes: int = 1_000_000_000
     max_text_units: int = 200_000
+    max_memory: int = 4_000  # megabytes of a process that indexes; 0 = no limit
     hard_links: bool = False  # take files one of whose names lies outside the folder indexed
     max_cluster_size: int = 10
     seed: int = 42
@@ -116,6 +118,26 @@ class Settings:
     claims_description: str = "Any claims or facts that could be relevant to information discovery."
 
 
+class Substituted(str):
+    """A text in which `${NAME}` was replaced from the environment. It is shown as it was written;
+    `template` is that, and `values` what was put in.
+    """
+
+    template: str
+    values: tuple[str, ...]
+
+    def __new__(cls, text: str, template: str, values: tuple[str, ...] = ()) -> Substituted:
+        made = super().__new__(cls, text)
+        made.template, made.values = template, values
+        return made
+
+    def __repr__(self) -> str:
+        return repr(self.template)
+
+    def __getnewargs__(self) -> tuple[str, str, tuple[str, ...]]:  # type: ignore[override]
+        return str(self), self.template, self.values
+
+
 CHUNK_MODES = ("auto", "tokens", "sentences", "separator", "separator_only")
 CHOICES = {"json_mode": ("auto", "schema", "object", "none"), "gleanings": ("auto", "0", "1", "2")}
 KINDS: dict[str, type] = {
@@ -130,6 +152,7 @@ LEAST = {
     "max_files": 1,
     "max_bytes": 1,
     "max_text_units": 1,
+    "max_memory": 0,
     "concurrency": 1,
     "embedding_batch": 1,
     "max_retries": 0,
@@ -149,6 +172,9 @@ LEAST = {
     "tokens_per_minute": 0,
     "embedding_dimensions": 0,
 }
+
+
+_VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 
 
 def default_roots(cwd: Path | None = None) -> tuple[Path, ...]:
@@ -181,9 +207,7 @@ def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings
             values[ENVIRONMENT[variable]] = env[variable].strip()
     if said := env.get("GRAPHRAG_MCP_CONCURRENCY"):
         if not said.strip().isdigit():
-            raise BadInput(
-                f"GRAPHRAG_MCP_CONCURRENCY {said!r} is no number", "Set it to a number such as 25"
-            )
+            raise BadInput("GRAPHRAG_MCP_CONCURRENCY is no number", "Set it to one such as 25")
         values["concurrency"] = int(said)
     values.update({name: value for name, value in overrides.items() if value is not None})
     settings = replace(Settings(), **{name: _typed(name, value) for name, value in values.items()})
@@ -199,14 +223,10 @@ def _checked(settings: Settings) -> Settings:
             "Set chunk_size to at least 50 and chunk_overlap to less than half of it",
         )
     if settings.chunk_mode not in CHUNK_MODES:
-        raise BadInput(
-            f"chunk_mode {settings.chunk_mode!r} is unknown", f"Use one of {', '.join(CHUNK_MODES)}"
-        )
+        raise BadInput("that chunk_mode is unknown", f"Use one of {', '.join(CHUNK_MODES)}")
     for name, known in CHOICES.items():
         if getattr(settings, name) not in known:
-            raise BadInput(
-                f"{name} {getattr(settings, name)!r} is unknown", f"Use one of {', '.join(known)}"
-            )
+            raise BadInput(f"that {name} is unknown", f"Use one of {', '.join(known)}")
     for name, least in LEAST.items():
         if getattr(settings, name) < least:
             raise BadInput(
@@ -226,6 +246,8 @@ def _typed(name: str, value: Any) -> Any:
     if name == "home":
         return Path(value).expanduser().absolute()
     if name == "roots":
+        if isinstance(value, str) or not all(isinstance(part, str | Path) for part in value):
+            raise BadInput("roots must be a list of folders", "Correct it in the settings file")
         return tuple(Path(part).expanduser().absolute() for part in value)
     said = str(known[name].type)
     if (
@@ -241,7 +263,7 @@ def _typed(name: str, value: Any) -> Any:
     value = list(value) if isinstance(value, tuple) else value
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise BadInput(
-            f"setting {name!r} must be {kind.__name__}, not {value!r}",
+            f"setting {name!r} must be {kind.__name__}, not {_shown(value)}",
             "Correct it in the settings file",
         )
     if kind is list:
@@ -249,8 +271,43 @@ def _typed(name: str, value: Any) -> Any:
             raise BadInput(
                 f"setting {name!r} must be a list of texts", "Correct it in the settings file"
             )
-        return tuple(part.strip() for part in value if part.strip())
+        return tuple(
+            part if isinstance(part, Substituted) else part.strip()
+            for part in value
+            if part.strip()
+        )
+    if name == "api_key_variable":
+        return _variable(value)
     return value
+
+
+def _shown(value: Any) -> str:
+    """A wrong value as an error may show it: a text may be a key in the wrong place."""
+    numeric = isinstance(value, int | float)
+    return repr(value) if numeric or isinstance(value, Substituted) else type(value).__name__
+
+
+def _variable(value: str) -> str:
+    """The name of the variable that holds the key, also where its value was substituted or a key
+    stands in its place. BadInput repeats neither.
+    """
+    alone = re.fullmatch(_VARIABLE, getattr(value, "template", ""))
+    if alone and value not in os.environ:
+        return alone[1]
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value) or _looks_like_a_key(value):
+        raise BadInput(
+            "api_key_variable is not the name of an environment variable",
+            "Write the name of the variable that holds the key, without ${}",
+        )
+    return str(value)
+
+
+def _looks_like_a_key(value: str) -> bool:
+    """Without words between underscores, as variables have them."""
+    if value in os.environ or len(value) < 16:
+        return False
+    longest = max(value.split("_"), key=len)
+    return len(longest) >= 16 and any(map(str.isdigit, longest))
 
 
 def _read_toml(path: Path, env: Mapping[str, str]) -> dict[str, Any]:
@@ -286,7 +343,9 @@ def _substituted(value: Any, path: Path, env: Mapping[str, str]) -> Any:
             raise BadInput(what, f"Set {match[1]} or remove it")
         return env[match[1]]
 
-    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", variable, value)
+    text = re.sub(_VARIABLE, variable, value)
+    names = re.findall(_VARIABLE, value)
+    return Substituted(text, value, tuple(env[name] for name in names)) if names else value
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -299,3 +358,110 @@ def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
         else:
             flat[name] = value
     return flat
+
+
+# ---- what may be written down -------------------------------------------------------------------
+
+_SECRET_PLACES = ("extra_headers", "headers", "default_headers", "extra_query", "default_query")
+_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie|session|sign", re.I)
+
+
+def record_of(settings: Settings) -> dict[str, Any]:
+    """The settings as a record keeps them: values in which a variable was substituted as they were
+    written (`templates`), and of values that hold a key nothing but the name (`withheld`).
+    """
+    record: dict[str, Any] = {}
+    templates: dict[str, Any] = {}
+    withheld: list[str] = []
+    for item in fields(settings):
+        value, name = getattr(settings, item.name), item.name
+        if name == "home":
+            continue
+        written = _written(value)
+        if _holds_key(name, value):
+            withheld.append(name)
+        elif written != value:
+            templates[name] = written
+        else:
+            record[name] = [str(part) for part in value] if name == "roots" else value
+    kept = {"templates": templates, "withheld": withheld}
+    return {**record, **{name: one for name, one in kept.items() if one}}
+
+
+def from_record(settings: Settings, record: Mapping[str, Any]) -> Settings:
+    """The settings of a record. What it does not hold is as it is here, and so is what was made of
+    a variable that is not set here.
+    """
+    known = {item.name for item in fields(Settings)} - {"home"}
+    values = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in record.items()
+        if name in known
+    }
+    if "roots" in values:
+        values["roots"] = tuple(Path(part) for part in values["roots"])
+    for name, written in record.get("templates", {}).items():
+        with contextlib.suppress(BadInput):
+            values[name] = _typed(name, _substituted(written, Path("record"), os.environ))
+    return replace(settings, **values)
+
+
+def secrets_of(settings: Settings) -> list[str]:
+    """Texts of the options and addresses that may be keys, so that no reply or error repeats
+    them.
+    """
+    found = []
+    for path, text in _texts(settings.chat_options):
+        placed = _secret_place(path)
+        if placed:
+            found.append(str(text))
+        found += [one for one in getattr(text, "values", ()) if placed or len(one) >= 12]
+    for url in (settings.base_url, settings.embedding_base_url):
+        found += [one for one in getattr(url, "values", ()) if len(one) >= 12]
+        found += [one.partition("=")[2] for one in url.partition("?")[2].split("&")]
+    return [one for one in found if one]
+
+
+def shown_as(text: str) -> str:
+    """A setting's text as it may be shown: as it was written."""
+    return text.template if isinstance(text, Substituted) else text
+
+
+def _written(value: Any) -> Any:
+    """The value with `${NAME}` where a variable was substituted."""
+    if isinstance(value, Mapping):
+        return {name: _written(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_written(one) for one in value)
+    return value.template if isinstance(value, Substituted) else value
+
+
+def _texts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from _texts(one, (*path, str(name)))
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one, path)
+    elif isinstance(value, str):
+        yield path, value
+
+
+def _secret_place(path: tuple[str, ...]) -> bool:
+    return any(name in _SECRET_PLACES for name in path) or any(map(_SECRET_NAME.search, path))
+
+
+def _holds_key(name: str, value: Any) -> bool:
+    """Does the value hold what may be a key, beside what was substituted?"""
+    from graphrag_mcp.trust.credentials import spans  # its patterns take 12 ms
+
+    for path, text in _texts(value):
+        literal = re.sub(_VARIABLE, "", shown_as(text))
+        substituted = isinstance(text, Substituted)
+        if name.endswith("base_url"):
+            login_or_query = r":[^/@]+@|[?&#][^=]*=[^&]" if substituted else r"[@?#]"
+            if re.search(login_or_query, literal.partition("://")[2] or literal):
+                return True
+        if spans(literal) or (name == "chat_options" and _secret_place(path) and not substituted):
+            return True
+    return False

@@ -259,6 +259,9 @@ class ExploreResult(Result):
     citations: list[Citation] = Field(default_factory=list)
 
 
+LOSSES = "records of replies: dropped, repaired, and of how many texts"
+
+
 class IndexResult(Result):
     job_id: str = ""
     status: str = "done"  # queued, running, done, failed, cancelled
@@ -280,6 +283,7 @@ class IndexResult(Result):
     pending: dict[str, int] = Field(
         default_factory=dict, description="what a model still has to answer, by kind"
     )
+    losses: dict[str, int] = Field(default_factory=dict, description=LOSSES)
     poll_after_ms: int = 0
     seconds: dict[str, float] = Field(default_factory=dict, description="CPU seconds per stage")
 
@@ -294,6 +298,7 @@ class StatusResult(Result):
     pending: dict[str, int] = Field(
         default_factory=dict, description="what a model still has to answer, by kind"
     )
+    losses: dict[str, int] = Field(default_factory=dict, description=LOSSES)
     jobs: list[dict[str, Any]] = Field(default_factory=list)
     documents: list[dict[str, str]] = Field(
         default_factory=list, description="of a job: {uri, state, error}"

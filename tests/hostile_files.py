@@ -256,7 +256,7 @@ def watch(pid: int) -> Callable[[], int]:
 
     def look() -> None:
         while True:
-            held = _resident(pid)
+            held = resident(pid)
             if not held:
                 return
             most[0] = max(most[0], held)
@@ -272,11 +272,11 @@ def watch(pid: int) -> Callable[[], int]:
     return said
 
 
-def _resident(pid: int) -> int:
+def resident(pid: int) -> int:
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         children = [child for task in os.listdir(f"/proc/{pid}/task")
                     for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split()]  # fmt: skip
     except OSError:
         return 0
-    return pages * os.sysconf("SC_PAGE_SIZE") + sum(_resident(int(child)) for child in children)
+    return pages * os.sysconf("SC_PAGE_SIZE") + sum(resident(int(child)) for child in children)

@@ -117,6 +117,31 @@ def test_a_filter_that_cannot_be_read_is_told_what_there_is(notes: Snapshot, wro
         assert said in f"{refused.value} {refused.value.names}"
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    ["date>=2024-99-99", "date=2024-02-30", "date<=2024-13", "date!=2023-02-29", "date>=0000", "date>=2024-5-3", "date>=2024x",
+     "date>=２０２４", "date>=2024-05-03T25:00", "date=20240503", "rating>=nan", "rating<=inf", "rating>=-Infinity", "rating>=1e999",
+     "min_rating=nan", "min_rating<=3", "stars>=nan", "stars<=infinity"],
+)  # fmt: skip
+def test_a_value_that_no_date_or_number_has_is_refused(notes: Snapshot, wrong: str) -> None:
+    for search in (local_search, global_search, search_text):
+        with pytest.raises(BadInput, match=r"is no date|must be a number|is no number|says nothing"):
+            search(notes, "harbour", filters=[wrong])
+
+
+@pytest.mark.parametrize("right", ["date>=2000", "date>=2023-01", "date<=2024-12-31", "date!=2024-02-29", "author!=nan", "author!=inf"])
+def test_a_value_that_exists_is_taken(notes: Snapshot, right: str) -> None:
+    assert local_search(notes, "harbour crane", filters=[right]).citations
+
+
+def test_a_filter_beyond_the_twentieth_is_refused_and_not_dropped(notes: Snapshot) -> None:
+    twenty = ["author!=nobody"] * 19 + ["author=Ada"]
+    assert uris(notes, *twenty, " ") == ["crane"]
+    for search in (local_search, global_search, search_text):
+        with pytest.raises(BadInput, match="21 filters were given, and a call takes at most 20"):
+            search(notes, "harbour", filters=["author!=nobody"] * 20 + ["author=Ada"])
+
+
 def test_nothing_that_passes_is_told_apart_from_nothing_there(notes: Snapshot) -> None:
     result = local_search(notes, "crane", filters=["author=Ada", "date>=2030"])
     assert result.state == "not_found" and "0 of 3 documents pass" in result.text and "filters" in result.hint

@@ -14,12 +14,12 @@ def test_a_home_among_the_documents_is_none_of_them(tmp_path: Path) -> None:
     base = write(tmp_path / "d", {
         "a.md": "a", "idx/b.md": "b", "idx/corpora/k/manifest.json": "{}", "idx/jobs/j.json": '{"text": "x"}',
         "idx/drift/s.jsonl": '{"text": "x"}', "theirs/corpora/k/manifest.json": '{"text": "x"}',
-        "theirs/corpora/k/truth/x.md": "x", "theirs/corpora/k/tables/x.md": "x", "drift/c.md": "c",
+        "theirs/corpora/k/truth/x.md": "x", "theirs/corpora/k/tables/x.md": "x", "drift/c.md": "c", "idx/key": "of the home",
     })  # fmt: skip
     settings = Settings(home=base / "idx")
     found = find([str(base)], {}, settings)
     assert uris(found) == ["d/a.md", "d/drift/c.md", "d/idx/b.md"] and not found.errors
-    assert found.skipped == {"dependency or build folder": 1, "index of this server": 3}
-    named = find([str(base / "idx/corpora"), str(base / "idx/jobs/j.json")], {}, settings)
+    assert found.skipped == {"dependency or build folder": 1, "index of this server": 4}
+    named = find([str(base / "idx/corpora"), str(base / "idx/jobs/j.json"), str(base / "idx/key")], {}, settings)
     assert named.files == [] and named.sources == {} and named.scopes == []
     assert {error["reason"] for error in named.errors} == {"index of this server, and such files are never indexed"}

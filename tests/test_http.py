@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import http.client
 import json
 import os
@@ -260,7 +261,9 @@ def test_sessions_jobs_and_cursors_belong_to_the_token_that_began_them(token_por
             assert "no DRIFT session" in await bad(bob, "drift_finish", session_id=session)
             assert "no job" in await bad(bob, "graph_status", job_id=job)
             assert "no job" in await bad(bob, "cancel_job", job_id=job)
-            for cursor in (page["next_cursor"], page["next_cursor"].partition("~")[0]):
+            given = page["next_cursor"].partition("~")[0]
+            guessed = [hashlib.sha256(name).hexdigest()[:10] for name in (b"alice", b"bob")]
+            for cursor in (page["next_cursor"], given, *(f"{given}~{mark}" for mark in guessed)):
                 stolen = await good(bob, "search_text", query="harbour", corpus="sample", max_tokens=400, page=cursor)
                 assert "belongs to another question" in stolen["text"] and not stolen["ids"]
             for uri in (f"graphrag://drift/{session}", f"graphrag://jobs/{job}"):

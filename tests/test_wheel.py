@@ -46,12 +46,17 @@ def run(arguments: list[str], env: dict[str, str], cwd: Path) -> subprocess.Comp
     )
 
 
-def test_the_wheel_holds_the_package_its_prompts_and_its_licence_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_holds_the_package_its_data_its_prompts_and_its_licence_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     modules = {str(path.relative_to(ROOT)).replace("\\", "/") for path in (ROOT / "graphrag_mcp").rglob("*.py")}
     prompts = {f"graphrag_mcp/_prompts/{path.name}" for path in (ROOT / "prompts").glob("*.md")}
+    data = {
+        str(path.relative_to(ROOT)).replace("\\", "/")
+        for path in (ROOT / "graphrag_mcp").rglob("*")
+        if path.suffix in (".toml", ".json", ".html", ".css", ".js")
+    }
     inside = {name for name in names if not name.split("/")[0].endswith(".dist-info")}
-    assert inside == modules | prompts | {"graphrag_mcp/py.typed"}
+    assert inside == modules | prompts | data | {"graphrag_mcp/py.typed"}
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert any(name.endswith("entry_points.txt") for name in names)
 

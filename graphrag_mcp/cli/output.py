@@ -27,6 +27,8 @@ from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.settings import Settings, load
 from graphrag_mcp.text import terms
 from graphrag_mcp.trust import fencing
+from graphrag_mcp.trust.key import HOME
+from graphrag_mcp.trust.private import keep_private
 
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
@@ -356,6 +358,8 @@ def elsewhere(app: App, corpus: str) -> str:
 def settings_of(options: argparse.Namespace, **overrides: Any) -> Settings:
     settings = load(home=options.home or None, **overrides)
     fencing.SHOW_SECRETS.set(settings.show_secrets)
+    HOME.set(settings.home)
+    keep_private(settings.home)
     return settings
 
 

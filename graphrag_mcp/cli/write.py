@@ -34,6 +34,7 @@ from graphrag_mcp.cli.output import (
     show,
 )
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.index.losses import RECORDS, told
 from graphrag_mcp.lazy_imports import is_alone
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.terms import counted as number_of
@@ -136,6 +137,7 @@ def _user() -> str:
         return "somebody"
 
 
+SHOWN_LOSSES = 20  # text units whose losses are told with their reasons; all of them with --json
 CHANGES = ("added", "changed", "removed", "unchanged")
 
 
@@ -206,7 +208,7 @@ def index(options: argparse.Namespace) -> int:
 
         start.finish_open(settings, corpus)
     try:
-        result = index_documents(app.folder(corpus), request, settings, progress=bar)
+        result = index_documents(app.folder(corpus), request, settings, progress=bar, ended=_ended)
     finally:
         bar.clear()
     result = result.model_copy(update={"corpus": corpus})
@@ -218,6 +220,10 @@ def index(options: argparse.Namespace) -> int:
         if result.status == "done" and (said := elsewhere(app, corpus)):
             print(said, file=sys.stderr)
     return 0 if result.status in ("done", "estimate") and not result.errors else 1
+
+
+def _ended(why: str) -> None:
+    print(f"graphrag-mcp: {why}", file=sys.stderr, flush=True)
 
 
 def _index_record(result: IndexResult, elapsed: float) -> dict[str, Any]:
@@ -257,8 +263,14 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
             f"a model has still to answer: {counts_line(result.pending)} (run it again)",
             file=sys.stderr,
         )
-        for reason, count in _reasons(result.degraded).items():
+        for reason, count in _reasons(
+            [one for one in result.degraded if one["kind"] != RECORDS]
+        ).items():
             print(f"  {count:,} x {reason}", file=sys.stderr)
+    if said := told(result.losses):
+        print(f"records of the replies: {said}", file=sys.stderr)
+        for one in [one for one in result.degraded if one["kind"] == RECORDS][:SHOWN_LOSSES]:
+            print(f"  {one['id']} {one['document']}: {one['reason']}", file=sys.stderr)
     if result.skipped:
         print(f"skipped by rule: {counts_line(result.skipped)}")
     if result.hint:

@@ -21,7 +21,7 @@ from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.install import launch
 from graphrag_mcp.install.hosts import HOSTS, seen
 from graphrag_mcp.install.install import installed
-from graphrag_mcp.settings import Settings
+from graphrag_mcp.settings import Settings, shown_as
 from graphrag_mcp.store import manifest as manifests
 
 LOCAL = "local:"
@@ -113,7 +113,7 @@ def _shown(url: str) -> str:
     """A server's address without a name or password that may be in it."""
     if not url:
         return ""
-    parts = urlsplit(url)
+    parts = urlsplit(shown_as(url))
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 

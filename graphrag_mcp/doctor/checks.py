@@ -391,6 +391,7 @@ def inconsistencies(snapshot: Snapshot) -> Iterator[Broken]:
     yield from _check_reports(snapshot, ids)
     yield from _claims(snapshot, ids)
     yield from _pending(snapshot, ids)
+    yield from _losses(snapshot, ids)
     yield from _vectors(snapshot)
     yield from _terms(snapshot)
     yield from disagreements(snapshot)
@@ -746,6 +747,12 @@ def _pending(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
             yield "dangling", "pending", f"{row['id']}: {subject} is not there"
         elif ASKED[kind] == "units" and row["uri"] not in uris:
             yield "dangling", "pending", f"{row['id']}: the document {row['uri']} is not there"
+
+
+def _losses(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
+    for row in _check_rows(snapshot, "losses"):
+        if row["subject"] not in ids.units:
+            yield "dangling", "losses", f"{row['id']}: {row['subject']} is not there"
 
 
 def _vectors(snapshot: Snapshot) -> Iterator[Broken]:

@@ -18,6 +18,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.index.extraction import end_of, folded_with_starts, guarded, language_rule, shown
+from graphrag_mcp.index.losses import Losses
 from graphrag_mcp.index.records import EXAMPLE_NAMES
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, BadReply
@@ -117,8 +118,12 @@ async def claims_of_unit(
     """
     counts = Counter[str]() if dropped is None else dropped
     messages: tuple[Message, ...] = (Message("user", params.prompt(text)),)
+
+    def reading(reply: str) -> Reading | None:
+        return read_claims(reply, text)
+
     answer = await asker.ask(
-        Ask("claims", messages, lambda reply: read_claims(reply, text), lambda: None)
+        Ask("claims", messages, reading, lambda: None, doubt=_doubt, worth=_worth)
     )
     if answer.value is None:
         return [], answer.reason
@@ -132,7 +137,7 @@ async def claims_of_unit(
             Message("user", params.more.substitute()),
         )
         answer = await asker.ask(
-            Ask("glean", messages, lambda reply: read_claims(reply, text), lambda: None)
+            Ask("glean", messages, reading, lambda: None, doubt=_doubt, worth=_worth)
         )
         if answer.value is None:
             return claims, f"no gleaning: {answer.reason}"
@@ -143,6 +148,14 @@ async def claims_of_unit(
         if claims == before:
             break
     return claims, ""
+
+
+def _doubt(reading: Reading | None) -> str:
+    return Losses(len(reading[0]), reading[2]).doubt() if reading else ""
+
+
+def _worth(reading: Reading | None) -> int:
+    return len(reading[0]) if reading else 0
 
 
 def merged(claims: list[Claim], more: list[Claim]) -> list[Claim]:
@@ -188,10 +201,13 @@ _FIELDS = {
     "description": "description claimdescription claim details".split(),
     "quotes": "quotes quote sourcetext claimsourcetext evidence text".split(),
 }
+Reading = tuple[
+    list[Claim], bool, Counter[str]
+]  # claims, whether the reply was complete, what was dropped why
 Raw = tuple[str, str, str, str, str, str, str, list[str]]  # the fields in the order of the prompt
 
 
-def read_claims(reply: str, text: str) -> tuple[list[Claim], bool, Counter[str]]:
+def read_claims(reply: str, text: str) -> Reading:
     """Claims, whether the reply was complete, and what was dropped why. Raises BadReply when
     nothing usable is in it.
 
@@ -204,7 +220,7 @@ def read_claims(reply: str, text: str) -> tuple[list[Claim], bool, Counter[str]]
     closed = False
     if not _DELIMITER.search(plain) and ("{" in plain or "[" in plain):
         items, closed = json_items(plain)
-        raws = [raw for _, item in items if isinstance(item, dict) and (raw := _from_json(item))]
+        raws = [raw for item in items if (raw := _from_json(item))]
         closed = closed and (bool(raws) or _NO_CLAIMS.match(plain) is not None)
     else:
         for body in _pieces(unescaped(plain)):

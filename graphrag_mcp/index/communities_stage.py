@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Container, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import pyarrow as pa
@@ -43,7 +43,7 @@ from graphrag_mcp.index.report_llm import Claim, Writing
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.store.cache import ROW_ID
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.schema import VECTORS
+from graphrag_mcp.store.schema import LIST, TABLES, VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text.terms import terms
 
@@ -54,6 +54,7 @@ UNCHECKED = 0.01
 MOVED = (
     0.03  # share of the entities that were touched, after which a fresh clustering looks for one
 )
+REPORTED_ENTITIES = 10_000  # of communities that are reported at once: 100 MB
 SMALL = 2000  # up to so many entities it looks every time: a few hundredths of a second
 _REPORT = tuple(field.name for field in fields(Report))
 _UNREAD: Row = {
@@ -150,10 +151,10 @@ class Made:
     asked.
     """
 
-    changes: dict[str, Change]
-    counters: dict[str, int]
-    degraded: dict[str, str]
-    written: set[str]  # communities whose reports are new
+    changes: dict[str, Change]  # but for the table of reports
+    counters: Mapping[str, int]
+    degraded: dict[str, str] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)  # communities whose reports are new
 
 
 def report(
@@ -169,24 +170,52 @@ def report(
     moved: Moved | None = None,
     edges: pa.Table | None = None,
     embed: Callable[[Sequence[Report]], object] = lambda _: None,
+    write: Callable[[Change], object] = lambda _: None,
+    rewrite: Set[str] = frozenset(),
 ) -> Made:
     """Communities, memberships and reports. `touched` None: compare every report; `retry`: these
-    are asked again; `texts`: descriptions newer than the snapshot's, by row id; `moved`, `edges`:
-    how the tree changed and of what it is made, where that is known; `embed`: called with reports
-    as they are written."""
+    are compared too; `rewrite`: of these, those that are written again though nothing that they are
+    made of has changed; `texts`: descriptions newer than the snapshot's, by row id; `moved`,
+    `edges`: how the tree changed and of what it is made, where that is known; `embed`: called with
+    reports as they are written; `write`: called with the changes of the table of reports, part by
+    part."""
     moved = moved or compare(snapshot, tree, number)
     wanted = set(tree.communities)
     if touched is not None:
         wanted = _suspects(tree, moved.fresh, touched) | (retry & tree.communities.keys())
     edges = edges if edges is not None else links_of(snapshot)
-    job = _Job(snapshot, tree, wanted, edges, models, texts or {}, take, embed)
-    rows, replaced, degraded = _reports(job, moved.numbers)
-    changes = {
-        **moved.changes,
-        "reports": Change([*moved.gone, *replaced], graph_to_table("reports", rows)),
-    }
     counters = {"communities": len(tree.communities), "reports": len(tree.communities)}
-    return Made(changes, counters, degraded, {row["id"] for row in rows})
+    made, gone = Made(moved.changes, counters), moved.gone
+    # With a model there is one part: the reports of all communities are asked for at once.
+    asked = models is not None and models.reports is not None
+    for part in [wanted] if asked else _in_parts(tree, wanted):
+        job = _Job(snapshot, tree, part, edges, models, texts or {}, take, embed, rewrite)
+        rows, replaced, degraded = _reports(job, moved.numbers)
+        write(Change([*gone, *replaced], graph_to_table("reports", rows)))
+        gone = []
+        made.degraded |= degraded
+        made.written.update(row["id"] for row in rows)
+    return made
+
+
+def _in_parts(tree: Hierarchy, wanted: set[str]) -> Iterator[set[str]]:
+    """The communities in parts that are reported one after another, or memory would grow with the
+    graph. What lies in one coarsest community is in one part. At least one part, perhaps empty."""
+    below: dict[str, list[str]] = defaultdict(list)  # by coarsest community
+    for id in wanted:
+        top = id
+        while tree.communities[top].parent:
+            top = tree.communities[top].parent
+        below[top].append(id)
+    part: set[str] = set()
+    size = 0
+    for top, ids in sorted(below.items()):
+        if size >= REPORTED_ENTITIES:
+            yield part
+            part, size = set(), 0
+        part.update(ids)
+        size += len(tree.communities[top].members)
+    yield part
 
 
 def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Moved:
@@ -232,9 +261,11 @@ def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Move
     paths = tree.previous if tree.previous is not None else _paths(snapshot)
     changed = [id for id, path in tree.path.items() if paths.get(id) != path]
     left = [*(paths.keys() - tree.path.keys()), *(id for id in changed if id in paths)]
-    members = [{"entity_id": id, "path": list(tree.path[id])} for id in changed]
+    members = [pa.array(changed, pa.string()), pa.array(map(tree.path.get, changed), LIST)]
     moved.changes["communities"] = Change(gone, graph_to_table("communities", rows))
-    moved.changes["memberships"] = Change(sorted(left), graph_to_table("memberships", members))
+    moved.changes["memberships"] = Change(
+        sorted(left), pa.table(members, schema=TABLES["memberships"])
+    )
     return moved
 
 
@@ -271,6 +302,7 @@ class _Job:
     texts: Mapping[str, str]
     take: Callable[[Future[Any]], Any]
     embed: Callable[[Sequence[Report]], object]
+    rewrite: Set[str]
 
 
 def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str], dict[str, str]]:
@@ -307,7 +339,7 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
         told = found.report(community) if found else None
         if told is not None:
             print_ = imported.fingerprint(told, plain[community.id])
-        if prints.get(community.id) == print_:
+        if prints.get(community.id) == print_ and community.id not in job.rewrite:
             done[community.id] = _written(before[community.id])
         else:
             prints[community.id] = print_
@@ -489,6 +521,7 @@ def communities(run: Run, recluster: bool) -> None:
     with run.stage("communities"):
         links, tree, clustering, by = _clustered(run, recluster, complete)
         moved = compare(run.snapshot(), tree, numbers)
+    run.check()
     run.progress("reports", 0, len(tree.communities))
     with run.stage("reports"):
         described = descriptions.finish(started, waiting, run.take) if started else None
@@ -507,10 +540,12 @@ def communities(run: Run, recluster: bool) -> None:
             models=models,
             texts=texts,
             retry=retry,
+            rewrite={one.subject for one in run.corrections if one.kind == "report"},
             take=vectors.take,
             moved=moved,
             edges=links,
             embed=_early(run),
+            write=vectors.write_reports,
         )
     with run.stage("write"):
         changes = {**(described.changes if described else {}), **made.changes}
@@ -525,9 +560,9 @@ def communities(run: Run, recluster: bool) -> None:
             *_over(run, tree.communities, made.written, writes),
             *(row["id"] for row in failed),
         }
-        if done:
+        if done and ("pending" in run.manifest.tables or failed):
             changes["pending"] = Change(sorted(done), graph_to_table("pending", failed))
-        _want_rest(run, changes)
+        _want_rest(run)
         vectors.write(changes)  # while the last vectors are on their way
         versions = vectors.written().tables
         parameters = {**run.parameters, **(models.parameters() if models else {})}
@@ -601,7 +636,7 @@ def _commit(
 def _waiting(run: Run) -> list[Row]:
     """Descriptions and reports that a model may write now."""
     models = run.models
-    if models is None or "pending" not in run.manifest.tables:
+    if models is None:
         return []
     kinds = {
         kind
@@ -612,8 +647,11 @@ def _waiting(run: Run) -> list[Row]:
         )
         if models.asker.may_answer(asked)
     }
-    rows = run.snapshot().rows("pending").to_pylist()
-    return sorted((row for row in rows if row["kind"] in kinds), key=lambda row: row["id"])
+    there = "pending" in run.manifest.tables
+    rows = run.snapshot().rows("pending").to_pylist() if there else []
+    again = [pending(one.kind, one.subject, "", "answered again") for one in run.corrections]
+    waiting = {row["id"]: row for row in [*again, *rows] if row["kind"] in kinds}
+    return [waiting[id] for id in sorted(waiting)]
 
 
 def _over(
@@ -690,12 +728,9 @@ def _early(run: Run) -> Callable[[Sequence[Any]], object]:
     )
 
 
-def _want_rest(run: Run, changes: Mapping[str, Change]) -> None:
-    """Vectors of the reports that this commit writes, and of what has none yet."""
-    if run.vectors is None:
-        return
-    _want(run, {table: change for table, change in changes.items() if table == "reports"})
-    if run.vectors.asker.embeds:
+def _want_rest(run: Run) -> None:
+    """Vectors of what has none yet."""
+    if run.vectors is not None and run.vectors.asker.embeds:
         before = run.manifest.parameters.get("embedding", "")
         run.vectors.want_missing(
             run.snapshot(), bool(before) and before != run.vectors.asker.embedding_model
@@ -732,6 +767,13 @@ class _Beside:
             self.write({name: change})
             del change
         return bool(coming)
+
+    def write_reports(self, change: Change) -> None:
+        """Write some of the reports, and have them embedded."""
+        self.run.check()
+        if self.run.vectors is not None:
+            _want(self.run, {"reports": change})
+        self.write({"reports": change})
 
     def write(self, changes: Mapping[str, Change]) -> None:
         self.base = replace(self.base, tables=self.run.apply(self.base, changes))

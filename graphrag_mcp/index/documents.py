@@ -51,8 +51,10 @@ from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import Overlay, renamed
+from graphrag_mcp.store.lance import give_back
+from graphrag_mcp.store.leases import Correction
 from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
-from graphrag_mcp.store.schema import DOCUMENT_LOG
+from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES
 from graphrag_mcp.store.segments import DOCUMENTS, append, live_documents
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text.terms import normalise_name, terms
@@ -308,10 +310,11 @@ def _passages(
     if unit_id in rows.kept:
         entity_ids = [rows.before.passages[id] for id in ids]
     else:
+        to_read = rows.to_read.pop(unit_id)  # it holds every mention: a third of the memory
         if rows.given is None:
-            names, mentions = rows.to_read[unit_id].found()
+            names, mentions = to_read.found()
         else:
-            text = rows.to_read[unit_id].text
+            text = to_read.text
             names, mentions = rows.given.names_of(unit_id, text, record)
             rows.claims[unit_id] = rows.given.claims_of(text, record)
         rows.fresh[unit_id] = names
@@ -358,6 +361,8 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
     return json.dumps(metadata, ensure_ascii=False, sort_keys=True) if metadata else "{}"
 
 
+# Names of text units that are merged at once: 20,000 of them, with their relationships, take 150 MB.
+MERGED_NAMES = 20_000
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 
@@ -380,6 +385,9 @@ class Run:
     counts: Counter[str] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
     touched: set[str] = field(default_factory=set)
+    capped: set[str] = field(
+        default_factory=set
+    )  # text units with names or pairs that were left out
     claimed: set[str] = field(default_factory=set)  # names of which claims came or went
     first_generation: int = 0  # the generation this call found
     parameters: dict[str, Any] = field(
@@ -389,9 +397,9 @@ class Run:
     redo: dict[str, set[str]] = field(
         default_factory=dict
     )  # uri -> units that a model is asked about once more
-    degraded: list[dict[str, str]] = field(
-        default_factory=list
-    )  # what was asked for in this call and not had
+    losses: list[Row] = field(default_factory=list)  # of the replies that this call read
+    # questions whose answer was replaced after it had been merged
+    corrections: list[Correction] = field(default_factory=list)
     vectors: Vectors | None = None
     edits: Overlay = field(default_factory=Overlay)  # what was changed by hand, as of this call
     imports: ImportLog | None = None  # where something was ever imported
@@ -511,21 +519,22 @@ def documents(
         term_change, moved = _terms(snapshot, old_passages, batch.passages)
     with run.stage("write"):
         segments = run.originals(batch)
-        first = {
-            "terms": term_change,
-            "documents": Change(sorted(batch.gone), graph_to_table("documents", batch.documents)),
-            "text_units": Change(sorted(old_units), graph_to_table("text_units", batch.units)),
-            "passages": Change(sorted(old_passages), graph_to_table("passages", batch.passages)),
-        }
-        if run.vectors is not None:
-            run.vectors.want("passages", first["passages"].rows, old_passages)
-            first |= dict(run.vectors.changes())
-        versions = run.apply(run.manifest, first)
+        more_passages = len(batch.passages) - len(old_passages)
+        more_units = len(batch.units) - len(old_units)
+        versions = _write_texts(run, batch, old_units, old_passages, term_change)
+        del term_change
+        give_back()
     gone_units = set(old_units) - batch.kept
     with run.stage("merge"):
         read = _read(run, snapshot, batch, gone_units, numbers)
+        units, parts = gone_units | batch.fresh.keys(), _in_parts(run, batch.fresh)
+        batch.fresh = {}  # each part is given up when it is merged
+        before = _Merging(snapshot, versions, gone_units)
+        while len(parts) > 1:
+            _merge_ahead(run, before, parts.pop(0), numbers, moved)
+        snapshot, versions = before.snapshot, before.versions
         is_long = run.models.is_long if run.models else None
-        merged = merge(snapshot, gone_units, batch.fresh, numbers, is_long, run.edits)
+        merged = merge(snapshot, before.gone, parts.pop(), numbers, is_long, run.edits)
         if run.models is not None and run.models.describe is not None:
             merged.long |= descriptions.retitled(snapshot, merged.changes, run.models, run.edits)
         for id, (kind, _) in sorted(merged.long.items()):
@@ -534,20 +543,20 @@ def documents(
             run.asked = descriptions.early(
                 run.models, merged.long, merged.changes, snapshot, run.edits
             )
-        changes = {**merged.changes, **_side_tables(run, gone_units | batch.fresh.keys(), read)}
+        changes = {**merged.changes, **_side_tables(run, units, read)}
         if run.vectors is not None:
             changes |= forgotten(changes, versions)
     moved.update(
         documents=len(batch.documents) - len(batch.gone),
-        text_units=len(batch.units) - len(old_units),
-        passages=len(batch.passages) - len(old_passages),
+        text_units=more_units,
+        passages=more_passages,
         entities=merged.entities,
         relationships=merged.relationships,
     )
     run.touched |= merged.touched
-    if (
-        run.vectors is not None
-    ):  # their embedding fills the time of writing, relationships are named by what is written
+    run.capped |= merged.capped
+    # Entities are embedded while the tables are written; relationships are named by what is written.
+    if run.vectors is not None:
         _want(run, "entities", changes["entities"], merged.long)
     with run.stage("write"):
         base = run.manifest or Manifest(corpus=run.folder.name)
@@ -557,11 +566,83 @@ def documents(
         _want(run, "relationships", changes["relationships"], merged.long)
 
 
-def _want(run: Run, table: str, change: Change, long: Collection[str]) -> None:
+def _write_texts(
+    run: Run,
+    batch: Batch,
+    old_units: list[str],
+    old_passages: Mapping[str, Row],
+    term_change: Change,
+) -> dict[str, int]:
+    """Write what no model has a part in; versions. Not a commit. The rows of units and passages are
+    given up as soon as they are in tables: of a large text they are a third of the memory."""
+    first = {
+        "terms": term_change,
+        "documents": Change(sorted(batch.gone), graph_to_table("documents", batch.documents)),
+        "text_units": Change(sorted(old_units), graph_to_table("text_units", batch.units)),
+        "passages": Change(sorted(old_passages), graph_to_table("passages", batch.passages)),
+    }
+    batch.units, batch.passages = [], []
+    give_back()
+    if run.vectors is not None:
+        run.vectors.want("passages", first["passages"].rows, old_passages)
+        first |= dict(run.vectors.changes())
+    return run.apply(run.manifest, first)
+
+
+@dataclass
+class _Merging:
+    """How far the merge of one batch is: what its next part builds upon."""
+
+    snapshot: Snapshot | None
+    versions: dict[str, int]
+    gone: set[str]  # text units that the next part takes away
+
+
+def _in_parts(run: Run, fresh: Mapping[str, UnitNames]) -> list[dict[str, UnitNames]]:
+    """The text units in parts that are merged one after another, or memory would grow with the
+    document. Long descriptions are asked for once, of the whole: with a model there is one part."""
+    parts: list[dict[str, UnitNames]] = [{}]
+    size = 0
+    for id, unit in fresh.items():
+        if size >= MERGED_NAMES and not (run.models and run.models.describe):
+            parts.append({})
+            size = 0
+        parts[-1][id] = unit
+        size += len(unit.named)
+    return parts
+
+
+def _merge_ahead(
+    run: Run,
+    before: _Merging,
+    part: Mapping[str, UnitNames],
+    numbers: dict[str, int],
+    moved: Counter[str],
+) -> None:
+    """Merge and write a part of a batch. Not a commit: the versions are named by the last part's."""
+    run.check()
+    merged = merge(before.snapshot, before.gone, part, numbers, None, run.edits)
+    changes = dict(merged.changes)
+    base = replace(run.manifest or Manifest(corpus=run.folder.name), tables=before.versions)
+    if run.vectors is not None:
+        changes |= forgotten(changes, before.versions)
+        _want(run, "entities", changes["entities"], ())
+    before.versions = run.apply(base, changes)
+    before.snapshot, before.gone = run.opened(replace(base, tables=before.versions)), set()
+    if run.vectors is not None:
+        _want(run, "relationships", changes["relationships"], (), before.snapshot)
+    run.touched |= merged.touched
+    run.capped |= merged.capped
+    moved.update(entities=merged.entities, relationships=merged.relationships)
+
+
+def _want(
+    run: Run, table: str, change: Change, long: Collection[str], snapshot: Snapshot | None = None
+) -> None:
     """Have the rows embedded, but for those whose long descriptions are made one first."""
     rows = change.rows
     short = rows.filter(pc.invert(pc.is_in(rows["id"], pa.array(list(long), pa.string()))))
-    run.vectors.want(table, short, change.gone, run.snapshot())
+    run.vectors.want(table, short, change.gone, snapshot or run.snapshot())
 
 
 def _read(
@@ -571,12 +652,17 @@ def _read(
     before = _claims(snapshot, gone_units)
     known = dict(zip(before["id"].to_pylist(), before["n"].to_pylist(), strict=True))
     given = claims_as_rows(batch.claims, known, numbers) if batch.claims else []
-    read: dict[str, list[Row]] = {"claims": given, "pending": []}
+    read: dict[str, list[Row]] = {"claims": given, "pending": [], "losses": []}
     if run.models is not None and (batch.readings or batch.unread):
         settled = settle(
             run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
         )
-        read = {"claims": settled.claims + read["claims"], "pending": settled.pending}
+        read = {
+            "claims": settled.claims + given,
+            "pending": settled.pending,
+            "losses": settled.losses,
+        }
+        run.losses += settled.losses
     # A unit that is only read again keeps its place and perhaps its names: then nothing else says
     # what changed.
     subjects = [*before["subject"].to_pylist(), *(str(row["subject"]) for row in read["claims"])]
@@ -592,15 +678,17 @@ def _claims(snapshot: Snapshot | None, units: Collection[str]) -> pa.Table:
 
 
 def _side_tables(run: Run, units: set[str], read: Mapping[str, list[Row]]) -> dict[str, Change]:
-    """Changes of claims and of the list of what is pending; nothing where there was and is none."""
+    """Changes of claims and of the lists of what is pending and of what was lost; nothing where
+    there was and is none."""
     there = run.manifest.tables if run.manifest else {}
     changes = {}
     if read["claims"] or "claims" in there:
         changes["claims"] = Change(sorted(units), graph_to_table("claims", read["claims"]))
-    if read["pending"] or "pending" in there:
-        gone = {f"{kind}:{unit}" for unit in units for kind in ("extract", "claims")}
-        gone.update(row["id"] for row in read["pending"])
-        changes["pending"] = Change(sorted(gone), graph_to_table("pending", read["pending"]))
+    for name in ("pending", "losses"):
+        if read[name] or name in there:
+            gone = {f"{kind}:{unit}" for unit in units for kind in ("extract", "claims")}
+            gone.update(row["id"] for row in read[name])
+            changes[name] = Change(sorted(gone), graph_to_table(name, read[name]))
     return changes
 
 
@@ -625,22 +713,33 @@ def _terms(
     """How many passages hold each term, for the terms whose number moves; and by how much the total
     length moves.
     """
-    moved: Counter[str] = Counter()
-    for row in new:
-        moved.update(set(row["terms"].split()))
-    for row in old.values():
-        moved.subtract(set(row["terms"].split()))
-    moved = Counter({term: by for term, by in moved.items() if by})
-    before: dict[str, int] = {}
-    if snapshot is not None and moved:
-        known = snapshot.by_key("terms", sorted(moved), "term", ["term", "passages"])
-        before = dict(
-            zip(known.column("term").to_pylist(), known.column("passages").to_pylist(), strict=True)
+    rows = _counted(new)
+    known: list[str] = []
+    if snapshot is not None and (new or old):
+        gone = _counted(list(old.values()))
+        gone = gone.set_column(1, "passages", pc.negate(gone["passages"]))
+        words = pc.unique(
+            pa.chunked_array([*rows["term"].chunks, *gone["term"].chunks], pa.string())
         )
-    after = {term: before.get(term, 0) + by for term, by in sorted(moved.items())}
-    rows = [{"term": term, "passages": count} for term, count in after.items() if count > 0]
+        before = snapshot.by_key("terms", words.to_pylist(), "term", ["term", "passages"])
+        known = before["term"].to_pylist()
+        summed = pa.concat_tables([rows, gone, before]).group_by("term")
+        rows = summed.aggregate([("passages", "sum")]).rename_columns(TABLES["terms"].names)
+        rows = rows.filter(pc.greater(rows["passages"], 0)).sort_by("term")
     length = sum(row["n_terms"] for row in new) - sum(row["n_terms"] for row in old.values())
-    return Change(sorted(before), graph_to_table("terms", rows)), Counter({"passage_terms": length})
+    return Change(known, rows), Counter({"passage_terms": length})
+
+
+def _counted(passages: Sequence[Row]) -> pa.Table:
+    """In how many of the passages each term is, in order of term. In Arrow: all terms of a large
+    text may be different, and Python would take ten times as much for each."""
+    words = [
+        pa.array([term for row in some for term in set(row["terms"].split())], pa.string())
+        for some in (passages[at : at + 500] for at in range(0, len(passages), 500))
+    ]
+    found = pc.value_counts(pa.chunked_array(words, pa.string()))
+    rows = pa.table(found.flatten(), schema=TABLES["terms"])
+    return rows.take(pc.sort_indices(rows["term"]))
 
 
 def swap(

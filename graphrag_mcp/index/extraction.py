@@ -14,7 +14,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, TypeVar
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 Finder = Callable[[str, str, int], list[tuple[int, int]]]
 R = TypeVar("R", EntityRecord, RelationRecord)
+_doubt, _whole = Records.doubt, Records.whole
 VERSION = "llm-1"
 ANY_TYPE = "whatever fits best, in one or two lower-case words"
 # A second pass with gleanings "auto": see `gleaning_pays`. Share of 361 units of dense
@@ -146,8 +147,8 @@ async def extract_unit(
     """What a model finds in `text`. `known_names`: the strong names that the keyless extractor
     finds in it, wanted only when a reply is there."""
 
-    def first_reply(reply: str) -> Records | None:
-        records = parse(reply, params.types, text, params.echoes)
+    def first_reply(reply: str, strict: bool = False) -> Records | None:
+        records = parse(reply, params.types, text, params.echoes, strict=strict)
         if (
             not records.entities
             and not records.relations
@@ -170,7 +171,17 @@ async def extract_unit(
         return gleaning_pays(text, known_names(), found)
 
     messages: tuple[Message, ...] = (Message("user", params.prompt(text)),)
-    answer = await asker.ask(Ask("extract", messages, first_reply, lambda: None))
+    strictly = partial(first_reply, strict=True)
+    asked = Ask(
+        "extract",
+        messages,
+        first_reply,
+        lambda: None,
+        doubt=_doubt,
+        worth=_whole,
+        strictly=strictly,
+    )
+    answer = await asker.ask(asked)
     records = answer.value
     if records is None:
         return Extraction(None, "", answer.reason)
@@ -182,7 +193,9 @@ async def extract_unit(
             Message("assistant", shown(answer.raw)),
             Message("user", params.more.substitute()),
         )
-        answer = await asker.ask(Ask("glean", messages, later_reply, lambda: None))
+        answer = await asker.ask(
+            Ask("glean", messages, later_reply, lambda: None, doubt=_doubt, worth=_whole)
+        )
         if answer.value is None:
             reason = f"no gleaning: {answer.reason}"
             break
@@ -245,9 +258,13 @@ def with_gleaned(first: Records, more: Records) -> tuple[Records, int]:
     pairs = {_pair(one): index for index, one in reversed(list(enumerate(relations)))}
     for relation in more.relations:
         gained += _put(relations, pairs, _pair(relation), relation, MOST_RELATIONS)
-    dropped = Counter(first.dropped)
-    dropped.update(more.dropped)
-    return Records(tuple(entities), tuple(relations), more.complete, dict(dropped)), gained
+    dropped, repaired = (
+        Counter(one) + Counter(other)
+        for one, other in ((first.dropped, more.dropped), (first.repaired, more.repaired))
+    )
+    return Records(
+        tuple(entities), tuple(relations), more.complete, dict(dropped), dict(repaired)
+    ), gained
 
 
 def _pair(relation: RelationRecord) -> tuple[str, str]:

@@ -5,7 +5,8 @@ then communities -> reports -> commit. Takes a corpus folder, a request and sett
 `IndexResult`. One call holds the writer's lock from its first look to its last commit; readers
 never wait. Blocking: run it in a thread or a process. Knows nothing of MCP and prints nothing.
 
-What a call of indexing says of itself: counts, errors, and what a model still has to answer.
+What a call of indexing says of itself: counts, errors, what a model still has to answer and what
+was lost of its replies.
 
 Takes the run and its plan when everything is committed; gives an `IndexResult`. Reads, and changes
 nothing.
@@ -14,6 +15,8 @@ nothing.
 from __future__ import annotations
 
 import gc
+import os
+import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
@@ -23,11 +26,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.errors import Busy
+from graphrag_mcp.errors import Busy, OutOfMemory
 from graphrag_mcp.index import communities_stage, documents, edits, models
 from graphrag_mcp.index import documents as building
 from graphrag_mcp.index.documents import Batch, Cancelled, Progress, Row, Run
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
+from graphrag_mcp.index.losses import RECORDS, totals
 from graphrag_mcp.index.units import in_vain
 from graphrag_mcp.index.vectors import Vectors
 from graphrag_mcp.llm.asker import Asker, key_of
@@ -36,7 +40,7 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Edit, Plan
-from graphrag_mcp.store import tables
+from graphrag_mcp.store import leases, tables
 from graphrag_mcp.store.lance import few_heaps, give_back
 from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
@@ -78,12 +82,45 @@ def _pending(run: Run) -> tuple[dict[str, int], list[dict[str, str]]]:
     return dict(sorted(Counter(row["kind"] for row in rows).items())), listed
 
 
+def _capped(run: Run) -> str:
+    """That not all names of some text units are in the graph, in one sentence; "" where all are."""
+    if not run.capped:
+        return ""
+    units = "1 text unit lists" if len(run.capped) == 1 else f"{len(run.capped):,} text units list"
+    return (
+        f"{units} more names, or pairs of names, than the graph keeps of one: "
+        "search_text finds the others."
+    )
+
+
+def _lost(run: Run) -> list[dict[str, str]]:
+    """The texts of this call of whose replies records were lost, the most first."""
+    shown = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))[
+        :DEGRADED
+    ]
+    found = run.snapshot().by_key(
+        "text_units", sorted({row["subject"] for row in shown}), "id", ["id", "n"]
+    )
+    numbers = {row["id"]: f"t{row['n']}" for row in found.to_pylist()}
+    return [
+        {
+            "kind": RECORDS,
+            "id": numbers.get(row["subject"], row["subject"]),
+            "document": row["uri"],
+            "reason": row["reason"],
+        }
+        for row in shown
+    ]
+
+
 def result(run: Run, plan: Plan, status: str) -> IndexResult:
     pending, degraded = _pending(run)
     if run.vectors is not None and run.vectors.failed:
         pending["embedding"] = run.vectors.failed
         why = run.models.asker.why_no_vectors
         degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
+    if run.losses:
+        degraded += _lost(run)
     counters = run.manifest.counters if run.manifest else {}
     done = sum(run.counts[name] for name in ("added", "changed")) + plan.unchanged
     counts = {name: run.counts[name] for name in ("added", "changed", "removed")} | {
@@ -105,7 +142,8 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         usage=run.models.asker.spent().record(),
         pending=pending,
         degraded=degraded,
-        hint=" ".join(filter(None, [*plan.notes, run.models.asker.note])),
+        hint=" ".join(filter(None, [*plan.notes, _capped(run), run.models.asker.note])),
+        losses=totals(run.losses),
         seconds={name: round(value, 3) for name, value in run.seconds.items()},
     )
 
@@ -115,6 +153,8 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
 BATCH_PASSAGES = 2000
 # How long a call waits for another writer, looking every second whether it was cancelled meanwhile.
 LOCK_SECONDS = 3600
+# Seconds between two looks at the memory, and how many times its limit ends the process.
+WATCH_EVERY, TOO_MUCH = 0.1, 1.5
 Bring = Callable[
     [Run, Plan], None
 ]  # puts the edits of an import into the run, its label into the plan
@@ -133,13 +173,15 @@ def index_documents(
     cancelled: Callable[[], bool] = lambda: False,
     asker: Asker | None = None,
     bring: Bring | None = None,
+    ended: Callable[[str], object] | None = None,
 ) -> IndexResult:
     """Bring the corpus in `folder` to what the request's folders, files and texts are.
 
     Returns counts {added, changed, removed, unchanged}, what was skipped and why, an error per
     document that could not be read, what a model was asked and could not answer, and CPU seconds
     per stage. `asker`: whom to ask instead of the models that the settings name. `bring`: what is
-    imported in this call (index/importing.py). Raises GraphRAGError (Busy, BadInput, Damaged, ...).
+    imported in this call (index/importing.py). `ended`: told why, before this process ends because
+    it held far more memory than the settings allow. Raises GraphRAGError (Busy, BadInput, Damaged, ...).
     """
     _thrifty()
     ours = asker is None
@@ -150,21 +192,14 @@ def index_documents(
     )
     try:
         if request.dry_run:
-            from graphrag_mcp.index.dry_run import (
-                Rehearsal,
-                estimate,
-            )  # not in the way of a run's first question
-
-            run = Rehearsal(
-                folder,
-                settings,
-                documents.of_this_release(folder, read(folder)),
-                progress,
-                cancelled,
-            )
-            with _few_collections():
-                return estimate(run, request, asker, _work)
-        with _lock(folder, cancelled), _few_collections():
+            return _rehearsed(folder, request, settings, asker, progress, cancelled)
+        # A server's memory is not that of one call: it indexes only what is little work.
+        most = settings.max_memory if _ends() else 0
+        with (
+            _lock(folder, cancelled),
+            _few_collections(),
+            limited(most, cancelled, ended) as cancelled,
+        ):
             run = Run(
                 folder,
                 settings,
@@ -180,6 +215,71 @@ def index_documents(
             give_back()
 
 
+def _rehearsed(
+    folder: Path,
+    request: IndexRequest,
+    settings: Settings,
+    asker: Asker,
+    progress: Progress,
+    cancelled: Callable[[], bool],
+) -> IndexResult:
+    # not in the way of a run's first question
+    from graphrag_mcp.index.dry_run import Rehearsal, estimate
+
+    manifest = documents.of_this_release(folder, read(folder))
+    with _few_collections():
+        run = Rehearsal(folder, settings, manifest, progress, cancelled)
+        return estimate(run, request, asker, _work)
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds; 0 where the system does not tell."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextmanager
+def limited(
+    megabytes: int,
+    cancelled: Callable[[], bool],
+    ended: Callable[[str], object] | None = None,
+) -> Iterator[Callable[[], bool]]:
+    """`cancelled`, which raises OutOfMemory once the process has held more than `megabytes`; 0 is
+    no limit. `ended`: told why, before the process ends because it held half as much again and did
+    not stop by itself. Both leave the index as it was at its last commit."""
+    if not megabytes or not resident():
+        yield cancelled
+        return
+    error = OutOfMemory(
+        f"indexing took more than {megabytes:,} MB of memory and was stopped; the index is as it "
+        "was at its last commit",
+        "Index fewer or smaller files at a time, or raise the setting max_memory",
+    )
+    over, done = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        while not done.wait(WATCH_EVERY):
+            held = resident()
+            if held > megabytes * 1_000_000:
+                over.set()
+            if ended is not None and held > megabytes * 1_000_000 * TOO_MUCH:
+                ended(str(error))
+                os._exit(1)
+
+    def look() -> bool:
+        if over.is_set():
+            raise error
+        return cancelled()
+
+    threading.Thread(target=watch, name="memory", daemon=True).start()
+    try:
+        yield look
+    finally:
+        done.set()
+
+
 def _work(
     run: Run, request: IndexRequest, asker: Asker, bring: Bring | None = None
 ) -> tuple[Plan, str]:
@@ -193,6 +293,8 @@ def _work(
     if run.models.embedding or (manifest and VECTORS.values() & manifest.tables.keys()):
         run.vectors = Vectors(asker if request.method != "fast" else Asker(None, None, None))
         asker.length = _length(run)
+    if run.models.extract is not None and run.manifest is not None:
+        run.corrections = leases.corrections(folder)
     run.progress("reading", 0, 0)
     with run.stage("read"):
         by_hand = run.manifest is not None and any(
@@ -217,7 +319,10 @@ def _work(
             edits.catch_up(run)
         _write_documents(run, plan, request)
         run.check()
+        give_back()  # what the documents took, before the graph as a whole is looked at
         communities_stage.communities(run, request.recluster)
+        if run.corrections and run.writes:
+            leases.corrected(run.folder, run.corrections)
         if run.manifest is not None and run.writes:
             run.manifest = tidy(folder, run.manifest)
     except Cancelled:
@@ -368,7 +473,9 @@ def _batches(
             break
         _add(run, plan, batch, edit, numbers, rederive)
         done += 1
-        if batch.size >= BATCH_PASSAGES and total - done >= BATCH_PASSAGES // 2:
+        if batch.size >= BATCH_PASSAGES and (
+            total - done >= BATCH_PASSAGES // 2 or batch.size >= 2 * BATCH_PASSAGES
+        ):
             _fill(run, batch)
             run.progress("documents", min(done, total), max(total, done))
             yield batch
@@ -387,15 +494,33 @@ def _open_units(run: Run) -> set[str]:
     """Uris of documents with text units that a model may read now and could not before; fills
     `run.redo`.
     """
-    if run.manifest is None or "pending" not in run.manifest.tables or not run.models.extract:
+    if run.manifest is None or not run.models.extract:
         return set()
-    rows = run.snapshot().rows("pending").to_pylist()
+    waiting = "pending" in run.manifest.tables
+    rows = run.snapshot().rows("pending").to_pylist() if waiting else []
     open_ = {row["subject"]: row["uri"] for row in rows if row["kind"] in ("extract", "claims")}
     if not run.models.asker.on:
         open_ = {unit: open_[unit] for unit in _answered(run, sorted(open_))}
     for unit, uri in open_.items():
         run.redo.setdefault(uri, set()).add(unit)
+    for unit, uri in _corrected_units(run).items():
+        run.redo.setdefault(uri, set()).add(unit)
     return set(run.redo)
+
+
+def _corrected_units(run: Run) -> dict[str, str]:
+    """Text units whose answer was replaced, with the uri of their document."""
+    ids = {one.subject for one in run.corrections if one.kind in ("extract", "claims")}
+    if not ids:
+        return {}
+    snapshot = run.snapshot()
+    units = snapshot.by_key("text_units", sorted(ids), "id", ["id", "document_id"]).to_pylist()
+    documents = sorted({row["document_id"] for row in units})
+    uris = {
+        row["id"]: row["uri"]
+        for row in snapshot.by_key("documents", documents, "id", ["id", "uri"]).to_pylist()
+    }
+    return {row["id"]: uris[row["document_id"]] for row in units if row["document_id"] in uris}
 
 
 def _answered(run: Run, units: list[str]) -> Iterator[str]:

@@ -15,18 +15,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
+from graphrag_mcp.index.keyed_records import Found, records_in, records_of_tables
+from graphrag_mcp.index.losses import Losses, listed
+from graphrag_mcp.index.tuples import first_start, read_tuples
 from graphrag_mcp.llm.asker import BadReply
 from graphrag_mcp.llm.replies import (
     FULL,
-    HALF,
     clean,
     clean_name,
-    json_items,
+    json_start,
+    json_values,
     plain_reply,
-    split_fields,
     unescaped,
+    without_gloss,
 )
 from graphrag_mcp.text.terms import normalise_name
 
@@ -34,6 +38,8 @@ MOST_ENTITIES, MOST_RELATIONS = (
     500,
     1000,
 )  # a unit of 1,200 tokens has some 40; what is over comes from a loop
+NOTHING_USABLE = "no usable record"
+MOST_LOST = 50  # dropped records that are named
 MOST_SEEN = 20_000  # records looked at, so that megabytes of broken ones are soon done with
 LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_TYPE = 200, 4000, 40
 EXAMPLE_NAMES = frozenset(
@@ -65,13 +71,26 @@ class RelationRecord:
 @dataclass(frozen=True, slots=True)
 class Records:
     """`complete`: the end mark was there (or the JSON was closed). `dropped`: reason -> how many
-    records.
-    """
+    records; `repaired`: the same of records that are kept with a value that the reply did not say;
+    `lost`: reason and record of some that were dropped."""
 
     entities: tuple[EntityRecord, ...] = ()
     relations: tuple[RelationRecord, ...] = ()
     complete: bool = False
     dropped: Mapping[str, int] = field(default_factory=dict)
+    repaired: Mapping[str, int] = field(default_factory=dict)
+    lost: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def losses(self) -> Losses:
+        return Losses(len(self.entities) + len(self.relations), self.dropped, self.repaired)
+
+    def doubt(self) -> str:
+        return self.losses.doubt()
+
+    def whole(self) -> int:
+        """How many records nothing was missing of."""
+        return self.losses.kept - sum(self.repaired.values())
 
 
 def parse(
@@ -80,44 +99,58 @@ def parse(
     text: str = "",
     echoes: Iterable[str] = EXAMPLE_NAMES,
     said: int = 60,
+    strict: bool = False,
 ) -> Records:
     """The records of `reply`. `types` empty = any type. Names of the prompt (`echoes`, lower case,
     and placeholders) are dropped unless they occur in `text`. A reply that says that there is
     nothing is an empty, complete `Records`; it may do so in `said` characters beside the end mark.
+    `strict`: a strength that is no number from 0 to 10 is dropped with its relationship, and not
+    replaced.
     """
-    found = _Found(tuple(types), " ".join(text.casefold().split()), frozenset(echoes))
+    found = _Found(tuple(types), " ".join(text.casefold().split()), frozenset(echoes), strict)
     plain, marked = plain_reply(reply)
-    tuples = _STRONG_START.search(plain)
-    closed, items = False, []
-    if not tuples and ("{" in plain or "[" in plain):
-        items, closed = json_items(plain)
-        if not items and "&quot;" in plain:
-            items, closed = json_items(unescaped(plain))
-        for key, item in items[:MOST_SEEN]:
-            found.add_item(key, item)
+    tuples, json = first_start(plain), json_start(plain)
+    closed = hollow = False
+    if 0 <= json and (tuples < 0 or json < tuples):
+        values, closed, mended = json_values(plain)
+        if not values and "&quot;" in plain:
+            values, closed, mended = json_values(unescaped(plain))
+        for one in islice((one for value in values for one in records_in(*value)), MOST_SEEN):
+            found.add_keyed(one)
+        found.repaired["broken JSON"] += min(mended, found.seen)
+        hollow = closed and bool(values) and not any(_says_anything(value) for _, value in values)
+        closed = closed and (found.seen > 0 or hollow)
+    if not found.seen and tuples < 0:
+        for one in islice(records_of_tables(plain), MOST_SEEN):
+            found.add_keyed(one)
     if not found.seen:
         _read_tuples(found, unescaped(plain), marked)
     if not found.entities and not found.relations:
         _read_claims(found, plain)
     if not found.entities and not found.relations:
-        hollow = closed and all(
-            isinstance(item, dict) and not any(item.values()) for _, item in items
-        )
-        _reject(
-            plain, found.dropped, marked or (hollow and _SAYS_NONE.match(plain) is not None), said
-        )
+        _reject(plain, found, marked or (hollow and _SAYS_NONE.match(plain) is not None), said)
     return Records(
-        tuple(found.entities), tuple(found.relations), marked or closed, dict(found.dropped)
+        tuple(found.entities),
+        tuple(found.relations),
+        marked or closed,
+        dict(found.dropped),
+        dict(+found.repaired),
+        tuple(found.lost),
     )
 
 
-def _reject(plain: str, dropped: Mapping[str, int], complete: bool, said: int) -> None:
+def _says_anything(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_says_anything, value.values() if isinstance(value, dict) else value))
+    return bool(value)
+
+
+def _reject(plain: str, found: _Found, complete: bool, said: int) -> None:
     """Raises BadReply, unless the reply says properly that there is nothing."""
     start = plain[:2000].lstrip().lower()
-    if dropped:
+    if found.dropped:
         raise BadReply(
-            "no usable record: "
-            + ", ".join(f"{count} x {why}" for why, count in sorted(dropped.items()))
+            f"{NOTHING_USABLE}: {listed(found.dropped, found.lost if found.strict else ())}"
         )
     if start.startswith(("<!doctype", "<html", "<head", "<?xml")):
         raise BadReply("an HTML page")
@@ -133,43 +166,30 @@ _SAYS_NONE = re.compile(
 
 # ---- tuples ---------------------------------------------------------------------------------------
 
-_TAG = r"[\"'“”‘’`*＂「『]{0,4}(entity|entities|relationships?|relations?)[\"'“”‘’`*＂」』]{0,4}[ \t]{0,4}"
-_STRONG_START = re.compile(rf"(?<!\w){_TAG}(?={HALF})", re.IGNORECASE)
-_WEAK_START = re.compile(
-    rf"(?:^|(?<=[(（\[#|]))[ \t|*•+-]{{0,6}}{_TAG}(?=[|｜\t]|,[ ]{{0,4}}[\"'“])",
-    re.IGNORECASE | re.MULTILINE,
-)
-_CLOSE = re.compile(r"[)）\]](?=[ \t*`,;]{0,8}(?:\n|##|\Z))")
-_TAIL = " \t\r\n(（[\"'“#*•-"
-
 
 def _read_tuples(found: _Found, plain: str, complete: bool) -> None:
-    """Every record from its tag on; where it ends is seen from its form, since separators get lost."""
-    starts = list(_STRONG_START.finditer(plain)) or list(_WEAK_START.finditer(plain))
-    found.note_strangers(plain[: starts[0].start()] if starts else plain)
-    for index, match in enumerate(starts[:MOST_SEEN]):
-        last = index + 1 == len(starts)
-        opened = (
-            plain[max(0, match.start() - 4) : match.start()]
-            .rstrip(" \t\"'“")
-            .endswith(("(", "（", "["))
-        )
-        segment = plain[match.end() : len(plain) if last else starts[index + 1].start()].rstrip(
-            _TAIL
-        )
-        kind = match[1][0].lower()
-        if found.full(kind):
+    records, between = read_tuples(plain, complete, _whole)
+    for part in between:
+        found.note_strangers(part)
+    for one in records[:MOST_SEEN]:
+        if found.full(one.kind):
             found.dropped["too many"] += 1
-            continue
-        fields, rest, closed = _record(segment, opened, kind)
-        found.note_strangers(rest)
-        if last and opened and not closed and not complete:
+        elif one.cut_off:
             found.seen += 1
-            found.dropped["cut off"] += 1
+            found.drop("cut off")
         else:
-            found.add_fields(kind, fields, "<|#|>" in segment)
-    if len(starts) > MOST_SEEN:
-        found.dropped["too many"] += len(starts) - MOST_SEEN
+            found.add_fields(one.kind, one.fields, one.keywords_first)
+    if len(records) > MOST_SEEN:
+        found.dropped["too many"] += len(records) - MOST_SEEN
+
+
+def _whole(kind: str, fields: list[str]) -> bool:
+    """Every field of a record: name, type and description, or what relates two names and its
+    strength.
+    """
+    if len(fields) < 3 or not all(field.strip() for field in fields[:3]):
+        return False
+    return kind == "e" or (len(fields) > 3 and strength_of(fields[-1]) is not None)
 
 
 _STATUS = frozenset(("TRUE", "FALSE", "SUSPECTED"))
@@ -189,23 +209,6 @@ def _read_claims(found: _Found, plain: str) -> None:
         ):
             found.seen += 1
             found.add_relation(fields[0], fields[1], fields[6], fields[2].lower(), None)
-
-
-def _record(segment: str, opened: bool, kind: str) -> tuple[list[str], str, bool]:
-    """Fields of the record that `segment` begins with, what follows it, and whether its closing
-    bracket was seen.
-
-    The first end that leaves enough fields is taken: a description may hold brackets and line
-    breaks.
-    """
-    ends = _CLOSE.finditer(segment) if opened else re.finditer(r"\n", segment)
-    for _, match in zip(range(4), ends, strict=False):
-        fields = split_fields(segment[: match.start()])
-        if len(fields) >= 3 and (kind == "e" or not opened or strength_of(fields[-1]) is not None):
-            return fields, segment[match.end() :], True
-    body = segment.rstrip()
-    closed = body.endswith((")", "）", "]"))
-    return split_fields(body[:-1] if opened and closed else body), "", closed
 
 
 # ---- records --------------------------------------------------------------------------------------
@@ -283,37 +286,25 @@ def type_of(value: str, types: tuple[str, ...]) -> str:
     return "other"
 
 
-# What models call the same thing in JSON, lower case without `_`, `-` and blanks; the first that is
-# there counts.
-_NAME = "name entityname title entity nodename node id label".split()
-_TYPE = "entitytype type category kind class label".split()
-_DESCRIPTION = (
-    "description desc entitydescription relationshipdescription relationdescription summary details explanation text"
-).split()
-_SOURCE = (
-    "source src sourceentity sourcename sourceid srcid from head subject entity1 start".split()
-)
-_TARGET = "target tgt dst targetentity targetname targetid tgtid to tail object entity2 end".split()
-_CONTAINERS = frozenset(
-    "entities nodes items data records results result output graph relationships edges".split()
-)
-_KEYWORDS = (
-    "keywords keyword relationshipkeywords tags relation relationship predicate type label".split()
-)
-_PREDICATE = "relation relationship predicate type label".split()
-_SCORE = "strength relationshipstrength weight score importance".split()
-
-
 class _Found:
     """Records as they are collected: cleaned, checked, each once, up to the caps."""
 
-    def __init__(self, types: tuple[str, ...], text: str, echoes: frozenset[str]) -> None:
-        self.types, self.text, self.echoes = types, text, echoes
+    def __init__(
+        self, types: tuple[str, ...], text: str, echoes: frozenset[str], strict: bool = False
+    ) -> None:
+        self.types, self.text, self.echoes, self.strict = types, text, echoes, strict
         self.entities: list[EntityRecord] = []
         self.relations: list[RelationRecord] = []
         self.dropped: Counter[str] = Counter()
+        self.repaired: Counter[str] = Counter()
+        self.lost: list[tuple[str, str]] = []
         self.known: set[tuple[str, ...]] = set()
         self.seen = 0
+
+    def drop(self, reason: str, record: str = "") -> None:
+        self.dropped[reason] += 1
+        if record and len(self.lost) < MOST_LOST:
+            self.lost.append((reason, record))
 
     def full(self, kind: str) -> bool:
         return (
@@ -343,111 +334,101 @@ class _Found:
                 and type_of(fields[1], self.types) == "other"
             ):
                 fields = [fields[0], "", fields[1]]
+                self.repaired["no type"] += 1
             name, kind_of, *rest = [*fields, "", ""][: max(2, len(fields))]
+            self.repaired["too many fields"] += len(rest) > 1
             self.add_entity(name, kind_of, " ".join(rest))
             return
         source, target, *rest = [*fields, "", ""][: max(2, len(fields))]
-        strength = strength_of(rest[-1]) if rest else None
-        if strength is not None:
+        strength: object = rest[-1] if rest else None
+        if strength_of(strength) is not None or (
+            len(rest) == 3 and len(rest[2].split()) < 3
+        ):  # in other words
             rest = rest[:-1]
+        else:
+            strength = None
+        self.repaired["too many fields"] += len(rest) > 2
         keywords = ""
         ends = [part.rstrip(" \"'").endswith((".", "。")) for part in rest]
         if len(rest) == 2 and strength is None and ends[0] == ends[1] and not lightrag:
             keywords, rest = min(rest, key=len), [max(rest, key=len)]
         elif len(rest) > 1:
-            first = len(rest) == 2 and (
-                ends == [False, True] or (lightrag and ends != [True, False])
-            )
+            between = (ends[0], ends[-1])
+            first = between == (False, True) if len(rest) == 2 else False
+            first = first or (lightrag and between != (True, False))
             if len(rest[0 if first else -1]) < 200:
                 keywords, rest = (rest[0], rest[1:]) if first else (rest[-1], rest[:-1])
         self.add_relation(source, target, " ".join(rest), keywords, strength)
 
-    def add_item(self, key: str, item: dict[str, Any] | list[Any]) -> None:
-        """An object or array of JSON; `key` is what it stood under."""
-        if isinstance(item, list):
-            self._add_array(
-                key.lower(), [str(part) for part in item if not isinstance(part, dict | list)]
-            )
-            return
-        values = {
-            re.sub(r"[\s_-]", "", str(name).lower()): value
-            for name, value in item.items()
-            if value != ""
-        }
-        source, target = _first(values, _SOURCE), _first(values, _TARGET)
-        if "status" in values and source:
-            self.dropped["claim"] += 1
-        elif source or target:
+    def add_keyed(self, one: Found) -> None:
+        if one.kind == "claim":
+            self.drop("claim")
+        elif one.fields:
+            self.add_fields(one.kind, [*one.fields])
+        elif one.kind == "e":
             self.seen += 1
-            words = next((values[name] for name in _KEYWORDS if values.get(name)), "")
-            description = _first(values, _DESCRIPTION) or _first(values, _PREDICATE)
-            score = next((values[name] for name in _SCORE if name in values), None)
-            self.add_relation(source, target, description, words, strength_of(score))
-        elif _first(values, _NAME + _TYPE + _DESCRIPTION):
+            self.add_entity(one.names[0], one.type, one.description)
+        else:
             self.seen += 1
-            key = (
-                "" if key.lower() in _CONTAINERS else key
-            )  # {"Ada": {"type": ...}} names its items by their keys
-            names = [name for name in _NAME if name != "label" or "type" in values]
-            kinds = [
-                kind
-                for kind in _TYPE
-                if str(values.get(kind, "")).lower() not in ("entity", "node", "")
-            ]
-            self.add_entity(
-                _first(values, names) or key, _first(values, kinds), _first(values, _DESCRIPTION)
-            )
-
-    def _add_array(self, key: str, fields: list[str]) -> None:
-        tag = re.fullmatch(_TAG, fields[0] if fields else "", re.IGNORECASE)
-        if tag:
-            self.add_fields(tag[1][0].lower(), fields[1:])
-        elif len(fields) > 2:
-            self.add_fields(
-                "r" if key.startswith(("relation", "edge", "link", "triple")) else "e", fields
-            )
+            self.add_relation(*one.names, one.description, one.keywords, one.strength)
 
     def add_entity(self, name: str, kind: str, description: str) -> None:
-        name, description = self._name(name), clean(description, LONGEST_DESCRIPTION)
+        name, description = (
+            self._name(name, f"entity {_quoted(name)}"),
+            clean(description, LONGEST_DESCRIPTION),
+        )
         if not name:
             return
-        if not re.search(r"\w", description):
-            self.dropped["no description"] += 1
-            return
         record = EntityRecord(name, type_of(kind[:200], self.types), description)
-        if self._new("entity", normalise_name(name), record.type, description) and not self.full(
-            "e"
-        ):
+        if not re.search(r"\w", description):
+            self.drop("no description", f"entity {_quoted(name)}")
+        elif not self._new("entity", normalise_name(name), record.type, description):
+            self.drop("duplicate")
+        elif self.full("e"):
+            self.drop("too many")
+        else:
             self.entities.append(record)
 
     def add_relation(
-        self, source: str, target: str, description: str, keywords: object, strength: float | None
+        self, source: str, target: str, description: str, keywords: object, said: object
     ) -> None:
-        source = self._name(source)
-        target = self._name(target) if source else ""
+        """`said`: the strength as it was said."""
+        called = f"relationship {_quoted(source)} - {_quoted(target)}"
+        source = self._name(source, called)
+        target = self._name(target, called) if source else ""
         description = clean(description, LONGEST_DESCRIPTION)
         if not source or not target:
             return
         ends = sorted((normalise_name(source), normalise_name(target)))
+        strength = strength_of(said)
+        vague = said not in (None, "") and (strength is None or (self.strict and _is_beyond(said)))
         if ends[0] == ends[1]:
-            self.dropped["self-loop"] += 1
+            self.drop("self-loop", called)
         elif not re.search(r"\w", description):
-            self.dropped["no description"] += 1
-        elif self._new("relation", *ends, description) and not self.full("r"):
-            strength = 1.0 if strength is None else strength
+            self.drop("no description", called)
+        elif vague and self.strict:
+            self.drop("strength is no number from 1 to 10", f"{called}: {_quoted(str(said))}")
+        elif not self._new("relation", *ends, description):
+            self.drop("duplicate")
+        elif self.full("r"):
+            self.drop("too many")
+        else:
+            if strength is None:
+                self.repaired["strength is no number" if vague else "no strength"] += 1
+                strength = 1.0
             self.relations.append(
                 RelationRecord(source, target, description, keywords_of(keywords), strength)
             )
 
-    def _name(self, value: str) -> str:
+    def _name(self, value: str, called: str) -> str:
         name = without_gloss(clean_name(value))
         low = name.casefold().strip("<>{}[]$")
         if not name:
-            self.dropped["no name"] += 1
+            self.drop("no name", called)
         elif len(name) > LONGEST_NAME:
-            self.dropped["name too long"] += 1
+            self.drop("name too long", called)
         elif self._echo(low):
-            self.dropped["prompt echo"] += 1
+            self.drop("prompt echo", called)
         else:
             return name
         return ""
@@ -462,50 +443,18 @@ class _Found:
         return invented or not any(len(word) > 3 and word in self.text for word in name.split())
 
     def _new(self, *identity: str) -> bool:
-        if identity in self.known:
-            self.dropped["duplicate"] += 1
-            return False
+        new = identity not in self.known
         self.known.add(identity)
-        return True
+        return new
 
 
-_GLOSS = re.compile(r"([^()（）]{2,150}?)\s{0,4}[(（]([^()（）]{2,150})[)）]")
-_SAYS_SHORT = re.compile(r"(?:以下)?[简簡][称稱]|英[文语語]名?|[，,、:：“”\"]")
-_WORD, _NUMERAL = re.compile(r"[^\W\d_a-zA-Z]{2}|[^\W\d_]{3}"), re.compile(r"[IVXLC]+")
+def _quoted(name: str) -> str:
+    return f'"{clean(name, 60)}"'
 
 
-def without_gloss(name: str) -> str:
-    """`World Health Organization (WHO)` and `回流（back-run）` without what repeats the name in short
-    or in another script: with it the name would be another one than without, and stand nearly
-    nowhere. `Mercury (planet)` stays."""
-    match = _GLOSS.fullmatch(name)
-    if match is None:
-        return name
-    head, gloss = match[1].strip(), match[2].strip()
-    for short, long in ((gloss, head), (head, gloss)):
-        if (
-            " " in long
-            and short.isupper()
-            and short.isascii()
-            and short.isalnum()
-            and len(short) <= 10
-        ):
-            initials = iter(re.sub(r"\B\w|[\W_]", "", long).upper())
-            if all(letter in initials for letter in short if letter.isalpha()):
-                return long
-    gloss = _SAYS_SHORT.sub("", gloss)
-    translated = (
-        _latin(head) != _latin(gloss) and _WORD.search(gloss) and not _NUMERAL.fullmatch(gloss)
-    )
-    return head if translated else name
-
-
-def _latin(name: str) -> bool:
-    return all(ord(ch) < 0x250 for ch in name if ch.isalpha())
-
-
-def _first(values: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The first of these keys with a text or number in it."""
-    return next(
-        (str(values[name]) for name in names if isinstance(values.get(name), str | int | float)), ""
-    )
+def _is_beyond(said: object) -> bool:
+    """Is it a plain number that is no strength?"""
+    try:
+        return not 0 <= float(said) <= 10  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False

@@ -167,7 +167,7 @@ _MARK = re.compile(
 )  # of a heading, quote or list; not the ** of bold words
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def readable(text: str, limit: int) -> tuple[str, float]:
     """The sentence on one line and at most `limit` characters, and its worth as something to quote.
 

@@ -9,6 +9,7 @@ Knows the asker and the records, no table and no commit.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from graphrag_mcp.index.extraction import (
     spelled,
 )
 from graphrag_mcp.index.graph import Named, Said, UnitNames, entity_id
+from graphrag_mcp.index.losses import Losses
 from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord
 from graphrag_mcp.llm.asker import NO_MODEL, Asker, aside
 from graphrag_mcp.text.terms import normalise_name, sentences
@@ -30,6 +32,7 @@ from graphrag_mcp.types import content_id
 
 Row = dict[str, Any]
 Spans = list[tuple[int, int]]
+UNKNOWN = "unknown"  # the type of an end of a relationship that is no entity of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +54,24 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a model made of a unit: its names (None: nobody answered), its claims, and what was not
-    answered and why.
-    """
+    """What a model made of a unit: its names (None: nobody answered), its claims, what was not
+    answered and why, and what was lost of its replies."""
 
     names: UnitNames | None
     claims: list[Claim]
     reason: str = ""
     claims_reason: str = ""
+    lost: Losses = Losses()
+    lost_claims: Losses = Losses()
 
 
 @dataclass
 class Settled:
-    """What came of it: rows of claims and of what is still to be asked."""
+    """What came of it: rows of claims, of what is still to be asked, and of what was lost."""
 
     claims: list[Row] = field(default_factory=list)
     pending: list[Row] = field(default_factory=list)
+    losses: list[Row] = field(default_factory=list)
 
 
 def begin(
@@ -90,17 +95,18 @@ async def _read(reader: Reader, unit: str, text: str, names: Callable[[], UnitNa
         aliases = {named.key: named.alias_of for named in names().named if named.alias_of}
         return from_records(unit, text, records, by, aliases)
 
-    work = extract_unit(reader.asker, text, known, reader.extract)
+    work, dropped = extract_unit(reader.asker, text, known, reader.extract), Counter[str]()
     if reader.claims is None:
         extraction, (claims, why) = await work, ([], "")
     else:
-        extraction, (claims, why) = await asyncio.gather(
-            work, claims_of_unit(reader.asker, text, reader.claims)
-        )
-    read = None
+        asked = claims_of_unit(reader.asker, text, reader.claims, dropped)
+        extraction, (claims, why) = await asyncio.gather(work, asked)
+    read, lost = None, Losses()
     if extraction.records is not None:
         read = await aside(made, extraction.records, extraction.by)
-    return Read(read, claims, extraction.reason, why)
+        made_up = sum(1 for named in read.named if named.type == UNKNOWN and not named.description)
+        lost = extraction.records.losses.with_repaired("end without an entity", made_up)
+    return Read(read, claims, extraction.reason, why, lost, Losses(len(claims), dropped))
 
 
 def settle(
@@ -129,6 +135,11 @@ def settle(
         if read.claims_reason:
             settled.pending.append(pending("claims", unit, reading.uri, read.claims_reason))
         settled.claims += _claim_rows(unit, read.claims, known_claims, number)
+        lost = (
+            read.lost.row("extract", unit, reading.uri),
+            read.lost_claims.row("claims", unit, reading.uri),
+        )
+        settled.losses += filter(None, lost)
     return settled
 
 
@@ -198,7 +209,7 @@ def from_records(
                 known.add(key)
                 _add(
                     named,
-                    _named(unit, key, EntityRecord(name, "unknown", ""), text, found, spans, by),
+                    _named(unit, key, EntityRecord(name, UNKNOWN, ""), text, found, spans, by),
                 )
         start, end = _sentence_of(text, spans, first, second, relation)
         statement = Said(

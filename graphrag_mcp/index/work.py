@@ -1,18 +1,17 @@
-"""The agent as the model: what is still to be answered as work items, and answers handed in as a
-model's would be.
+"""The agent as the model: what is still to be answered as work items, and results handed in for
+them.
 
 Takes a corpus folder and settings; gives items to read (texts, descriptions to merge, communities
-to report) and puts what an agent submits into the answer book, through the same parsers that read a
-model's replies. The next indexing finds it there. An item is a question that the straight-line code
-of indexing asks and nobody answers: it is run with an asker that only listens, so there is no
-second list of what to ask. Knows no tool and writes no table.
+to report) and puts what an agent submits into the reply cache, where the next indexing finds it. An
+item is a question that the straight-line code of indexing asks and nobody answers: it is run with
+an asker that only listens, so there is no second list of what to ask. Knows no tool and writes no
+table.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,11 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index import communities_stage, descriptions
 from graphrag_mcp.index.claims import claims_of_unit
 from graphrag_mcp.index.communities import Community, Hierarchy
-from graphrag_mcp.index.extraction import extract_unit, locate
+from graphrag_mcp.index.extraction import extract_unit
 from graphrag_mcp.index.models import Models, choose
+from graphrag_mcp.index.submissions import read_result
 from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply, key_of
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources.decode import clean
 from graphrag_mcp.store import leases
 from graphrag_mcp.store.leases import Lease
 from graphrag_mcp.store.reply_cache import AnswerBook, Stored
@@ -58,91 +57,139 @@ class Item:
 
 @dataclass
 class Claimed:
-    """`remaining` rows of `pending` by kind, the claimed ones included; `held`: open questions that
-    others have. `agents`: the index is one that agents are to read."""
+    """`items` are those that were leased, `again` the work ids of those that the client had claimed
+    before. `remaining` rows of `pending` by kind, the claimed ones included; `held`: open questions
+    that others have; `too_long`: questions that cannot be shown in one reply. `agents`: the index
+    is one that agents are to read."""
 
     items: list[Item] = field(default_factory=list)
+    again: list[str] = field(default_factory=list)
     remaining: dict[str, int] = field(default_factory=dict)
     held: int = 0
+    too_long: int = 0
     agents: bool = False
 
 
 @dataclass
 class Submitted:
     """`rejected` as {work_id, reason}; a rejected item stays claimed and may be submitted again.
-    `left_out` the same for records that an accepted item lost. `pending`: rows that are open until
-    the next merge."""
+    `left_out` the same for records of accepted items that were refused. `replaced`: accepted items
+    that had an answer. `pending`: rows that are open until the next merge."""
 
     accepted: list[str] = field(default_factory=list)
     rejected: list[dict[str, str]] = field(default_factory=list)
     left_out: list[dict[str, str]] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
     pending: int = 0
 
 
 class _Listener(Asker):
-    """Answers from the book alone, and keeps what it could not answer."""
+    """Answers from the reply cache alone, and keeps what it could not answer, and the questions
+    `also`.
+    """
 
-    def __init__(self, book: AnswerBook) -> None:
+    def __init__(self, book: AnswerBook, also: Collection[str] = ()) -> None:
         super().__init__(book, None, None)
         self.open: dict[str, Ask[Any]] = {}
+        self._also = also
 
     async def ask(
         self, ask: Ask[Any], *, on_text: Callable[[str], None] | None = None
     ) -> Answer[Any]:
         answer = await super().ask(ask)
-        if not answer.by:
-            self.open[key_of(ask.messages, ask.schema)] = ask
+        key = key_of(ask.messages, ask.schema)
+        if not answer.by or key in self._also:
+            self.open[key] = ask
         return answer
 
 
 def claim(
     folder: Path,
     settings: Settings,
-    who: str,
+    client: str,
     *,
     kind: str = "any",
     max_items: int = 5,
     max_tokens: int = 6000,
-    gone: Callable[[str], bool] = lambda who: False,
+    process: int = 0,
+    gone: Callable[[int], bool] = lambda process: False,
+    fits: Callable[[Claimed], bool] | None = None,
 ) -> Claimed:
-    """The next open questions that nobody else works on, at least one however long it is. `gone`
-    says of a holder whether it is known to work no more."""
+    """Lease the next open questions that no other client works on: first those that this client has
+    claimed already.
+
+    Only what is shown whole is leased: `fits` says whether these items can be; without it their
+    tokens are counted, and one is given however long it is. `process`: the server that the client
+    came through; `gone` says of such a process whether it has ended, and what was claimed through
+    it is free.
+    """
     if kind != "any" and kind not in KINDS:
         raise BadInput(f"kind {kind[:40]!r} is unknown", f"Use any, {', '.join(KINDS)}")
     snapshot = open_snapshot(folder)
-    claimed, spent = Claimed(agents=bool(snapshot.manifest.parameters.get("agent"))), 0
+    claimed = Claimed(agents=bool(snapshot.manifest.parameters.get("agent")))
     rows = _pending(snapshot)
     for row in rows:
         claimed.remaining[row["kind"]] = claimed.remaining.get(row["kind"], 0) + 1
-    wanted = [name for one in ([kind] if kind != "any" else KINDS) for name in KINDS[one]]
-    mine = [row for row in rows if row["kind"] in wanted]
-    order = sorted(mine, key=lambda row: (wanted.index(row["kind"]), row["id"]))
     leases.free(folder, gone)
-    taken = leases.taken(folder, who)
-    held: list[Lease] = []
-    unmerged = False  # an answer that the next merge takes in changes what the reports are about
-    for place, (row, found) in enumerate(_questions(folder, settings, snapshot, order)):
-        if place >= LOOKED_AT and held or unmerged and row["kind"] == "report":
+    mine, taken = leases.held(folder, client), leases.taken(folder, client)
+    order, most, leased = _in_order(rows, kind, mine), min(max_items, MOST_ITEMS), list[Lease]()
+    for lease, item in _offered(folder, settings, snapshot, claimed, order, taken):
+        longer = replace(claimed, items=[*claimed.items, item])
+        tokens = sum(one.tokens for one in longer.items)
+        if not (fits(longer) if fits else tokens <= max_tokens or not claimed.items):
+            if claimed.items:
+                break
+            claimed.too_long += 1
+            continue
+        claimed.items.append(item)
+        leased.append(Lease(lease.work_id, lease.key, lease.kind, lease.subject, client, process))
+        if len(leased) >= most:
             break
+    had = leases.take(folder, leased)
+    claimed.held += len(leased) - len(had)
+    claimed.items = [item for item in claimed.items if item.work_id in had]
+    claimed.again = [one.work_id for one in mine if one.work_id in had]
+    return claimed
+
+
+def _in_order(rows: Sequence[Row], kind: str, held: Sequence[Lease]) -> list[Row]:
+    """The rows of what is asked for: texts and descriptions that the client holds, then all in the
+    order in which the work makes sense. A report waits for what comes before it also where it is
+    held: what the next merge takes in changes what it is about.
+    """
+    wanted = [name for one in ([kind] if kind != "any" else KINDS) for name in KINDS[one]]
+    mine = {f"{one.kind}:{one.subject}" for one in held}
+    asked = [row for row in rows if row["kind"] in wanted]
+
+    def place(row: Row) -> tuple[bool, int, bool, str]:
+        other = row["id"] not in mine
+        return other or row["kind"] == "report", wanted.index(row["kind"]), other, row["id"]
+
+    return sorted(asked, key=place)
+
+
+def _offered(
+    folder: Path,
+    settings: Settings,
+    snapshot: Snapshot,
+    claimed: Claimed,
+    rows: Sequence[Row],
+    taken: Set[str],
+) -> Iterator[tuple[Lease, Item]]:
+    """Open questions in order, each once, without those that others have: these are counted."""
+    seen: set[str] = set()
+    unmerged = False  # an answer that the next merge takes in changes what the reports are about
+    for place, (row, found) in enumerate(_questions(folder, settings, snapshot, rows)):
+        if place >= LOOKED_AT and seen or unmerged and row["kind"] == "report":
+            return
         unmerged = unmerged or row["kind"] != "report" and not found
         for key, ask in found.items():
-            text = _prompt(ask)
-            tokens = count_tokens(text)
-            full = len(held) >= min(max_items, MOST_ITEMS) or (held and spent + tokens > max_tokens)
             claimed.held += key in taken
-            if (
-                key in taken or full or any(key == one.key for one in held)
-            ):  # the same text in two documents
-                continue
-            held.append(Lease(leases.work_id(key), key, row["kind"], row["subject"], who))
-            claimed.items.append(Item(leases.work_id(key), ask.kind, text, tokens))
-            spent += tokens
-        if len(held) >= min(max_items, MOST_ITEMS) or spent >= max_tokens:
-            break
-    had = leases.take(folder, held)
-    claimed.items = [item for item in claimed.items if item.work_id in had]
-    claimed.held += len(held) - len(had)
-    return claimed
+            if key not in taken and key not in seen:  # the same text may stand in two documents
+                seen.add(key)
+                text = _prompt(ask)
+                item = Item(leases.work_id(key), ask.kind, text, count_tokens(text))
+                yield Lease(item.work_id, key, row["kind"], row["subject"]), item
 
 
 def submit(
@@ -151,13 +198,16 @@ def submit(
     who: str,
     results: Sequence[Any],
     before: Callable[[], None] = lambda: None,
+    client: str = "",
 ) -> Submitted:
-    """Check every result by itself; the good ones are durable in the answer book when this returns.
+    """Check every result by itself; the good ones are durable in the reply cache when this returns.
 
     A result is {"work_id", "entities", "relationships"} or {"work_id", "text"}. The same one twice
-    changes nothing. `before` is called when there is something to write, before it is written.
+    changes nothing, another one replaces the first. `who` stands beside what is kept; `client` is
+    who claims (`who` where it is not given). `before` is called when there is something to write,
+    before it is written.
     """
-    done, snapshot = Submitted(), open_snapshot(folder)
+    done, snapshot, client = Submitted(), open_snapshot(folder), client or who
     done.pending = len(_pending(snapshot))
     book = AnswerBook(folder)
     given = {str(one.get("work_id", "")).strip(): one for one in results if isinstance(one, dict)}
@@ -168,53 +218,41 @@ def submit(
             _refused("(none)", "a result must be an object with a work_id, each work_id once")
         )
     rows = [{"kind": lease.kind, "subject": lease.subject, "uri": ""} for lease in known.values()]
+    keys = {lease.key for lease in known.values()}
     asks = {
         key: ask
-        for _, found in _questions(folder, settings, snapshot, rows)
+        for _, found in _questions(folder, settings, snapshot, rows, keys)
         for key, ask in found.items()
+        if key in keys
     }
+    of_item = {id: asks[lease.key] for id, lease in known.items() if lease.key in asks}
     answers = []
     for id, lease in known.items():
-        text = _reply(given[id])
         stored = book.get(lease.key)
-        if any(one.answerer == f"agent:{who}" and one.text == text for one in stored):
-            done.accepted.append(id)  # handed in before
-            continue
-        ask = asks.get(lease.key)
-        if ask is None:
-            why = (
-                "it has been answered already"
-                if stored
-                else "what it was about has changed since; claim again"
-            )
+        if why := _not_to_be_replaced(stored, lease, who, client):
             done.rejected.append(_refused(id, why))
-            continue
-        try:
-            value = ask.parse(text)
-        except BadReply as error:
-            done.rejected.append(_refused(id, f"{error}; correct it and submit it again"))
-            continue
-        if other := _of_another(
-            value, ask, {at: asks[one.key] for at, one in known.items() if one.key in asks}
-        ):
-            done.rejected.append(
-                _refused(id, f"its names stand in the text of {other}, none in its own; swapped?")
-            )
-            continue
-        answers.append(Stored(lease.key, f"agent:{who}", ask.kind, text))
-        done.accepted.append(id)
-        lost = {
-            why: count for why, count in getattr(value, "dropped", {}).items() if why != "duplicate"
-        }
-        if lost:
-            done.left_out.append(
-                _refused(id, ", ".join(f"{count} x {why}" for why, count in sorted(lost.items())))
-            )
+        elif id not in of_item:
+            done.rejected.append(_refused(id, "what it was about has changed since; claim again"))
+        else:
+            try:
+                read = read_result(given[id], of_item[id], of_item)
+            except BadReply as error:
+                done.rejected.append(_refused(id, f"{error}; correct it and submit it again"))
+                continue
+            done.accepted.append(id)
+            if read.left_out:
+                done.left_out.append(_refused(id, read.left_out))
+            if not any(one.text == read.text for one in stored):
+                answers.append(Stored(lease.key, f"agent:{who}", of_item[id].kind, read.text))
+                done.replaced += [id] if stored else []
     if answers:
         before()
-    book.put(answers)
+        leases.correct(
+            folder, [known[id] for id in done.replaced]
+        )  # first: killed in between, it is only read again
+        book.replace(answers)
     book.close()
-    leases.give_back(folder, done.accepted)
+    leases.give_back(folder, done.accepted, client)
     return done
 
 
@@ -226,33 +264,15 @@ def _unknown(id: str) -> str:
     return "no work_id is given" if not id else "there is no such work_id; take it from claim_work"
 
 
-def _of_another(value: Any, ask: Ask[Any], asks: Mapping[str, Ask[Any]]) -> str:
-    """The item in whose text all the names stand of which none stands in that of its own; "" where
-    there is none.
+def _not_to_be_replaced(stored: Sequence[Stored], lease: Lease, who: str, client: str) -> str:
+    """Why these answers to a question must not be replaced by another one of this client; "" where
+    they may.
     """
-    names = [one.name for one in getattr(value, "entities", ())]
-    if not names or any(locate(_text_of(ask), name) for name in names):
-        return ""
-    return next(
-        (id for id, one in asks.items() if all(locate(_text_of(one), name) for name in names)), ""
-    )
-
-
-def _text_of(ask: Ask[Any]) -> str:
-    return ask.messages[0].content.rpartition("<text>")[2]
-
-
-def _reply(result: Row) -> str:
-    """What a model would have said: the text handed in, or the records as JSON; without what no
-    file can hold.
-    """
-    text = result.get("text")
-    if isinstance(text, str) and text.strip():
-        return clean(text).strip()
-    if isinstance(text, dict | list):  # a report handed in as an object
-        return clean(json.dumps(text, ensure_ascii=False))
-    records = {name: result.get(name) or [] for name in ("entities", "relationships")}
-    return clean(json.dumps(records, ensure_ascii=False))
+    if any(not one.answerer.startswith("agent:") for one in stored):
+        return "it has been answered already, by a model"
+    if stored and lease.client != client and all(one.answerer != f"agent:{who}" for one in stored):
+        return f"it has been answered already, by {stored[0].answerer}; who answered an item can correct it"
+    return ""
 
 
 def _prompt(ask: Ask[Any]) -> str:
@@ -271,12 +291,18 @@ def _pending(snapshot: Snapshot) -> list[Row]:
 
 
 def _questions(
-    folder: Path, settings: Settings, snapshot: Snapshot, rows: Sequence[Row]
+    folder: Path,
+    settings: Settings,
+    snapshot: Snapshot,
+    rows: Sequence[Row],
+    also: Collection[str] = (),
 ) -> Iterator[tuple[Row, dict[str, Ask[Any]]]]:
-    """Each row with the questions that it stands for and nobody has answered, by key."""
+    """Each row with the questions that it stands for, by key: those that nobody has answered, and
+    those `also`.
+    """
     if not rows:
         return
-    listener = _Listener(AnswerBook(folder))
+    listener = _Listener(AnswerBook(folder), also)
     models = choose("agent", settings, snapshot.manifest, folder, listener)
     try:
         if any(row["kind"] == "report" for row in rows):
@@ -294,8 +320,9 @@ def _questions(
                 tree.communities[row["subject"]].members
             ):
                 numbers = dict(snapshot.manifest.next)
+                asked = {row["subject"]}
                 communities_stage.report(
-                    snapshot, tree, set(), numbers, models=models, retry={row["subject"]}
+                    snapshot, tree, set(), numbers, models=models, retry=asked, rewrite=asked
                 )
             yield row, dict(listener.open)
     finally:

@@ -43,6 +43,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "max_files": "Files that one call of index reads.",
         "max_bytes": "Bytes that it reads.",
         "max_text_units": "Text units that it makes.",
+        "max_memory": "Megabytes that a process which indexes may hold (Linux); 0 = no limit.",
         "hard_links": "Whether files are taken one of whose names lies outside the folder indexed.",
     },
     "Communities": {

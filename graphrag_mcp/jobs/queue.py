@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.settings import Settings
+from graphrag_mcp.settings import Settings, record_of
 from graphrag_mcp.store.manifest import write_durably
 from graphrag_mcp.trust.principal import may_open
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -237,32 +237,8 @@ def request_of(job: Job) -> IndexRequest:
 
 
 def settings_record(settings: Settings) -> dict[str, Any]:
-    plain = {
-        item.name: getattr(settings, item.name) for item in fields(settings) if item.name != "home"
-    }
-    # A login in an address is a key: it stays in the environment of the process that has it.
-    plain = {
-        name: value
-        for name, value in plain.items()
-        if not (name.endswith("base_url") and "@" in value)
-    }
-    record = {
-        name: [str(part) for part in value] if name == "roots" else value
-        for name, value in plain.items()
-    }
-    return json.loads(json.dumps(record, default=dict))
-
-
-def settings_from(settings: Settings, record: dict[str, Any]) -> Settings:
-    """The settings that the job was started with, whatever this process was started with."""
-    known = {item.name for item in fields(Settings)}
-    values = {name: value for name, value in record.items() if name in known}
-    values = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
-    }
-    if "roots" in values:
-        values["roots"] = tuple(Path(part) for part in values["roots"])
-    return replace(settings, **values)
+    """The settings as JSON, without the values of keys."""
+    return json.loads(json.dumps(record_of(settings), default=dict))
 
 
 # ---- writing ------------------------------------------------------------------------------------

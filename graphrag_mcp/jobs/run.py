@@ -29,7 +29,8 @@ from typing import TYPE_CHECKING
 from graphrag_mcp.errors import BadInput, Busy, GraphRAGError
 from graphrag_mcp.jobs import queue as records
 from graphrag_mcp.jobs.queue import FINAL, RESUME, Job, close, flag, marker, request_of, save
-from graphrag_mcp.settings import Settings
+from graphrag_mcp.jobs.survey import SMALL_WORK, work_of
+from graphrag_mcp.settings import Settings, from_record
 from graphrag_mcp.types import IndexRequest, IndexResult
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def together(jobs: Sequence[Job], most: int) -> list[Job]:
     first, group, size = jobs[0], [], 0
     taken: set[str] = set()
     for job in jobs:
-        request, texts = request_of(job), len(json.dumps(job.request.get("texts", [])))
+        request = request_of(job)
         # Two files of one name are kept apart, for errors tell a file by the end of its path.
         named = {*map(os.path.basename, request.paths), *(uri for uri, _ in _texts(request))}
         alike = (
@@ -174,7 +175,7 @@ def together(jobs: Sequence[Job], most: int) -> list[Job]:
             and not job.own
         )
         files = [path for path in request.paths if os.path.isfile(path)]
-        size += texts + sum(os.path.getsize(path) for path in files)
+        size += work_of(request, most)
         if group and (not alike or len(files) < len(request.paths) or named & taken or size > most):
             break
         group.append(job)
@@ -256,7 +257,7 @@ def shares(
             }
         )
         if not first:  # what was spent is told once
-            mine.usage, mine.seconds, mine.skipped = {}, {}, {}
+            mine.usage, mine.seconds, mine.skipped, mine.losses = {}, {}, {}, {}
         first = False
         job.result, job.done, job.total = mine.model_dump(mode="json"), done, done + len(errors)
 
@@ -319,8 +320,9 @@ SETTLED_AFTER = 20.0
 WRITE_EVERY = 0.5  # seconds between two progress writes
 LOOK_EVERY = 0.05  # seconds between two looks for a flag
 DEATHS = 3  # processes that a job may take with it while the index does not move on
-# bytes of a run for several jobs: one batch of the pipeline, so its documents are one commit
-TOGETHER = 1_000_000
+# work of a run for several jobs: less than one batch of the pipeline, so its documents are one
+# commit, and no more than a server may do by itself
+TOGETHER = SMALL_WORK
 TRIES = 3
 FOLLOW = "Other calls wait; communities and reports follow when all of them are done."
 
@@ -368,7 +370,7 @@ def run(settings: Settings, jobs: list[Job], more: Callable[[], bool]) -> None:
         )
         save(home, job, durably=False)
     try:
-        watch = _Watch(home, folder, jobs, more, records.settings_from(settings, jobs[0].settings))
+        watch = _Watch(home, folder, jobs, more, from_record(settings, jobs[0].settings))
         result = watch.index()
     except Busy:  # cancelled while another writer held the corpus
         _stopped(home, jobs, IndexResult(status="cancelled", corpus=folder.name))
@@ -436,7 +438,7 @@ def communities(settings: Settings, corpus: str) -> bool:
         told = {}
     from graphrag_mcp.index.pipeline import index_documents
 
-    chosen = records.settings_from(settings, told.get("settings", {}))
+    chosen = from_record(settings, told.get("settings", {}))
     began, tries = _stamp(path), int(told.get("tries", 0)) + 1
     try:
         index_documents(
@@ -497,8 +499,18 @@ class _Watch:
 
         request = as_one(self.jobs)
         return index_documents(
-            self.folder, request, self.settings, progress=self.progress, cancelled=self.cancelled
+            self.folder,
+            request,
+            self.settings,
+            progress=self.progress,
+            cancelled=self.cancelled,
+            ended=self.ended,
         )
+
+    def ended(self, why: str) -> None:
+        """This process ends at once, because of what it was given to do."""
+        for job in self.jobs:
+            close(self.home, job, "failed", why)
 
     def progress(self, phase: str, done: int, total: int) -> None:
         at = time.monotonic()

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from graphrag_mcp.errors import Busy
 from graphrag_mcp.jobs import queue as records
-from graphrag_mcp.jobs import run
+from graphrag_mcp.jobs import run, survey
 from graphrag_mcp.jobs.queue import (
     FINAL,
     RESUME,
@@ -40,15 +40,11 @@ from graphrag_mcp.jobs.queue import (
     save,
     started,
 )
-from graphrag_mcp.settings import Settings
+from graphrag_mcp.settings import Settings, from_record
 from graphrag_mcp.store.manifest import writer_lock, writing
 from graphrag_mcp.trust.principal import SUBJECT
 from graphrag_mcp.types import IndexRequest
 
-SMALL_BYTES, SMALL_FILES = (
-    2_000_000,
-    100,
-)  # up to this a job is over before a process of its own has started
 LOOKED_AT = 20_000  # files whose size and time tell two requests for one folder apart
 LOOK_EVERY = 0.5  # seconds in which a server sees that somewhere work is open
 LEAD_EVERY = 0.15  # seconds in which who waits for the lead tries it again
@@ -333,7 +329,8 @@ def _turn(settings: Settings, corpus: str) -> bool:
 def _ours(job: Job) -> bool:
     """May another process do this while the one that it was given to lives? Not where a model
     answers: its key is in the environment of that one."""
-    asks = job.settings.get("chat_model") or job.settings.get("embedding_model")
+    held = {**job.settings, **job.settings.get("templates", {})}
+    asks = held.get("chat_model") or held.get("embedding_model")
     return job.pid == os.getpid() or not asks
 
 
@@ -368,9 +365,7 @@ def _merge(settings: Settings, corpus: str) -> None:
     this process, which leads, has removed the mark, so what is handed in meanwhile is in it."""
     path = marker(settings.home, corpus, MERGE)
     with contextlib.suppress(ValueError, TypeError):
-        settings = records.settings_from(
-            settings, json.loads(path.read_bytes().partition(b"\n")[0])
-        )
+        settings = from_record(settings, json.loads(path.read_bytes().partition(b"\n")[0]))
     start(settings, corpus, IndexRequest(method="agent"))
     path.unlink(missing_ok=True)
 
@@ -406,35 +401,21 @@ def _spawn(home: Path, job: Job) -> None:
 def _survey(request: IndexRequest) -> tuple[bool, str]:
     """Whether the request fits a thread of this process, and what its files are like: another call
     for files that have changed since is another job."""
-    size, files = sum(len(text.text.encode("utf-8", "replace")) for text in request.texts), 0
+    files = 0
     seen = hashlib.sha256()
-    for start in request.paths:
-        for path in _files_under(start):
-            files += 1
-            if files > LOOKED_AT:
-                break
-            try:
-                status = os.stat(path)
-            except OSError:
-                continue
-            size += status.st_size
-            seen.update(
-                f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode(
-                    "utf-8", "surrogateescape"
-                )
-            )
-    return size <= SMALL_BYTES and files <= SMALL_FILES, seen.hexdigest()
-
-
-def _files_under(start: str) -> Iterator[str]:
-    if os.path.isfile(start):
-        yield start
-        return
-    for folder, folders, names in os.walk(start):
-        folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and name != "node_modules"
+    for path in survey.files_of(request):
+        files += 1
+        if files > LOOKED_AT:
+            break
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        seen.update(
+            f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode("utf-8", "surrogateescape")
         )
-        yield from (os.path.join(folder, name) for name in sorted(names))
+    small = files <= survey.SMALL_FILES and survey.work_of(request) <= survey.SMALL_WORK
+    return small, seen.hexdigest()
 
 
 def _forget(home: Path) -> None:

@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 
 
+T = TypeVar("T")
+
+
 @dataclass
 class Spent:
     """What was asked of models in the life of one asker. `by_stage`: the same by kind of question."""
@@ -58,6 +61,21 @@ class Spent:
     output_tokens: int = 0
     cost: float = 0.0
     by_stage: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def called(self, kind: str) -> None:
+        self.calls += 1
+        self.by_stage.setdefault(kind, Counter())["calls"] += 1
+
+    def used(self, kind: str, usage: Usage, price_prompt: float, price_output: float) -> None:
+        """Tokens of a reply to a question of this kind; prices are per million."""
+        counts = self.by_stage[kind]
+        counts["prompt_tokens"] += usage.prompt_tokens
+        counts["output_tokens"] += usage.output_tokens
+        self.prompt_tokens += usage.prompt_tokens
+        self.output_tokens += usage.output_tokens
+        self.cost += (
+            usage.prompt_tokens * price_prompt + usage.output_tokens * price_output
+        ) / 1_000_000
 
     def record(self) -> dict[str, Any]:
         total: dict[str, Any] = {
@@ -172,6 +190,26 @@ class Streak:
         self._count = 0
 
 
+class Doubts:
+    """Replies that are asked for once more, as long as that helps: a model that makes the same
+    mistakes each time would be paid twice for every text."""
+
+    MANY = 5
+
+    def __init__(self) -> None:
+        self._in_vain = 0
+
+    @property
+    def are_vain(self) -> bool:
+        return self._in_vain >= self.MANY
+
+    def settled(self, first: T, second: T | Exception) -> T:
+        """The better of two answers; `second` is `first` where the second reply was worth no more."""
+        better = not isinstance(second, Exception) and second is not first
+        self._in_vain = 0 if better else self._in_vain + 1
+        return first if isinstance(second, Exception) else second
+
+
 def other_length(model: str, now: int, before: int) -> str:
     what = f"the embedding model {model!r} gave vectors of {now} numbers, and those of this index have {before}. "
     return f"{what}Use the model that made them, or set embedding_dimensions to {now} to make all of them anew."
@@ -261,7 +299,6 @@ def storable(text: str) -> str:
     )
 
 
-T = TypeVar("T")
 # of the texts of one embedding call together: some 6,000 tokens, which every server takes
 EMBED_CHARACTERS = 24_000
 LATER = 10  # the priority of embeddings: they fill the pauses of the chat
@@ -286,7 +323,9 @@ class BadReply(Exception):
 class Ask(Generic[T]):
     """One question. `parse` is pure and raises BadReply; `without` is the result when nobody
     answers. `if_cut`: a reply that the server says it cut off is "kept", as what asks for the rest
-    can, "refused", or "shown" and not kept."""
+    can, "refused", or "shown" and not kept. `doubt` says why a reply that can be read is asked for
+    once more; then the one of more `worth` is the answer. `strictly` is `parse` for what an agent
+    hands in: it drops what `parse` would repair."""
 
     kind: str
     messages: tuple[Message, ...]
@@ -295,6 +334,9 @@ class Ask(Generic[T]):
     schema: Mapping[str, Any] | None = None
     max_output: int = 0
     if_cut: str = "kept"
+    doubt: Callable[[T], str] = lambda _: ""
+    worth: Callable[[T], int] = lambda _: 0
+    strictly: Callable[[str], T] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +389,7 @@ class Asker:
             Streak(concurrency * gives_up),
             Streak(concurrency * gives_up),
         )
-        self._spent = Spent()
+        self._spent, self._doubts = Spent(), Doubts()
         self._off = "" if chat else NO_MODEL
         self._embed_off = "" if embedder else NO_MODEL
         self._flying: dict[str, asyncio.Future[None]] = {}
@@ -529,35 +571,43 @@ class Asker:
         self, ask: Ask[T], key: str, on_text: Callable[[str], None] | None
     ) -> Answer[T]:
         assert self._chat is not None
-        reason = ""
+        reason, first = "", None  # `first`: an answer that is doubted
         for _ in range(2):
             try:
                 async with self._gate.slot(
                     0
                 ):  # not while a reply is read and written down: the next call may go out
-                    if self._off or self.exhausted:
-                        return Answer(ask.without(), reason=reason or self._off or BUDGET)
-                    reply = await self._complete(ask, reason, on_text)
+                    if self._off or self.exhausted or (first is not None and self._doubts.are_vain):
+                        return first or Answer(ask.without(), reason=reason or self._off or BUDGET)
+                    reply = await self._complete(ask, reason, on_text, first is not None)
             except ModelError as error:
                 reason = str(error) if error.final else error.what
                 self.broken.append(reason)
                 if self._streak.failed(error) or error.final:
                     self._off = reason
-                return Answer(ask.without(), reason=reason)
-            reading = asyncio.get_running_loop().create_task(self._take(ask, key, reply))
+                return first or Answer(ask.without(), reason=reason)
+            reading = asyncio.get_running_loop().create_task(self._take(ask, key, reply, first))
             self._reading.add(reading)
             reading.add_done_callback(self._reading.discard)
             taken = await asyncio.shield(reading)
-            if not isinstance(taken, BadReply):
+            if first is not None:
+                return self._doubts.settled(first, taken)
+            if isinstance(taken, BadReply):
+                reason = CUT_OFF if reply.finish == "length" else str(taken) or "unusable reply"
+            elif (
+                doubt := "" if taken.cut else ask.doubt(taken.value)
+            ):  # of what was cut off the rest is asked for
+                reason, first = doubt, taken
+            else:
                 return taken
-            reason = CUT_OFF if reply.finish == "length" else str(taken) or "unusable reply"
         self.broken.append(reason)
         return Answer(ask.without(), reason=reason)
 
-    async def _take(self, ask: Ask[T], key: str, reply: Reply) -> Answer[T] | BadReply:
-        """Read a reply and write it down. A task of its own: no stop keeps what is paid for from
-        the book.
-        """
+    async def _take(
+        self, ask: Ask[T], key: str, reply: Reply, first: Answer[T] | None
+    ) -> Answer[T] | BadReply:
+        """Read a reply and write it down, unless the `first` one is worth as much. A task of its
+        own: no stop keeps what is paid for from the book."""
         from graphrag_mcp.store.reply_cache import Stored
 
         if (cut := reply.finish in ("length", "content_filter")) and ask.if_cut == "refused":
@@ -567,6 +617,8 @@ class Asker:
             value = await aside(ask.parse, text, where=READS)
         except BadReply as error:
             return error
+        if first is not None and ask.worth(value) <= ask.worth(first.value):
+            return first
         if not (cut and ask.if_cut == "shown"):
             await self._writer.write(
                 Stored(key, by, ask.kind, text, usage.prompt_tokens, usage.output_tokens)
@@ -575,32 +627,23 @@ class Asker:
         return Answer(value, by, fresh=True, raw=text, cut=cut)
 
     async def _complete(
-        self, ask: Ask[T], reason: str, on_text: Callable[[str], None] | None
+        self, ask: Ask[T], reason: str, on_text: Callable[[str], None] | None, in_part: bool
     ) -> Any:
         messages = list(ask.messages)
         if reason:  # the same words again would often get the same reply
-            note = f"\n\nA first reply could not be used ({reason}). Keep exactly to the format asked for."
+            used = "could only be used in part" if in_part else "could not be used"
+            note = f"\n\nA first reply {used} ({reason}). Keep exactly to the format asked for."
             messages[-1] = Message(messages[-1].role, messages[-1].content + note)
-        self._spent.calls += 1
-        counts = self._spent.by_stage.setdefault(ask.kind, Counter())
-        counts["calls"] += 1
+        self._spent.called(ask.kind)
         assert self._chat is not None
         reply = await self._chat.complete(
             messages, schema=ask.schema, max_output=ask.max_output, on_text=on_text
         )
         self._streak.ended()
-        self._count(counts, reply.usage, self._budget.price_prompt)
+        self._spent.used(
+            ask.kind, reply.usage, self._budget.price_prompt, self._budget.price_output
+        )
         return reply
-
-    def _count(self, counts: Counter[str], usage: Usage, price: float) -> None:
-        spent = self._spent
-        counts["prompt_tokens"] += usage.prompt_tokens
-        counts["output_tokens"] += usage.output_tokens
-        spent.prompt_tokens += usage.prompt_tokens
-        spent.output_tokens += usage.output_tokens
-        spent.cost += (
-            usage.prompt_tokens * price + usage.output_tokens * self._budget.price_output
-        ) / 1_000_000
 
     # ---- vectors --------------------------------------------------------------------------------
 
@@ -667,9 +710,7 @@ class Asker:
         async with self._gate.slot(LATER):
             if self._embed_off or self.exhausted:
                 return {}
-            self._spent.calls += 1
-            counts = self._spent.by_stage.setdefault("embedding", Counter())
-            counts["calls"] += 1
+            self._spent.called("embedding")
             try:
                 made = await self._embedder.embed(list(batch.values()))
             except ModelError as error:
@@ -680,7 +721,9 @@ class Asker:
                     self._embed_off = str(error)
                 return {}
         self._embed_streak.ended()
-        self._count(counts, made.usage, self._budget.price_embedding)
+        self._spent.used(
+            "embedding", made.usage, self._budget.price_embedding, self._budget.price_output
+        )
         self._has_embedded, self.length = True, self.length or 4 * made.dimension
         if 4 * made.dimension != self.length:
             self._embed_off = other_length(self._space, made.dimension, self.length // 4)

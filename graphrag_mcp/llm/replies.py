@@ -18,6 +18,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import dataclass, field
 from typing import Any
 
 _ATTEMPTS = 64  # places where JSON might begin; more are noise
@@ -262,10 +263,11 @@ DEEPEST = 64
 
 # ---- the reply as a whole -------------------------------------------------------------------------
 
+# Half a mark is one only in capital letters and where nothing follows: elsewhere it is a field
+# between delimiters.
 _MARK = re.compile(
-    r"[<＜][ ]?[|｜#]{0,3}[ ]?COMPLETED?[ ]?(?:[|｜#]{1,3}[ ]?[>＞]?|[>＞])|[<＜][|｜#]{1,3}COMPLETED?\b"
-    r"|(?<!\w)[|｜]COMPLETED?[|｜]",
-    re.IGNORECASE,
+    r"[<＜][ ]?[|｜#]{0,3}[ ]?(?i:COMPLETED?)[ ]?(?:[|｜#]{1,3}[ ]?[>＞]|[>＞])"
+    r"|(?:[<＜][ ]?[|｜#]{1,3}[ ]?COMPLETED?[|｜#]{0,3}|(?<!\w)[|｜]COMPLETED?[|｜])(?=[ \t)\]\"'*`.]{0,9}(?:\n|\Z))"
 )
 _SPECIAL = re.compile(
     r"<[|｜](?:im_(?:start|end)|endoftext|eot_id|end_of_turn|end|eos|return|start|channel|message)[|｜]>|<end_of_turn>|</s>",
@@ -280,7 +282,8 @@ def plain_reply(reply: str) -> tuple[str, bool]:
     """The reply without thoughts, fences, special tokens and end marks; and whether it had an end
     mark.
     """
-    text = without_thoughts(reply[:LONGEST_REPLY].lstrip("\ufeff"))
+    text = reply[:LONGEST_REPLY].lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    text = without_thoughts(text)
     if "\\n" in text and "\n" not in text.strip() and text.lstrip()[:1] not in ("{", "["):
         text = _LITERAL.sub("\n", text)  # the reply of a model that escapes what nobody unescapes
     if "&lt;" in text and text.lstrip()[:1] not in ("{", "["):
@@ -329,80 +332,162 @@ def split_fields(body: str, enough: int = 3) -> list[str]:
 
 # ---- JSON -----------------------------------------------------------------------------------------
 
+LONGEST_JSON = (
+    1_000_000  # characters of JSON that are read at once; what is longer is read item by item
+)
+_JSON = re.compile(r"[{\[]\s{0,64}[\"'{\[}\]]")
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}\[\]:]', re.DOTALL)
+_SIGN = re.compile("[\"']")
+_QUOTED = r"'(?:[^'\\]|\\.|'(?!\s{0,9}[,:}\]]))*+'?"
+_PYTHON_TOKEN = re.compile(
+    rf"{_QUOTED}|{_JSON_TOKEN.pattern}", re.DOTALL
+)  # with texts in single quotes
 _COMMA_AT_END = re.compile(r",(?=\s{0,64}[}\]])")
 _PAIR = re.compile(
-    r"[\"'](\w{1,40})[\"'] ?: ?(?:\"((?:[^\"\\]|\\.|\"(?!\s{0,9}[,}\]]))*+)\"?|'((?:[^'\\]|\\.)*+)'?"
+    r"[\"'](\w{1,40})[\"'] ?: ?(?:\"((?:[^\"\\]|\\.|\"(?!\s{0,9}[,}\]]))*+)\"?|'((?:[^'\\]|\\.|'(?!\s{0,9}[,}\]]))*+)'?"
     r"|(-?\d+(?:\.\d+)?)|\[([^\]\[]*+)\]?)",
     re.DOTALL,
     # a quotation mark ends a value only before a comma or bracket: models forget to escape those inside
 )
 
 
-def json_items(text: str) -> tuple[list[tuple[str, dict[str, Any] | list[Any]]], bool]:
-    """Innermost objects, and arrays within arrays, each with the key that it stands under; and
-    whether all was closed.
+def json_start(text: str) -> int:
+    """Where JSON seems to begin; -1 where nothing looks like it."""
+    match = _JSON.search(text)
+    return match.start() if match else -1
 
-    A reply that was cut off gives the items that are whole, so does one with prose around it or an
-    item that is no JSON. What an item is for is told from its own keys, so the shape around it does
-    not matter.
+
+def json_values(text: str) -> tuple[list[tuple[str, Any]], bool, int]:
+    """The objects and arrays of a reply, each with the key that it stands under ("" at the top);
+    whether all was closed; and how many objects had to be mended.
+
+    Text around and between them does not matter. Where one is no JSON its parts are tried, down to
+    the pairs that can be made out; a reply that was cut off gives the parts that are whole.
     """
-    begin = re.search(r"[{\[]\s{0,64}[\"'{\[}\]]", text)
-    items: list[tuple[str, dict[str, Any] | list[Any]]] = []
-    stack: list[_Open] = []
-    key, last, closed = "", (0, 0), False
-    tokens = _JSON_TOKEN.finditer(text, begin.start()) if begin else iter(())
-    for count, match in enumerate(tokens):
+    for candidate in (text, _COMMA_AT_END.sub("", text)) if len(text) <= LONGEST_JSON else ():
+        if values := _replies_strict(candidate):
+            return [("", value) for value in values], True, 0
+    tops, closed = _brackets(text)
+    values, mended, waiting = [], 0, tops[::-1]
+    while waiting:
+        one = waiting.pop()
+        part = text[one.start : one.end]
+        decoded = _decoded(part) if one.end else None
+        if decoded is not None:
+            values.append((one.key, decoded))
+        elif (
+            not one.end
+            or one.sign == "["
+            or any(inner.sign == "{" or inner.parts for inner in one.parts)
+        ):
+            waiting += one.parts[::-1]
+        elif pairs := _pairs(part):
+            values.append((one.key, pairs))
+            mended += 1
+    return values, closed, mended
+
+
+def json_items(text: str) -> tuple[list[dict[str, Any]], bool]:
+    """The objects of a reply that hold no other objects; and whether all was closed."""
+    values, closed, _ = json_values(text)
+    items: list[dict[str, Any]] = []
+    waiting = [value for _, value in reversed(values)]
+    while waiting:
+        value = waiting.pop()
+        within = [
+            one
+            for one in (value.values() if isinstance(value, dict) else value)
+            if isinstance(one, dict | list)
+        ]
+        deeper = [
+            one
+            for one in within
+            if isinstance(one, dict) or any(isinstance(part, dict | list) for part in one)
+        ]
+        if isinstance(value, dict) and value and not deeper:
+            items.append(value)
+        waiting += (within if isinstance(value, list) else deeper)[::-1]
+    return items, closed
+
+
+def _replies_strict(text: str) -> list[Any]:
+    """Every value as JSON, with prose around; [] when one of them is not JSON to the letter."""
+    decoder, values, at = json.JSONDecoder(strict=False), [], 0
+    while begin := _JSON.search(text, at):
+        try:
+            value, at = decoder.raw_decode(text, begin.start())
+        except (ValueError, RecursionError):
+            return []
+        values.append(value)
+    return values
+
+
+@dataclass(slots=True)
+class _Bracket:
+    """An object or array of a reply: its span (`end` 0: never closed), the key it stands under,
+    what it holds.
+    """
+
+    sign: str
+    start: int
+    key: str
+    end: int = 0
+    parts: list[_Bracket] = field(default_factory=list)
+
+
+def _brackets(text: str) -> tuple[list[_Bracket], bool]:
+    """The brackets that no other one holds; and whether all were closed."""
+    begin = _JSON.search(text)
+    if begin is None:
+        return [], False
+    tops: list[_Bracket] = []
+    stack: list[_Bracket] = []
+    key, last = "", (0, 0)
+    first = _SIGN.search(text, begin.start())
+    token = _PYTHON_TOKEN if first and first[0] == "'" else _JSON_TOKEN
+    for count, match in enumerate(token.finditer(text, begin.start())):
         sign = match[0][0]
-        if sign == '"':
+        if sign in "\"'":
             last = match.span()
         elif sign == ":":
             key = text[last[0] + 1 : min(last[1] - 1, last[0] + 300)]
         elif sign in "{[":
-            outer = stack[-1] if stack else None
             if count > MOST_TOKENS or len(stack) >= DEEPEST:
-                closed = False
-                break
-            stack.append(
-                _Open(sign, match.start(), outer.key if outer and outer.sign == "[" else key)
+                return tops, False
+            outer = stack[-1] if stack else None
+            made = _Bracket(
+                sign,
+                match.start(),
+                outer.key if outer and outer.sign == "[" else key if outer else "",
             )
-            closed = False
+            (outer.parts if outer else tops).append(made)
+            stack.append(made)
         elif stack and stack[-1].sign == ("{" if sign == "}" else "["):
-            inner, outer = stack.pop(), stack[-1] if stack else None
-            if inner.holds_none and (sign == "}" or (outer and outer.sign == "[")):
-                items += [(inner.key, item) for item in _decoded(text[inner.start : match.end()])]
-            if outer:
-                outer.holds_none &= inner.holds_none and sign == "]" and outer.sign == "{"
-            closed = not stack
-    return items, closed
+            stack.pop().end = match.end()
+    return tops, not stack
 
 
-class _Open:
-    """A bracket not yet closed. `holds_none`: nothing in it is an item itself."""
-
-    __slots__ = ("sign", "start", "key", "holds_none")
-
-    def __init__(self, sign: str, start: int, key: str) -> None:
-        self.sign, self.start, self.key, self.holds_none = sign, start, key, True
-
-
-def _decoded(part: str) -> list[dict[str, Any] | list[Any]]:
-    """The value as JSON; else with commas at ends removed; else the pairs that can be made out; []
-    of nothing.
-    """
+def _decoded(part: str) -> Any:
+    """The value as JSON, or with commas at its ends removed; None for anything else."""
     for candidate in (part, _COMMA_AT_END.sub("", part)):
         try:
-            value = json.loads(candidate, strict=False)
+            return json.loads(candidate, strict=False)
         except (ValueError, RecursionError):
             continue
-        return [value] if value else []
-    if part[0] == "[":
-        return []
+    return None
+
+
+def _pairs(part: str) -> dict[str, Any]:
+    """Names and values that can be made out in an object that is no JSON."""
     pairs: dict[str, Any] = {}
     for name, double, single, number, array in _PAIR.findall(part):
         words = [word for word in re.split(r"[\"',]+", array) if word.strip()]
-        pairs[name] = words or double or single or number
-    return [pairs] if pairs else []
+        pairs[name] = words or _unquoted(double or single) or number
+    return pairs
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\([\"'\\nrt])", lambda sign: " " if sign[1] in "nrt" else sign[1], text)
 
 
 # ---- values ---------------------------------------------------------------------------------------
@@ -467,3 +552,38 @@ def clean_name(value: str) -> str:
             name = name.replace(sign, "").strip()  # its partner was lost
     name = name.rstrip(";,").strip()
     return name if _WORD_OR_SIGN.search(name) else ""
+
+
+_GLOSS = re.compile(r"([^()（）]{2,150}?)\s{0,4}[(（]([^()（）]{2,150})[)）]")
+_SAYS_SHORT = re.compile(r"(?:以下)?[简簡][称稱]|英[文语語]名?|[，,、:：“”\"]")
+_WORD, _NUMERAL = re.compile(r"[^\W\d_a-zA-Z]{2}|[^\W\d_]{3}"), re.compile(r"[IVXLC]+")
+
+
+def without_gloss(name: str) -> str:
+    """`World Health Organization (WHO)` and `回流（back-run）` without what repeats the name in short
+    or in another script: with it the name would be another one than without, and stand nearly
+    nowhere. `Mercury (planet)` stays."""
+    match = _GLOSS.fullmatch(name)
+    if match is None:
+        return name
+    head, gloss = match[1].strip(), match[2].strip()
+    for short, long in ((gloss, head), (head, gloss)):
+        if (
+            " " in long
+            and short.isupper()
+            and short.isascii()
+            and short.isalnum()
+            and len(short) <= 10
+        ):
+            initials = iter(re.sub(r"\B\w|[\W_]", "", long).upper())
+            if all(letter in initials for letter in short if letter.isalpha()):
+                return long
+    gloss = _SAYS_SHORT.sub("", gloss)
+    translated = (
+        _latin(head) != _latin(gloss) and _WORD.search(gloss) and not _NUMERAL.fullmatch(gloss)
+    )
+    return head if translated else name
+
+
+def _latin(name: str) -> bool:
+    return all(ord(ch) < 0x250 for ch in name if ch.isalpha())

@@ -35,7 +35,7 @@ from weakref import WeakKeyDictionary
 
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.lazy_imports import imported
-from graphrag_mcp.settings import Settings
+from graphrag_mcp.settings import Settings, secrets_of, shown_as
 
 # Set by whoever asks (each task has its own): a person's question goes before the calls of a long
 # run.
@@ -354,7 +354,10 @@ class Wire:
         self._headers = (
             {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"} if login else {}
         )
-        self._secrets = [self._key, login.partition(":")[2], *self._headers.values()]
+        self._address = shown_address(shown_as(base_url).strip() or OPENAI)
+        options = secrets_of(settings)
+        self._secrets = [self._key, login.partition(":")[2], *self._headers.values(), *options]
+        self._loud = bool(options)  # the libraries would log them
         self._timeout, self._tries = settings.timeout_seconds, settings.max_retries + 1
         self._limits, self._chance = limits, chance
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Line] = WeakKeyDictionary()
@@ -442,7 +445,7 @@ class Wire:
         """What an error status means: try again, change the request, or give up for good."""
         said, parameter = _complaint(body)
         said = self._shown(said, texts)
-        where = f"({status} at {shown_address(self._url)}){': ' if said else ''}{said[:SHOWN]}"
+        where = f"({status} at {self._address}){': ' if said else ''}{said[:SHOWN]}"
         if status == 402 or _NO_CREDIT.search(said.lower()):
             what = f"the account for {self._what} has no credit {where}"
             return ModelError(
@@ -513,6 +516,8 @@ class Wire:
         if loop not in self._clients:
             self._check()
             openai = openai_client()
+            if self._loud:
+                _quiet()
             timeout = openai.Timeout(self._timeout, connect=min(15.0, self._timeout))
             http = _CLIENTS.take(openai.DefaultAsyncHttpxClient)
             client = openai.AsyncOpenAI(
@@ -547,14 +552,14 @@ class Wire:
             usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
             usable = usable and not parts.query and not parts.fragment
         if not usable:
-            what = f"the address of {self._what}, {shown_address(self._url)!r}, is no web address"
+            what = f"the address of {self._what}, {self._address!r}, is no web address"
             raise ModelError(
                 what, "Set OPENAI_BASE_URL to one such as http://localhost:11434/v1", final=True
             )
 
     def _given_up(self, last: Again, tried: int) -> ModelError:
         tries = f"after {tried} tries" if tried > 1 else "at once"
-        at = shown_address(self._url)
+        at = self._address
         if last.away and not self._answered:
             what = f"{self._what} cannot be reached at {at}, given up {tries}: {last.reason}"
             return ModelError(
@@ -572,7 +577,7 @@ class Wire:
         )
 
     def _advice_on_address(self) -> str:
-        at, path = shown_address(self._url), urlsplit(self._url).path.rstrip("/")
+        at, path = self._address, urlsplit(self._url).path.rstrip("/")
         if path.endswith(("/chat/completions", "/embeddings")):
             right = at.rstrip("/").removesuffix("/chat/completions").removesuffix("/embeddings")
             return f"Set {self._address_setting()} to {right}: the rest is added by itself"
@@ -615,6 +620,15 @@ class Wire:
         if any(said[at : at + 40] in text for at in range(len(said) - 39) for text in texts):
             return "its message repeats the prompt and is not shown"
         return said
+
+
+def _quiet() -> None:
+    """The libraries log whole requests and addresses at DEBUG and INFO, and hide a key only in the
+    headers that they know.
+    """
+    for name in ("openai", "httpx", "httpx2", "httpcore"):
+        logger = logging.getLogger(name)
+        logger.setLevel(max(logging.WARNING, logger.level))
 
 
 def _without_login(url: str) -> tuple[str, str]:

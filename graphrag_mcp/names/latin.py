@@ -314,7 +314,7 @@ _OPENERS = frozenset(" \t\"“”‘'`(（[*#>_-–—•«„¿¡=|")
 _STOPS = frozenset(".!?…:;\n。！？|")
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=1 << 15)
 def common(word: str) -> bool:
     """Is this lower-case English word, or what it is inflected from, one that is seldom a name?"""
     if word in COMMON or word in DULL or stop_word(word):

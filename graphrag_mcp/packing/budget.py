@@ -23,7 +23,8 @@ from graphrag_mcp.packing.wire import outgoing, sent, size, weight
 from graphrag_mcp.text.terms import sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
-from graphrag_mcp.types import Citation, Result, content_id
+from graphrag_mcp.trust.key import mark
+from graphrag_mcp.types import Citation, Result
 
 CHARACTERS = (
     48_000  # some hosts cut at 25,000 tokens: this many characters stay below in any script
@@ -155,8 +156,8 @@ def read_cursor(cursor: str, generation: int, query: str, count: int) -> tuple[i
 
 
 def _mark(query: str) -> str:
-    """Six digits (two tokens) that tell one question from another."""
-    return f"{int(content_id(query), 16) % 1_000_000:06d}"
+    """Six digits (two tokens) that tell one question from another, made with the key of the home."""
+    return mark("question", query)[-6:]
 
 
 # ---- aliases ------------------------------------------------------------------------------------

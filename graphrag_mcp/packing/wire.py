@@ -313,8 +313,7 @@ def flagged(text: str) -> dict[str, str]:
     plain, places = fencing.uncovered(text)
     found = [(places[at] if places else at, kind) for at, kind in suspicions(plain)]
     found += [(at, "hidden characters") for at in fencing.hiding(text)]
-    if fencing.imitates(text):
-        found.append((text.lower().find("documents"), "looks like a fence"))
+    found += [(at, "looks like a fence") for at in fencing.imitations(text)]
     said = "credential shown" if fencing.SHOW_SECRETS.get() else "credential masked"
     found += [(at, said) for at in credentials(text)]
     if not found:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -83,7 +84,13 @@ def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> 
     """The filters of a call; None when there are none. BadInput says what cannot be read, and the
     known fields.
     """
-    conditions = [_condition(snapshot, one) for one in list(wanted)[:MOST] if one.strip()]
+    written = [one for one in wanted if one.strip()]
+    if len(written) > MOST:
+        raise BadInput(
+            f"{len(written)} filters were given, and a call takes at most {MOST}",
+            "Join conditions with * (uri=notes/*), or search in several calls",
+        )
+    conditions = [_condition(snapshot, one) for one in written]
     if min_rating > 0:
         conditions.append(Condition("rating", ">=", f"{min_rating:g}"))
     if not conditions:
@@ -230,6 +237,8 @@ def _condition(snapshot: Snapshot, written: str) -> Condition:
     )
     name = name.removeprefix("metadata.")
     if name == "min_rating":
+        if op not in ("=", ">="):
+            raise BadInput(f"min_rating{op} says nothing", "Use rating<= or rating!=")
         name, op = "rating", ">="
     known = set(FIELDS) | {key for fact in documents(snapshot).values() for key in fact["metadata"]}
     if name not in known:
@@ -245,21 +254,28 @@ def _condition(snapshot: Snapshot, written: str) -> Condition:
             f"Known are {', '.join(FIELDS)}, and metadata",
             names=f"{guess}Metadata: {listed or 'none'}",
         )
-    if op in (">=", "<=") and name in ("document", "uri", "entity", "type"):
+    _check_value(name, op, value)
+    return Condition(name, op, value)
+
+
+def _check_value(name: str, op: str, value: str) -> None:
+    """BadInput where a field does not take this operator or value."""
+    ordered, said = op in (">=", "<="), one_line(value, 40)
+    if ordered and name in ("document", "uri", "entity", "type"):
         raise BadInput(
             f"{name} has no order, so {name}{op} says nothing", f"Use {name}= or {name}!="
         )
     if name == "rating" and _number(value) is None:
         raise BadInput(
-            f"rating must be a number, not {one_line(value, 40)!r}",
-            "Ratings of reports go from 0 to 10",
+            f"rating must be a number, not {said!r}", "Ratings of reports go from 0 to 10"
         )
-    if name == "date" and not re.match(r"\d{4}(?!\d)", value):
+    if name == "date" and not dates.exists(value):
         raise BadInput(
-            f"{one_line(value, 40)!r} is no date",
-            "Write 2024, 2024-05 or 2024-05-03, as in date>=2024-05",
+            f"{said!r} is no date",
+            "Write a date that exists as 2024, 2024-05 or 2024-05-03, as in date>=2024-05",
         )
-    return Condition(name, op, value)
+    if ordered and value.strip("+-").casefold() in ("nan", "inf", "infinity"):
+        raise BadInput(f"{said!r} is no number to compare with", f"Write one, as in {name}{op}3")
 
 
 def _entity(snapshot: Snapshot, value: str) -> dict[str, Any]:
@@ -319,10 +335,12 @@ def _compare(value: Any, one: Condition) -> bool:
 
 
 def _number(text: str) -> float | None:
+    """A finite number, or None."""
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return None
+    return number if math.isfinite(number) else None
 
 
 # ---- before the cut ----------------------------------------------------------------------------

@@ -60,13 +60,15 @@ KIND = {
 }
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 20
-# characters of one string of ids that are read: what stands around each of them is looked at
-GIVEN = 2_000
+GIVEN = 2_000  # characters of one string of ids that are read
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
 _ALIAS = re.compile(
-    r"(?<![A-Za-z0-9])(?:([tderck])(\d{1,12})(?:\.(\d{1,6}))?|([0-9a-f]{32}))(\+)?(?![A-Za-z0-9])",
-    re.IGNORECASE,
+    r"(?:([tderck])(\d{1,12})(?:\.(\d{1,6}))?|([0-9a-f]{32}))(\+)?", re.IGNORECASE | re.ASCII
 )
+_GROUP = re.compile(  # the words of a citation of ours
+    r"\[Data:|\b(?:Sources|Entities|Relationships|Reports|Claims)(?=\s{0,4}\()", re.IGNORECASE
+)
+_BETWEEN = re.compile(r"[\s,;|/()\[\]`'\"]+")
 
 
 def get_source(
@@ -135,12 +137,9 @@ def _follows(one: Item, other: Item) -> bool:
 def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list[Item], list[str]]:
     """The passages behind ids, each once, and what is to be said about the ids."""
     given = [ids] if isinstance(ids, str) else [str(one) for one in ids]
-    named = {one: _by_uri(snapshot, one) for one in given if one.strip() and not _only_ids(one)}
-    wanted = [alias for one in given if not named.get(one) for alias in _aliases(one)]
-    wanted = list(
-        dict.fromkeys([*wanted, *(alias for aliases in named.values() for alias in aliases)])
-    )
-    strange = [one for one in given if one.strip() and not named.get(one) and not _aliases(one)]
+    meant = {one: _meant(snapshot, one) for one in given if one.strip()}
+    wanted = list(dict.fromkeys(alias for aliases in meant.values() for alias in aliases))
+    strange = [one for one, aliases in meant.items() if not aliases]
     if not wanted and not strange:
         raise BadInput(
             "no ids were given", 'Give ids from a result, e.g. get_source(ids=["t33.2"])'
@@ -172,37 +171,48 @@ def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list
     ], notes
 
 
-def _only_ids(given: str) -> bool:
-    """Is there nothing but ids in it? A uri may hold what looks like one ("notes/t33.md")."""
-    return not re.search(r"[/\\]|\.[A-Za-z]", given) and _ALIAS.search(given) is not None
+def _meant(snapshot: Snapshot, given: str) -> list[str]:
+    """The ids that one reference stands for. An id is one only where it is the whole reference or
+    stands in a list of ids: `text:d2` and `notes/t33.md` are uris, known or not.
+    """
+    alone = _bare(given)
+    if _ALIAS.fullmatch(alone):
+        return [alone.lower()]
+    return _by_uri(snapshot, given) or _aliases(given)
 
 
 def _aliases(given: str) -> list[str]:
-    """The ids in it, but for those of other corpora (`a/t4`) and what is part of a path
-    (`notes/t33.md`).
+    """The ids of a list of ids, as in `t1, t3` or `[Data: Sources (t1, t3)]`; [] where it holds
+    anything else.
     """
-    found, given = [], given[:GIVEN]
-    for match in _ALIAS.finditer(given):
-        before, after = given[: match.start()], given[match.end() :]
-        apart = not before.endswith(("/", "\\")) or re.search(
-            rf"(?:^|[\s,/]){_ALIAS.pattern}/$", before, re.IGNORECASE
-        )
-        if apart and not re.match(r"\.[A-Za-z]|[/\\](?![tderck]\d)", after):
-            found.append(match.group().lower())
-    return found
+    cut = given[:GIVEN]
+    if len(given) > GIVEN:
+        cut = cut[: max((cut.rfind(sign) for sign in " ,;/|\n"), default=0)]  # no part of an id
+    parts = _BETWEEN.split(_GROUP.sub(" ", cut))
+    found = [part for part in parts if part and part.lower() not in ("and", "see", "+more")]
+    return [one.lower() for one in found] if all(map(_ALIAS.fullmatch, found)) else []
+
+
+def _bare(given: str) -> str:
+    return given.strip().strip("[]()`'\" ")
 
 
 def _by_uri(snapshot: Snapshot, given: str) -> list[str]:
     """Aliases of the documents with this uri, or whose uri ends with it."""
-    wanted = given.strip().strip("[]()`'\" ")
-    if not wanted or len(wanted) > 1_000:
+    if not (bare := _bare(given)) or len(given) > 1_000:
         return []
-    quoted = wanted.replace("'", "''")
-    found = snapshot.rows("documents", f"uri = '{quoted}'", ["n", "uri"]).to_pylist()
-    if not found:
+    for one in dict.fromkeys((given, given.strip(), bare)):
+        quoted = one.replace("'", "''")
+        where = f"uri = '{quoted}' OR uri = 'text:{quoted}'"
+        found = snapshot.rows("documents", where, ["n", "uri"]).to_pylist()
+        if found:
+            break
+    else:
         where = f"ends_with(uri, '/{quoted}') OR starts_with(uri, '{quoted}#')"
         found = snapshot.rows("documents", where, ["n", "uri"]).to_pylist()
-    return [f"d{row['n']}" for row in sorted(found, key=lambda row: row["uri"])[:IDS]]
+    found.sort(key=lambda row: row["uri"])
+    whole = [row for row in found if row["uri"] == one]
+    return [f"d{row['n']}" for row in (whole or found)[:IDS]]
 
 
 def _exact(row: Row, document: str) -> Item:

@@ -182,11 +182,11 @@ def machine_made(names: Collection[str]) -> bool:
 
 
 def is_our_home(home: str | os.PathLike[str]) -> tuple[str, ...]:
-    """The folders that a home keeps indexes, walks and jobs in. A home may lie among the documents:
+    """The folders that a home keeps indexes, walks and jobs in, and its key. A home may lie among the documents:
     its own files read as such would change with every run, and bring back what was removed and what
     belongs to another token."""
     return tuple(
-        os.path.join(os.path.realpath(home), name) for name in ("corpora", "drift", "jobs")
+        os.path.join(os.path.realpath(home), name) for name in ("corpora", "drift", "jobs", "key")
     )
 
 
@@ -600,6 +600,8 @@ class _Walk:
             self.found.skip(reason)
         elif not entry.is_file(follow_symlinks=False):
             self.found.skip("not a regular file")
+        elif path in self._ours:
+            self.found.skip(OURS)
         elif reason := file_reason(entry.name) or self._ignored(path, rules):
             self.found.skip(reason)
         else:

@@ -1,15 +1,18 @@
-"""Who is at work on what: leases of work items, so that several agents share a queue and none waits
-for a lost one.
+"""Leases of work items, so that several agents share a queue and none waits for a lost one; and
+corrections.
 
 Takes the keys of questions; gives short ids (`w1a2b3c4d5e6`) that stay the same for the same
-question, and says which of them somebody else has claimed and not yet given back. One small SQLite
-file beside the index, `work.db`; losing it loses nothing but the leases. Knows no text and no
-answer.
+question, and says which of them another client has claimed and not yet given back. A lease belongs
+to a client and not to its connection: who comes back under the same name has its items again.
+Corrections are questions whose answer was replaced after it had been merged, for the next run. One
+small SQLite file beside the index, `work.db`; without it the next run does not know of corrections,
+and the leases are gone. Knows no text and no answer.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,17 +24,30 @@ from graphrag_mcp.errors import Damaged, GraphRAGError
 SECONDS = 900.0  # until a claimed item is free again: an agent reads a few texts in that time
 KEPT_DAYS = 30
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A claimed question. `kind` and `subject` are those of the row in the table `pending`; `who`
-    tells its holder from every other, those of the same name included."""
+    """A claimed question. `kind` and `subject` are those of the row in the table `pending`;
+    `client` is who claimed it last, `process` the server that it came through (0: none that could
+    end)."""
 
     work_id: str
     key: str
     kind: str
     subject: str
-    who: str = ""
+    client: str = ""
+    process: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A question whose answer was replaced; `id` tells two of one question apart."""
+
+    id: int
+    kind: str
+    subject: str
 
 
 def work_id(key: str) -> str:
@@ -39,11 +55,22 @@ def work_id(key: str) -> str:
     return f"w{key[:12]}"
 
 
-def taken(folder: Path, who: str) -> set[str]:
-    """Keys of what others have claimed and hold."""
+def held(folder: Path, client: str) -> list[Lease]:
+    """What a client has claimed and not yet given back."""
+    return [one for one in _active(folder) if one.client == client]
+
+
+def taken(folder: Path, client: str) -> set[str]:
+    """Keys of what other clients have claimed and hold."""
+    return {one.key for one in _active(folder) if one.client != client}
+
+
+def _active(folder: Path) -> list[Lease]:
     with _open(folder) as db:
-        rows = db.execute("SELECT key FROM leases WHERE until > ? AND who <> ?", (time.time(), who))
-        return {key for (key,) in rows}
+        rows = db.execute(
+            f"SELECT {_COLUMNS} FROM leases WHERE until > ? ORDER BY work_id", (time.time(),)
+        )
+        return list(map(_lease, rows))
 
 
 def take(folder: Path, leases: Iterable[Lease], seconds: float = SECONDS) -> set[str]:
@@ -52,48 +79,100 @@ def take(folder: Path, leases: Iterable[Lease], seconds: float = SECONDS) -> set
     """
     now, had = time.time(), set()
     with _open(folder) as db:
+        db.execute("BEGIN IMMEDIATE")
         db.execute("DELETE FROM leases WHERE until < ?", (now - KEPT_DAYS * 86_400,))
         for one in leases:
-            row = (one.work_id, one.key, one.kind, one.subject, one.who, now + seconds, now)
-            done = db.execute(
-                "INSERT INTO leases VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (work_id) DO UPDATE SET kind = ?3,"
-                " subject = ?4, who = ?5, until = ?6 WHERE until <= ?7 OR who = ?5",
-                row,
-            )
-            had |= {one.work_id} if done.rowcount else set()
+            held = db.execute(
+                "SELECT who FROM leases WHERE work_id = ? AND until > ?", (one.work_id, now)
+            ).fetchone()
+            if held is None or _parts(held[0])[0] == one.client:
+                row = (
+                    one.work_id,
+                    one.key,
+                    one.kind,
+                    one.subject,
+                    f"{one.client}@{one.process}",
+                    now + seconds,
+                )
+                db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?)", row)
+                had.add(one.work_id)
     return had
 
 
-def free(folder: Path, gone: Callable[[str], bool]) -> None:
-    """Items of holders that are gone may be claimed at once. None is held for longer than SECONDS
-    from now: what says so was written before the clock was put back."""
+def free(folder: Path, gone: Callable[[int], bool]) -> None:
+    """Items that were claimed through a process that is gone may be claimed at once. None is held
+    for longer than SECONDS from now: what says so was written before the clock was put back."""
     now = time.time()
     with _open(folder) as db:
         db.execute("UPDATE leases SET until = ?1 WHERE until > ?1", (now + SECONDS,))
         holders = [
             who for (who,) in db.execute("SELECT DISTINCT who FROM leases WHERE until > ?", (now,))
         ]
-        db.executemany(
-            "UPDATE leases SET until = ? WHERE who = ?",
-            [(now, who) for who in holders if gone(who)],
-        )
+        dead = [who for who in holders if (process := _parts(who)[1]) and gone(process)]
+        db.executemany("UPDATE leases SET until = ? WHERE who = ?", [(now, who) for who in dead])
 
 
 def find(folder: Path, ids: Sequence[str]) -> dict[str, Lease]:
     """Claimed items by work id, also those whose lease has run out."""
     marks = ", ".join("?" * len(ids))
     with _open(folder) as db:
-        rows = db.execute(
-            f"SELECT work_id, key, kind, subject, who FROM leases WHERE work_id IN ({marks})", ids
-        )
-        return {row[0]: Lease(*row) for row in rows}
+        rows = db.execute(f"SELECT {_COLUMNS} FROM leases WHERE work_id IN ({marks})", ids)
+        return {one.work_id: one for one in map(_lease, rows)}
 
 
-def give_back(folder: Path, ids: Iterable[str]) -> None:
-    """These are done, or nobody works on them any more; they can still be found."""
-    now = time.time()
+def give_back(folder: Path, ids: Iterable[str], client: str) -> None:
+    """These are done by `client`; they can still be found."""
+    rows = [(time.time(), f"{client}@0", id) for id in ids]
     with _open(folder) as db:
-        db.executemany("UPDATE leases SET until = ? WHERE work_id = ?", [(now, one) for one in ids])
+        db.executemany("UPDATE leases SET until = ?, who = ? WHERE work_id = ?", rows)
+
+
+# ---- corrections ----------------------------------------------------------------------------------
+
+
+def correct(folder: Path, leases: Iterable[Lease]) -> None:
+    """The answers of these questions were replaced: the next run takes them in again."""
+    with _open(folder) as db:
+        rows = [(one.kind, one.subject) for one in leases]
+        db.executemany("INSERT INTO corrections (kind, subject) VALUES (?, ?)", rows)
+
+
+def corrections(folder: Path) -> list[Correction]:
+    """What waits to be taken in again, oldest first. Makes no file."""
+    if not (folder / "work.db").exists():
+        return []
+    try:
+        with _open(folder) as db:
+            return [
+                Correction(*row)
+                for row in db.execute("SELECT id, kind, subject FROM corrections ORDER BY id")
+            ]
+    except (
+        GraphRAGError
+    ) as error:  # an index that is made all the same is worth more than a correction
+        log.warning("%s", error)
+        return []
+
+
+def corrected(folder: Path, done: Iterable[Correction]) -> None:
+    """These have been taken in."""
+    with _open(folder) as db:
+        db.executemany("DELETE FROM corrections WHERE id = ?", [(one.id,) for one in done])
+
+
+# ---- the file -------------------------------------------------------------------------------------
+
+_COLUMNS = "work_id, key, kind, subject, who"
+
+
+def _lease(row: Sequence[str]) -> Lease:
+    return Lease(*row[:4], *_parts(row[4]))
+
+
+def _parts(who: str) -> tuple[str, int]:
+    """Client and process of the column `who`."""
+    client, _, process = who.rpartition("@")
+    return (client, int(process)) if process.isdigit() and process.isascii() else (who, 0)
 
 
 @contextlib.contextmanager
@@ -107,6 +186,9 @@ def _open(folder: Path) -> Iterator[sqlite3.Connection]:
             db.execute(
                 "CREATE TABLE IF NOT EXISTS leases (work_id TEXT PRIMARY KEY, key TEXT, kind TEXT, subject TEXT,"
                 " who TEXT, until REAL) WITHOUT ROWID"
+            )
+            db.execute(
+                "CREATE TABLE IF NOT EXISTS corrections (id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, subject TEXT)"
             )
             with db:
                 yield db

@@ -112,12 +112,20 @@ class AnswerBook:
         """Write answers so that they survive a kill and a power cut; an answerer's later one
         replaces its own.
         """
-        time = _now()
-        rows = [
-            (a.key, a.answerer, a.kind, a.text, a.prompt_tokens, a.output_tokens, time)
-            for a in answers
-        ]
-        self._write("answers", rows)
+        self._write("answers", map(_row, answers))
+
+    def replace(self, answers: Iterable[Stored]) -> None:
+        """As `put`; and what other agents answered to the same questions goes. An answer of a model
+        stays.
+        """
+        answers = list(answers)
+        with self._session(self._writes) as connection:
+            gone = [(one.key, one.answerer) for one in answers]
+            connection.executemany(
+                "DELETE FROM answers WHERE key = ? AND answerer <> ? AND answerer LIKE 'agent:%'",
+                gone,
+            )
+            _insert(connection, "answers", map(_row, answers))
 
     def kinds(self) -> dict[str, int]:
         """How many answers there are, by kind; vectors as "embedding"."""
@@ -233,13 +241,9 @@ class AnswerBook:
         with self._session(self._reads) as connection:
             return connection.execute(statement, values).fetchall()
 
-    def _write(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        marks = ", ".join("?" * (len(_COLUMNS[table]) + 1))
+    def _write(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
         with self._session(self._writes) as connection:
-            connection.executemany(
-                f"INSERT OR REPLACE INTO {table} VALUES ({marks})",
-                [(*row, _mark(row)) for row in rows],
-            )
+            _insert(connection, table, rows)
 
     @contextlib.contextmanager
     def _session(self, line: _Line) -> Iterator[sqlite3.Connection]:
@@ -279,6 +283,17 @@ class AnswerBook:
             connection.close()
             raise
         return connection
+
+
+def _row(one: Stored) -> tuple[Any, ...]:
+    return one.key, one.answerer, one.kind, one.text, one.prompt_tokens, one.output_tokens, _now()
+
+
+def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    marks = ", ".join("?" * (len(_COLUMNS[table]) + 1))
+    connection.executemany(
+        f"INSERT OR REPLACE INTO {table} VALUES ({marks})", [(*row, _mark(row)) for row in rows]
+    )
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

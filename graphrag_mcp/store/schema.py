@@ -169,6 +169,20 @@ TABLES: dict[str, pa.Schema] = {
     # What a model still has to answer: kind is extract, claims (subject: a text unit), entity,
     # relationship or report.
     "pending": pa.schema([("id", S), ("kind", S), ("subject", S), ("uri", S), ("reason", S)]),
+    # Text units of which records of a reply were left out (`dropped`) or kept with a value that the
+    # reply did not say (`repaired`), with the reasons; kind is extract or claims, subject the text
+    # unit.
+    "losses": pa.schema(
+        [
+            ("id", S),
+            ("kind", S),
+            ("subject", S),
+            ("uri", S),
+            ("dropped", I),
+            ("repaired", I),
+            ("reason", S),
+        ]
+    ),
     "entities": pa.schema(
         [
             ("id", S),
@@ -268,6 +282,7 @@ SCALAR = {
     "terms": ("term",),
     "claims": ("text_unit_id", "subject_id", "object_id"),
     "pending": ("id",),
+    "losses": ("id",),
     **{name: ("id",) for name in VECTORS.values()},
 }
 FULL_TEXT = {"passages": "terms", "entities": "terms", "reports": "terms"}

@@ -55,6 +55,7 @@ _MONTHS = [
 _NUMBER = {folded(word): at for at, words in enumerate(_MONTHS, 1) for word in words.split()}
 _NAMED = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)")
 _PATH = re.compile(r"(?:^|/)((?:19|20)\d\d)/(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])/")
+_PARTS = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 _YEAR, _WORD = r"(?P<y>(?:19|20)\d\d)(?!\d)", r"(?P<word>[^\W\d_]{3,10})"
 _FORMS = [
     re.compile(form)
@@ -67,6 +68,15 @@ _FORMS = [
     )
 ]
 _WORDS = re.compile(r"[^\W\d_]+")
+
+
+def exists(written: str) -> bool:
+    """Is this a year, a month or a day of the calendar: 2024, 2024-05, 2024-05-03?"""
+    match = _PARTS.fullmatch(written)
+    if match is None:
+        return False
+    year, month, day = match.groups(default="01")
+    return bool(_day({"y": year, "m": month, "d": day}))
 
 
 def in_name(name: str) -> str:

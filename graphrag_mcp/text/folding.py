@@ -110,7 +110,7 @@ def _open(match: re.Match[str]) -> str:
     return "о" if match[0] == "і" else "е"
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 15)
 def _cyrillic(word: str) -> str:
     before = ""
     while word != before:
@@ -270,7 +270,7 @@ def latin_language(text: str) -> str:
     return best if counts[best] > counts["en"] else ""
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 15)
 def stem_in(language: str, word: str) -> str:
     """The stem of a word of a language that is written in Latin letters; its marks tell endings
     apart.

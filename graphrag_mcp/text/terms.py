@@ -71,15 +71,17 @@ _STRUCTURE = re.compile(
 _NEVER_END, _BEFORE_NUMBER, _MAY_END, _STARTERS = (
     frozenset(words.split())
     for words in (
-        "dr mr mrs ms mme prof rev fr hon gen col lt capt cmdr sgt maj gov sen rep pres st mt ft vs cf e.g i.e "
+        "dr mr mrs ms mme prof rev fr hon gen col lt capt cmdr sgt maj gov sen rep pres st mt ft vs cf vgl см e.g i.e "
         "ca approx esp resp incl dept ed eds trans bros messrs op cit",
-        "no nos nr fig figs eq eqs sec ch chap vol vols pp p art par tab ref refs ver v jan feb mar apr jun jul aug "
-        "sep sept oct nov dec",
+        "no nos nr fig figs eq eqs sec ch chap vol vols pp p art par para tab ref refs ver v jan feb mar apr jun jul "
+        "aug sep sept oct nov dec thm def lem alg ex app appx suppl cl kap abb bd núm рис табл стр гл",
         "inc ltd co corp llc plc jr sr etc al est ave blvd rd ph.d",
         "the a an he she it they we you i this that these those in on at by for from with when while after before as "
         "if but and so however his her its their our my there here what who why how where then no yes although since",
     )
 )
+# What a number may look like behind `Fig.`: 2, #2, (3), S2, A-12, IV. Not I, which begins sentences.
+_NUMBER = re.compile(r"[#№(]*(?:\d|[A-Z]{1,2}-?\d|(?:[IVXLC]{2,7}|[VXL])\b)")
 # `3.` is a third in German and its neighbours: before a month, or after such a word where no
 # sentence begins behind it.
 _BEFORE_ORDINAL, _DATED, _IN_ENGLISH, _STARTERS_DE = (
@@ -144,17 +146,18 @@ def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
         return True
     word = (text[max(start, at - 24) : at].split() or [""])[-1].lstrip("\"'“‘«([（「")
     key = word.casefold()
-    if key in _NEVER_END or key in _BEFORE_NUMBER:
-        return key in _BEFORE_NUMBER and not after[:1].isdigit()
-    if word.isdecimal() and len(word) <= 2 and (following := _WORD.match(after)) is not None:
-        before = text[max(start, at - 80) : at].casefold().split()[:-1]
-        named = following[0].casefold()
-        ordinal = named in _DATED or (
-            before and before[-1] in _BEFORE_ORDINAL and named not in _STARTERS_DE
-        )
-        if ordinal and named not in _STARTERS and _IN_ENGLISH.isdisjoint(before):
-            return False
-    if key in _MAY_END or (len(word) == 1 and word.isupper()) or _DOTTED.fullmatch(word):
+    if key in _NEVER_END:
+        return False
+    if key in _BEFORE_NUMBER and _NUMBER.match(after):
+        return False
+    if word == "v":  # between two parties: `Roe v. Wade`, not `the letter v. Then`
+        return not _is_versus(text[max(start, at - 80) : at - 1], after)
+    initial = len(word) == 1 and word.isupper()
+    if key in _BEFORE_NUMBER and not initial:
+        return True
+    if word.isdecimal() and len(word) <= 2 and _is_ordinal(text[max(start, at - 80) : at], after):
+        return False
+    if key in _MAY_END or initial or _DOTTED.fullmatch(word):
         following = _WORD.match(
             after
         )  # J. R. R. Tolkien and U.S. Army go on; `in the U.S. The army` does not
@@ -164,6 +167,27 @@ def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
             and following[0].casefold() in _STARTERS
         )
     return True
+
+
+def _is_ordinal(before: str, after: str) -> bool:
+    """Is the number at the end of `before` a German `3.`, with its month or noun behind it?"""
+    following = _WORD.match(after)
+    if following is None:
+        return False
+    words, named = before.casefold().split()[:-1], following[0].casefold()
+    dated = named in _DATED or (
+        bool(words) and words[-1] in _BEFORE_ORDINAL and named not in _STARTERS_DE
+    )
+    return dated and named not in _STARTERS and _IN_ENGLISH.isdisjoint(words)
+
+
+def _is_versus(before: str, after: str) -> bool:
+    """Does `v.` between these stand for versus? Both parties begin with a capital."""
+    party = (before.split() or [""])[-1].lstrip("\"'“‘«([（「")
+    following = _WORD.match(after)
+    if not party[:1].isupper() or following is None or not following[0][0].isupper():
+        return False
+    return following[0].casefold() not in _STARTERS or following[0].casefold() in ("the", "a")
 
 
 def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
@@ -210,7 +234,7 @@ def _expand(token: str) -> tuple[str, ...]:
     return _grams(token) if dense else _word_terms(token)
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 15)
 def _word_terms(token: str) -> tuple[str, ...]:
     if token.isascii() and token.isalpha() and token[1:].islower():  # most words
         whole = token.lower()
@@ -390,7 +414,7 @@ _KEEP_S = frozenset(
 )
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 15)
 def normalise_name(name: str) -> str:
     """The key of an entity: two spellings with the same key are one name; a key is its own key.
 

@@ -18,6 +18,7 @@ from pydantic import BeforeValidator, Field
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.index.losses import RECORDS, told, totals
 from graphrag_mcp.jobs import queue, run, start
 from graphrag_mcp.jobs.queue import FINAL, Job
 from graphrag_mcp.tools.contract import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 LONGEST_WAIT = 50  # as documented; the last 2 s of it are for the reply, hosts want it within 50
 SHOWN_ERRORS = 50  # in the structured result; the text shows 10
 RECENT_JOBS = 5
+SHOWN_LOSSES = 5  # text units whose losses are told with their reasons
 _TAKEN = (
     "Taken are text, Markdown, HTML, tables (csv, json, jsonl, parquet) and source code; with the extra "
     "graphrag-mcp[docs] PDF and office documents too."
@@ -293,7 +295,12 @@ def _outcome(home: Path, job: Job, errors: list[dict[str, str]]) -> IndexResult:
             lines.append(
                 f"A model has still to answer: {open_} ({why}). Call index_documents again to go on."
             )
-        result.degraded = result.degraded[:SHOWN_ERRORS]
+    if said := told(result.losses):
+        why = [
+            f"- {one['id']}: {one['reason']}" for one in result.degraded if one["kind"] == RECORDS
+        ]
+        lines.append("\n".join([f"Records of the replies: {said}.", *why[:SHOWN_LOSSES]]))
+    result.degraded = result.degraded[:SHOWN_ERRORS]
     if job.status not in FINAL:
         result.poll_after_ms = 2000
         result.next_call = f'graph_status(job_id="{job.job_id}")'
@@ -450,6 +457,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
         f"{label} ({source.get('path', '')})" for label, source in sorted(manifest.sources.items())
     ]
     lines += [f"Folders: {', '.join(folders[:10])}."] if folders else []
+    lines += _losses(snapshot, result)
     lines += (
         [f"Out of date until the next indexing: {', '.join(manifest.stale)}."]
         if manifest.stale
@@ -466,6 +474,24 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
         )
     result.text = "\n".join(lines)
     return result
+
+
+def _losses(snapshot: Snapshot, result: StatusResult) -> list[str]:
+    """What was lost of the replies that this index is made of; fills the result's field."""
+    rows = sorted(
+        snapshot.rows("losses").to_pylist(),
+        key=lambda row: (-row["dropped"] - row["repaired"], row["id"]),
+    )
+    result.losses = totals(rows)
+    if not rows:
+        return []
+    shown = rows[:SHOWN_LOSSES]
+    units = snapshot.by_key(
+        "text_units", [row["subject"] for row in shown], "id", ["id", "n"]
+    ).to_pylist()
+    numbers = {row["id"]: f"t{row['n']}" for row in units}
+    said = [f"- {numbers.get(row['subject'], 'a text unit')}: {row['reason']}" for row in shown]
+    return ["\n".join([f"Records of the replies: {told(result.losses)}.", *said])]
 
 
 def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:

@@ -309,7 +309,7 @@ def job_record(app: App, job_id: str) -> str:
             "updated",
         )
     }
-    wanted = ("counts", "skipped", "errors", "usage", "degraded", "pending", "seconds")
+    wanted = ("counts", "skipped", "errors", "usage", "degraded", "pending", "losses", "seconds")
     result = {name: job.result[name] for name in wanted if job.result.get(name)}
     return _json(
         shown

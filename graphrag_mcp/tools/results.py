@@ -123,15 +123,9 @@ def reply(result: Result, budget: int = MOST) -> CallToolResult:
 
     if result.next_cursor and SUBJECT.get():
         result.next_cursor = sealed(result.next_cursor)
-    own, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
-    for hint in dict.fromkeys((f"{own} {remarks}".strip(), remarks or own)):
-        result.hint, result.text = hint, body
-        footer = wire.footer(result)
-        for shown in range(len(footer), -1, -1):
-            result.text, result.suspicious = wire.dressed(result, body, footer[:shown])
-            result.tokens, characters = wire.size(result)
-            if result.tokens <= budget and characters <= packing_budget.CHARACTERS:
-                return _sent(result)
+    body = result.text.rstrip()
+    if fits_whole(result, budget):
+        return _sent(result)
     result.text, result.suspicious = body, {}
     room = budget - (wire.outgoing(result, below=False) - wire.size(result)[0])
     for _ in range(8):  # what fence and flags cost depends on the text that is left
@@ -143,6 +137,23 @@ def reply(result: Result, budget: int = MOST) -> CallToolResult:
         room -= max(result.tokens - budget, (characters - packing_budget.CHARACTERS) // 3, 4)
         result.text, result.suspicious = body, {}
     return _sent(result)
+
+
+def fits_whole(result: Result, budget: int) -> bool:
+    """Make the result ready to be sent with its text uncut; False where it passes its budget even
+    without what ends the text."""
+    from graphrag_mcp.packing import budget as packing_budget
+
+    own, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
+    for hint in dict.fromkeys((f"{own} {remarks}".strip(), remarks or own)):
+        result.hint, result.text = hint, body
+        footer = wire.footer(result)
+        for shown in range(len(footer), -1, -1):
+            result.text, result.suspicious = wire.dressed(result, body, footer[:shown])
+            result.tokens, characters = wire.size(result)
+            if result.tokens <= budget and characters <= packing_budget.CHARACTERS:
+                return True
+    return False
 
 
 def _sent(result: Result) -> CallToolResult:

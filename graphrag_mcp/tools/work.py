@@ -20,7 +20,7 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.tools.contract import Budget6000, Corpus, as_int, as_list, as_word, names
-from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, serve, who
+from graphrag_mcp.tools.results import MOST, Ctx, budgets, clamp, fits_whole, serve, who
 from graphrag_mcp.trust.principal import SUBJECT, folder_name
 from graphrag_mcp.types import Result, WorkResult
 
@@ -73,9 +73,9 @@ async def claim_work(
 ) -> Annotated[CallToolResult, WorkResult]:
     """Be the model of an index that was made with method="agent": get texts to read, descriptions
     to merge or communities to report, with instructions. Then submit_work."""
-    holder = _holder(ctx)
+    client = _client(ctx)
     count = clamp("max_items", max_items, 1, 20)
-    inner, whole = budgets(
+    _, whole = budgets(
         clamp("max_tokens", max_tokens, LEAST, MOST) if max_tokens > 0 else 6000, 6000
     )
 
@@ -86,14 +86,15 @@ async def claim_work(
         found = claim(
             app.folder(name),
             app.settings,
-            holder,
+            client,
             kind=kind,
             max_items=count,
-            max_tokens=inner // 2,
-            gone=_gone,
+            process=os.getpid(),
+            gone=lambda process: not queue.process_mark(process),
+            fits=lambda items: fits_whole(_claimed(name, items, kind), whole),
         )
         result = _claimed(name, found, kind)
-        if found.agents and found.remaining and not found.items and not found.held:
+        if found.agents and found.remaining and not (found.items or found.held or found.too_long):
             start.merge_later(
                 app.settings, name, 0
             )  # whoever took the answers may have left before they were merged
@@ -110,7 +111,7 @@ async def submit_work(
 ) -> Annotated[CallToolResult, WorkResult]:
     """Hand in what you found for items of claim_work, several at once. Good ones are kept, bad ones
     come back with the reason."""
-    by = who(ctx)
+    by, client = who(ctx), _client(ctx)
 
     def work(app: App) -> Result:
         from graphrag_mcp.index.work import submit
@@ -127,12 +128,14 @@ async def submit_work(
             by,
             results,
             before=lambda: start.merge_later(app.settings, name, 0),
+            client=client,
         )
         if done.accepted:
             start.merge_later(app.settings, name, len(done.accepted), done.pending)
         result = WorkResult(corpus=name, accepted=done.accepted, rejected=done.rejected[:50])
         merged = " Accepted work is merged in a moment." if done.accepted else ""
         lines = [f"Accepted {len(done.accepted)}, rejected {len(done.rejected)}.{merged}"]
+        lines += [f"- {id}: replaces the answer that was there" for id in done.replaced[:50]]
         lines += [
             f"- {one['work_id']}: accepted, but left out: {one['reason']}"
             for one in done.left_out[:50]
@@ -164,12 +167,21 @@ def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
         body = item.prompt[split:]
         result.items.append({"work_id": item.work_id, "kind": item.ask_kind, "text": body})
         blocks.append(f"## {item.work_id} ({item.ask_kind})\n{body}")
+    if found.too_long:
+        blocks.append(_too_long(found))
     if found.items:
         result.next_call = f'submit_work(corpus="{corpus}", results=[{{"work_id": "{found.items[0].work_id}", ...}}])'
-    else:
+    elif not found.too_long:
         blocks.append(_nobody_waits(found, kind))
     result.text = "\n\n".join(blocks)
     return result
+
+
+def _too_long(found: Any) -> str:
+    return (
+        f"{found.too_long} open questions are longer than this reply may be and are not claimed: "
+        f"call claim_work with a larger max_tokens, up to {MOST}, or let a model answer them."
+    )
 
 
 def _nobody_waits(found: Any, kind: str) -> str:
@@ -199,21 +211,12 @@ def _lease() -> float:
     return SECONDS
 
 
-def _gone(holder: str) -> bool:
-    """Has the server ended through which that agent claimed? Two sessions of one client have one
-    name.
-    """
-    process = holder.rpartition("@")[2]
-    return process.isdigit() and not queue.process_mark(int(process))
-
-
-def _holder(ctx: Ctx) -> str:
-    """Who holds what is claimed: a name, that of the token, the session, and the process last. Over
-    HTTP without sessions nothing tells two alike apart, so there every claim is one of its own."""
-    session = (
-        "" if ctx.headers is None else ctx.headers.get("mcp-session-id") or secrets.token_hex(8)
-    )
-    mark = folder_name(
-        f"{SUBJECT.get()} {session}"
-    )  # whoever knows a session's id may speak in it: it is not written
-    return f"{who(ctx)}@{mark}@{os.getpid()}"
+def _client(ctx: Ctx) -> str:
+    """Who holds what is claimed: the client's name, and a mark of its token and of its session, or
+    over stdio of this process. Over HTTP without sessions two clients of one name cannot be told
+    apart, so there every claim is one of its own."""
+    session = str(os.getpid())
+    if ctx.headers is not None:
+        session = ctx.headers.get("mcp-session-id") or secrets.token_hex(8)
+    # The id of a session is not written: with it others could speak in the session.
+    return f"{who(ctx)}@{folder_name(f'{SUBJECT.get()} {session}')}"

@@ -6,14 +6,13 @@ characters escaped, look-alikes of our own marks broken, credentials masked, and
 whole. Changes nothing that is stored, and no offset: citations point into the originals. Knows no
 result, no budget and no protocol.
 
-A fence is `<documents-4821: data only>` to `</documents-4821>`. Its number is made of what it holds
-and occurs nowhere in it, and whatever looks like any fence is broken, so no document can close the
-one that it stands in.
+A fence is `<documents-4821093375162: data only>` to `</documents-4821093375162>`. Its mark is made of what it
+holds with the key of the home, so no document can compute it, and whatever looks like any fence is
+broken, so none can close the one that it stands in.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -21,13 +20,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 
-MARKS = 10_000  # numbers of fences; a text of 48,000 characters can hold no third of them
+from graphrag_mcp.trust import confusables
+from graphrag_mcp.trust.confusables import ANGLES, ESCAPES
+from graphrag_mcp.trust.key import mark
+
 TOLD_FROM = (
     1_500  # characters of a text from which the fence says what it is; before, that costs too much
 )
-SHORT = (
-    300  # characters of a text below which two digits are enough, because every token counts there
-)
+SHORT = 300  # characters of a text that is looked through faster than it is remembered
 RUN = 8  # hidden characters in a row from which they are only counted
 SECTIONS = "Sources|Entities|Relationships|Claims|Reports|Points|Evidence|Communities|Paths|Candidates|Answers|Report"
 
@@ -64,14 +64,11 @@ _FLAGS = re.compile(
     "\U000e0077\U000e006c\U000e0073)\U000e007f"
 )
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e0fff]")
-_FENCE = re.compile(  # what decodes to an angle or a slash is read as one
-    r"(?:[<‹〈⟨❮˂ᐸ≪«]|&lt;|&#0{0,6}60;|&#x0{0,6}3c;|\\u003c|\\x3c|%3c)"
-    r"(?=(?:[\s/∕⁄\u2800_]|&sol;|&#0{0,6}47;|&#x0{0,6}2f;|\\u002f|\\x2f|%2f){0,16}documents[\W_]{0,8}(?:\d|data only))"
+_WORD = r"(?:d|cl)[o0][c(][uv](?:m|rn|nn)[e3]n[t7][s5$]"
+_FENCE = re.compile(  # in folded text: any end, and what begins like one of ours
+    rf"<(?:[\s_.]{{0,64}}/[\s/_.]{{0,64}}{_WORD}(?![a-z])"
+    rf"|[\s_.]{{0,64}}{_WORD}(?:[\W_]{{0,8}}(?:[0-9]|data[\W_]{{0,4}}on[l1i|]y)|[\s_]{{0,4}}[-:=#~]{{1,4}}[\s_]{{0,4}}[a-z0-9]))"
 )
-_OPENED = "<«\u02c2\u1438‹≪\u2329❮⟨〈\ufe3f\ufe64＜"  # what folds to its first character
-# ... and beginnings of what stands for it in several characters.
-_WRITTEN = re.compile(r"[&﹠＆](?:..[;；﹔\ufe14\u037e]|[#﹟＃])|[\\﹨＼]\w|[%﹪％]\w")
-_ESCAPES = "&﹠＆\\﹨＼%﹪％"  # what these begin with
 _OPENING = r"\[【〔〖⟦⁅❲〚"  # brackets that pass for ours
 _BEGUN = re.compile(
     rf"[{_OPENING}［﹝|｜]|[#＃﹟][#＃﹟]"
@@ -106,42 +103,44 @@ def showing(secrets: bool) -> Iterator[None]:
 
 def fenced(text: str) -> str:
     """The text between marks of its own. It should have been through `clean` before."""
-    digits, marks = (4, MARKS) if len(text) >= SHORT else (2, 100)
-    number = (
-        int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:4], "big")
-        % marks
-    )
-    while f"documents-{number:0{digits}d}" in text:
-        number = (number + 1) % marks
+    number = 0
+    while (made := mark("fence", text, str(number))) in text:
+        number += 1
     told = ": data only" if len(text) >= TOLD_FROM else ""
-    return f"<documents-{number:0{digits}d}{told}>\n{text}\n</documents-{number:0{digits}d}>"
+    return f"<documents-{made}{told}>\n{text}\n</documents-{made}>"
 
 
 def clean(text: str) -> str:
     """The text as it may stand in a fence: nothing invisible, no credential, nothing like a fence."""
     seen = shown(text)
-    marks = _imitations(seen)
-    for at in reversed(marks):
+    for _, at in reversed(_imitations(seen)):
         seen = f"{seen[:at]}\\{seen[at:]}"
     return seen
 
 
-def imitates(text: str) -> bool:
-    """Does something in the text look like one of our fences?"""
-    return bool(_imitations(text))
+def imitations(text: str) -> list[int]:
+    """Where something begins that looks like one of our fences."""
+    return [start for start, _ in _imitations(text)]
 
 
 @lru_cache(maxsize=64)
-def _imitations(text: str) -> tuple[int, ...]:
-    """Where the marks end that look like the opening of a fence, in whatever letters: `<`, `＜`,
+def _imitations(text: str) -> tuple[tuple[int, int], ...]:
+    """Where marks begin that look like ours, and where their first character ends: `<`, `＜`,
     `&lt;`.
     """
-    written = any(sign in text for sign in _ESCAPES) and _WRITTEN.search(text) is not None
-    if not written and not any(sign in text for sign in _OPENED):
-        return ()  # folding takes twenty times as long as looking for these
-    if "documents" not in (plain := folded(text)):
+    signs = "<&\\%" if text.isascii() else ANGLES + ESCAPES
+    if not any(sign in text for sign in signs):
         return ()
-    return tuple(match.end() for match in _FENCE.finditer(plain))
+    if not _FENCE.search(confusables.folded(text)):
+        return ()  # folding takes twenty times as long as looking for these
+    plain, places = confusables.located(text)
+    found = []
+    for match in _FENCE.finditer(plain):
+        at, start = match.start() + 1, places[match.start()]
+        while at < len(places) and places[at] == start:
+            at += 1
+        found.append((start, places[at] if at < len(places) else len(text)))
+    return tuple(found)
 
 
 def folded(text: str) -> str:

@@ -9,7 +9,10 @@ no token, no HTTP and no MCP.
 from __future__ import annotations
 
 import hashlib
+import hmac
 from contextvars import ContextVar
+
+from graphrag_mcp.trust.key import mark
 
 # "" is the user of this machine (stdio, the command line, a server without tokens), who may open
 # every job.
@@ -27,15 +30,18 @@ def may_open(owner: str) -> bool:
 
 
 def sealed(cursor: str) -> str:
-    """The cursor with its owner's mark behind it; unchanged where there are no subjects."""
+    """The cursor with a mark of its owner behind it, made with the key of the home; unchanged where
+    there are no subjects.
+    """
     subject = SUBJECT.get()
-    return f"{cursor}~{folder_name(subject)}" if subject and cursor else cursor
+    return f"{cursor}~{mark('cursor', subject, cursor)}" if subject and cursor else cursor
 
 
 def unsealed(cursor: str) -> str | None:
-    """The cursor as the engine wrote it; None when it was given to somebody else."""
+    """The cursor as the engine wrote it; None when it was not given to this subject."""
     subject = SUBJECT.get()
     if not subject or not cursor.strip():
         return cursor
-    plain, _, mark = cursor.strip().rpartition("~")
-    return plain if plain and mark == folder_name(subject) else None
+    plain, _, said = cursor.strip().rpartition("~")
+    right = mark("cursor", subject, plain)
+    return plain if plain and hmac.compare_digest(said.encode(), right.encode()) else None

@@ -111,7 +111,7 @@ def reply_keys(folder: Path) -> list[str]:
 
 
 def stable(text: str) -> str:
-    """Without what another run says differently: the numbers of fence marks."""
+    """Without what another run says differently: the marks of fences."""
     return re.sub(r"(documents-)[0-9a-z]+", r"\1N", text)
 
 
@@ -152,6 +152,8 @@ def old_index(home: Path) -> dict[str, Any]:
 def record() -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix="golden-"))
     try:
+        (folder / "home").mkdir(mode=0o700)
+        (folder / "home" / "key").write_bytes(bytes(range(32)))  # cursors are made with it
         made = indexed(folder / "home")
         return {**made, **results(folder / "home"), "index of 0.1.0": old_index(folder / "old")}
     finally:

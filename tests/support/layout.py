@@ -34,7 +34,7 @@ LAYERS = {
     **dict.fromkeys(("server", "http"), 8),
     **dict.fromkeys(("cli", "__main__"), 9),
 }
-WITHIN_A_LAYER = {("settings", "errors"), ("http", "server"), ("doctor", "exchange"), ("__main__", "cli")}
+WITHIN_A_LAYER = {("settings", "errors"), ("settings", "trust"), ("http", "server"), ("doctor", "exchange"), ("__main__", "cli")}
 
 # Words and phrases of an earlier manner of writing. New text does without them.
 AVOIDED = re.compile(

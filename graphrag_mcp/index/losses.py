@@ -1,0 +1,111 @@
+"""What was lost of the replies of models and agents: records left out, and records repaired.
+
+Takes counts by reason, as the parsers of replies give them; gives a sentence, a row of the table
+`losses` (one a text unit and kind of question), and the reason for which a question is asked once
+more. Knows no reply.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Row = dict[str, Any]
+RECORDS = "records"  # the kind of a loss in the list of what is degraded
+UNCOUNTED = ("duplicate",)  # said twice is not lost
+# Not the fault of the reply's form: asked once more, the model would say the same, or be cut off
+# once more.
+NOT_ASKED_AGAIN = ("self-loop", "too many", "cut off", "end without an entity")
+NAMED = 5  # records of one reason that are named
+MANY, SHARE = (
+    3,
+    0.25,
+)  # from so many records on, and this share of the reply's, a reply is asked for once more
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Records of one text: `dropped` and `repaired` by reason; `kept` is how many there are."""
+
+    kept: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    repaired: Mapping[str, int] = field(default_factory=dict)
+
+    def with_repaired(self, reason: str, count: int) -> Losses:
+        return Losses(self.kept, self.dropped, Counter(self.repaired) + Counter({reason: count}))
+
+    def doubt(self) -> str:
+        """Why the reply is worth one more question; "" when it is not."""
+        bad = {
+            why: count
+            for why, count in counted(self.dropped, self.repaired).items()
+            if why not in NOT_ASKED_AGAIN
+        }
+        lost, all_ = sum(bad.values()), self.kept + sum(counted(self.dropped).values())
+        if lost < MANY or lost < SHARE * all_:
+            return ""
+        return f"{lost} of its {all_} records are damaged: {listed(bad)}"
+
+    def row(self, kind: str, unit: str, uri: str) -> Row | None:
+        """The row of a text unit of which something was lost."""
+        dropped, repaired = counted(self.dropped), counted(self.repaired)
+        said = [
+            f"{word} {sum(counts.values())} ({listed(counts)})"
+            for word, counts in (("left out", dropped), ("repaired", repaired))
+            if counts
+        ]
+        if not said:
+            return None
+        return {
+            "id": f"{kind}:{unit}",
+            "kind": kind,
+            "subject": unit,
+            "uri": uri,
+            "dropped": sum(dropped.values()),
+            "repaired": sum(repaired.values()),
+            "reason": "records of the reply " + ", ".join(said),
+        }
+
+
+def counted(*parts: Mapping[str, int]) -> Counter[str]:
+    """The counts together, without what is no loss."""
+    whole: Counter[str] = Counter()
+    for part in parts:
+        whole.update(
+            {why: count for why, count in part.items() if count > 0 and why not in UNCOUNTED}
+        )
+    return whole
+
+
+def listed(counts: Mapping[str, int], records: Iterable[tuple[str, str]] = ()) -> str:
+    """`2 x no name, 1 x no description`, the most frequent first; with the first `records` of each
+    reason.
+    """
+    named: dict[str, list[str]] = {}
+    for why, record in records:
+        named.setdefault(why, []).append(record)
+    parts = []
+    for why, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+        more = ["..."] if count > NAMED and why in named else []
+        shown = "; ".join([*named.get(why, ())[:NAMED], *more])
+        parts.append(f"{count} x {why}" + (f" ({shown})" if shown else ""))
+    return ", ".join(parts)
+
+
+def totals(rows: Iterable[Row]) -> dict[str, int]:
+    """Of some rows: records left out, records repaired, text units; {} without any."""
+    found: Counter[str] = Counter()
+    texts = set()
+    for row in rows:
+        found.update(dropped=row["dropped"], repaired=row["repaired"])
+        texts.add(row["subject"])
+    return {**found, "texts": len(texts)} if texts else {}
+
+
+def told(found: Mapping[str, int]) -> str:
+    """The totals in words; "" where nothing was lost."""
+    if not found:
+        return ""
+    return f"{found['dropped']:,} left out and {found['repaired']:,} repaired, in {found['texts']:,} text units"

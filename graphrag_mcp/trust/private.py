@@ -1,0 +1,41 @@
+"""The files of a home belong to its owner alone: mode 600, and 700 for folders.
+
+Takes the folder of a home. What this process writes from then on gets these modes, wherever it is;
+what an earlier release left open to others in the home is closed. Does nothing on Windows, where a
+home lies in the user's own folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+OTHERS = 0o077
+OURS = ("corpora", "jobs", "drift")
+
+
+def keep_private(home: Path) -> None:
+    """Call it before anything is written."""
+    if os.name == "nt":
+        return
+    os.umask(OTHERS)  # also for the files of LanceDB and SQLite
+    for name in OURS:
+        folder = home / name
+        with contextlib.suppress(OSError):
+            if folder.stat(follow_symlinks=False).st_mode & OTHERS:
+                _close(folder)
+
+
+def _close(folder: Path) -> None:
+    for inner, folders, files in os.walk(folder, topdown=False):
+        for name in (*folders, *files):
+            _without_others(os.path.join(inner, name))
+    _without_others(str(folder))  # last: a walk that was stopped is done again
+
+
+def _without_others(path: str) -> None:
+    with contextlib.suppress(OSError):  # it belongs to another user, or is gone
+        mode = os.lstat(path).st_mode
+        if mode & OTHERS and not os.path.islink(path):
+            os.chmod(path, mode & 0o700)

@@ -1,0 +1,201 @@
+"""Texts that are crowded with names: how many names and pairs are kept, who indexes them, and in how much memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp import Settings, index_documents
+from graphrag_mcp.errors import OutOfMemory
+from graphrag_mcp.index import graph, pipeline
+from graphrag_mcp.index.chunk import ChunkParams, chunk
+from graphrag_mcp.jobs import start, survey
+from graphrag_mcp.types import IndexRequest, InlineText
+from tests import crowded_texts, hostile_files
+from tests.conftest import ROOT, SAMPLE, clean_environment, run_cli
+
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="nothing tells the memory of a process")
+
+
+def crowd(size: int, name: str = "latin") -> str:
+    return crowded_texts.make(name, size)[1].decode()
+
+
+def read(text: str) -> list[tuple[graph.UnitNames, int, bool]]:
+    """Of each text unit its names, the number of its pairs, and whether any were left out."""
+    found = []
+    for number, unit in enumerate(chunk(text, ChunkParams())):
+        own, core = text[unit.span.start : unit.span.end], unit.passages[0].start - unit.span.start
+        names, places = graph.collect(f"u{number}", own, core)
+        assert {key for _, key in places} == {one.key for one in names.named}
+        capped: set[str] = set()
+        pairs = graph.pairs(names.named, {one.key: one.key for one in names.named}, capped)
+        found.append((names, len(pairs), names.capped or bool(capped)))
+    return found
+
+
+# ---- names and pairs
+
+
+@pytest.mark.parametrize("name", crowded_texts.FAMILIES)
+def test_no_text_unit_has_more_names_or_pairs_than_the_caps(name: str) -> None:
+    for names, pairs, _ in read(crowd(12_000, name)):
+        assert len(names.named) <= (graph.KEPT if names.capped else graph.MOST_NAMES)
+        assert pairs <= graph.MOST_PAIRS
+
+
+@pytest.mark.parametrize("name", ["latin", "latin-comma", "cyrillic", "chinese"])
+def test_a_list_keeps_its_nearest_pairs_and_is_told(name: str) -> None:
+    found = read(crowd(30_000, name))
+    assert any(capped for _, _, capped in found)
+    for names, pairs, capped in found:
+        if names.capped:
+            assert capped and len(names.named) <= graph.KEPT
+            assert pairs <= graph.KEPT * graph.PART
+
+
+def test_the_names_of_a_list_that_are_kept_are_those_named_most_often_in_order() -> None:
+    text = " met ".join(f"Alvin{n} Borg{n}" for n in range(60)) + " met Alvin59 Borg59 met Alvin58 Borg58."
+    (names, _, _), *_ = read(text)
+    kept = [one.key for one in names.named]
+    assert len(kept) == graph.KEPT and {"alvin58 borg58", "alvin59 borg59"} <= set(kept)
+    assert kept == sorted(kept, key=[one.key for one in names.named].index)
+
+
+def test_prose_reaches_no_cap() -> None:
+    for path in sorted(SAMPLE.rglob("*.md")):
+        assert not any(capped for _, _, capped in read(path.read_text("utf-8"))), path
+
+
+def test_a_text_reads_the_same_pairs_from_what_is_stored() -> None:
+    """What an update computes anew of an old text unit is what the first run computed."""
+    for names, pairs, _ in read(crowd(20_000)):
+        stored = graph.mentions_from_table(graph.mentions_to_table(names.named))
+        assert len(graph.pairs(stored, {one.key: one.key for one in stored}, set())) == pairs
+
+
+def test_the_result_says_how_many_text_units_were_cut_short(tmp_path: Path) -> None:
+    texts = (InlineText(crowd(9_000), "crowd"), InlineText("Ada Lovelace met Charles Babbage.", "prose"))
+    result = index_documents(tmp_path / "kb", IndexRequest(texts=texts), Settings(home=tmp_path))
+    said = "text units list more names, or pairs of names, than the graph keeps of one"
+    assert said in result.hint and result.status == "done"
+    again = index_documents(tmp_path / "kb2", IndexRequest(texts=texts[1:]), Settings(home=tmp_path))
+    assert "more names" not in again.hint
+    assert result.counts["entities"] <= graph.KEPT * result.counts["text_units"]
+    assert result.counts["relationships"] <= graph.KEPT * graph.PART * result.counts["text_units"]
+
+
+def test_documents_merged_in_parts_make_the_graph_that_they_make_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from graphrag_mcp.index import communities_stage, documents
+    from graphrag_mcp.store.tables import open_snapshot
+
+    def graph_of(name: str) -> list[object]:
+        folder = tmp_path / name
+        request = IndexRequest(texts=(InlineText(crowd(40_000, "prose"), "p"), InlineText(crowd(20_000), "c")))
+        index_documents(folder, request, Settings(home=tmp_path))
+        snapshot = open_snapshot(folder)
+        tables = ("entities", "relationships", "communities", "reports", "mentions", "evidence", "terms")
+        keys = {"terms": "term"}
+        rows = []
+        for table in tables:
+            found = snapshot.rows(table).to_pylist()
+            found = [{k: v for k, v in row.items() if k not in ("check", "n", "_rowid")} for row in found]
+            rows.append(sorted(found, key=lambda row, key=keys.get(table, "id"): (str(row.get(key)), json.dumps(row))))
+        return rows
+
+    whole = graph_of("whole")
+    monkeypatch.setattr(documents, "MERGED_NAMES", 100)
+    monkeypatch.setattr(communities_stage, "REPORTED_ENTITIES", 20)
+    assert graph_of("parts") == whole
+
+
+# ---- what runs in a process of its own
+
+
+def test_work_and_not_bytes_decides_what_stays_in_the_process_of_the_server(tmp_path: Path) -> None:
+    def small(text: str) -> bool:
+        path = tmp_path / "one.txt"
+        path.write_text(text, "utf-8")
+        by_file = start.is_small(IndexRequest(paths=(str(path),)))
+        assert by_file == start.is_small(IndexRequest(texts=(InlineText(text),)))
+        return by_file
+
+    plain = "the sea was calm and the wind was low all day long, " * 10_000
+    assert small(plain) and not small(crowd(len(plain)))
+    assert small(crowd(100_000)) and not small(crowd(300_000, "chinese"))
+    assert not small("x" * (survey.SMALL_WORK + 1))
+
+
+def test_a_packed_file_counts_as_long_as_it_is_when_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "one.docx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("word/document.xml", "a" * (survey.SMALL_WORK + 1))
+    assert path.stat().st_size < 10_000
+    assert not start.is_small(IndexRequest(paths=(str(path),)))
+    (tmp_path / "two.docx").write_bytes(b"PK no zip at all")
+    assert start.is_small(IndexRequest(paths=(str(tmp_path / "two.docx"),)))
+
+
+# ---- memory
+
+
+def test_over_the_limit_the_next_look_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+
+    held = threading.Event()
+
+    def resident() -> int:
+        held.set()
+        return 101_000_000
+
+    monkeypatch.setattr(pipeline, "resident", resident)
+    monkeypatch.setattr(pipeline, "WATCH_EVERY", 0.001)
+    told: list[str] = []
+    with pipeline.limited(100, lambda: False, told.append) as cancelled:
+        with pytest.raises(OutOfMemory, match="more than 100 MB of memory .* max_memory"):
+            while not cancelled():
+                held.wait()
+    assert not told, "half as much again is what ends a process"
+    with pipeline.limited(102, lambda: True, told.append) as cancelled:
+        assert cancelled()
+    with pipeline.limited(0, lambda: False) as cancelled:
+        assert not cancelled()
+
+
+@LINUX
+def test_a_run_over_its_memory_says_so_and_leaves_the_index_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("Ada Lovelace met Charles Babbage in London.", "utf-8")
+    home = tmp_path / "home"
+    assert run_cli("index", tmp_path / "in", "--home", home).returncode == 0
+    (manifest,) = (home / "corpora").glob("*/manifest.json")
+    before = json.loads(manifest.read_bytes())
+    (tmp_path / "in" / "b.txt").write_text(crowd(1_500_000), "utf-8")
+    (tmp_path / "settings.toml").write_text("max_memory = 250\n", "utf-8")
+    environment = clean_environment(GRAPHRAG_MCP_SETTINGS=str(tmp_path / "settings.toml"))
+    ended = run_cli("index", tmp_path / "in", "--home", home, env=environment)
+    assert ended.returncode == 1 and "more than 250 MB of memory" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    after = json.loads(manifest.read_bytes())
+    assert after["generation"] == before["generation"] and after["counters"] == before["counters"]
+    assert "Ada Lovelace" in run_cli("entity", "Ada Lovelace", "--home", home).stdout
+    assert run_cli("doctor", "--home", home).returncode == 0
+
+
+@LINUX
+@pytest.mark.parametrize("name", ["latin", "chinese-none"])
+def test_two_megabytes_of_names_take_little_memory(name: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text(crowd(2_000_000, name), "utf-8")
+    command = [sys.executable, "-m", "graphrag_mcp", "index", str(tmp_path / "in"), "--home", str(tmp_path / "home")]
+    process = subprocess.Popen(command, cwd=ROOT, env=clean_environment(), stdout=subprocess.DEVNULL)
+    most = hostile_files.watch(process.pid)
+    assert process.wait() == 0
+    assert 0 < most() < 1_000_000_000  # about 450 MB; without caps 3,300

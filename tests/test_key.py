@@ -1,0 +1,86 @@
+"""The key of a home, and the marks that are made with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextvars import copy_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_mcp.packing.budget import read_cursor, write_cursor
+from graphrag_mcp.trust import key
+from graphrag_mcp.trust.key import HOME, key_of, mark
+from graphrag_mcp.trust.principal import SUBJECT, sealed, unsealed
+
+POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+ASKED = "import sys; from pathlib import Path; from graphrag_mcp.trust.key import key_of; print(key_of(Path(sys.argv[1])).hex())"
+
+
+def within(home: Path | None, function: Any, *arguments: Any, subject: str = "") -> Any:
+    def call() -> Any:
+        HOME.set(home)
+        SUBJECT.set(subject)
+        return function(*arguments)
+
+    return copy_context().run(call)
+
+
+def test_processes_that_begin_together_share_the_key_of_a_home(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ASKED, str(tmp_path)]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    keys = {process.communicate(timeout=60)[0].strip() for process in started}
+    assert keys == {key_of(tmp_path).hex()} and len(key_of(tmp_path)) == 32
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
+
+
+@POSIX
+def test_only_its_owner_reads_the_key(tmp_path: Path) -> None:
+    key_of(tmp_path)
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "key").write_bytes(b"k" * 32)
+    (other / "key").chmod(0o644)
+    assert key_of(other) == b"k" * 32 and (other / "key").stat().st_mode & 0o777 == 0o600
+
+
+def test_two_homes_have_two_keys_and_a_damaged_one_is_replaced(tmp_path: Path) -> None:
+    homes = [tmp_path / name for name in "abc"]
+    for home in homes:
+        home.mkdir()
+    (homes[2] / "key").write_bytes(b"short")
+    assert len({key_of(home) for home in homes}) == 3 and len((homes[2] / "key").read_bytes()) == 32
+
+
+def test_a_home_that_is_not_there_uses_the_key_of_the_process_and_is_not_made(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    assert key_of(missing) == key_of(None) == key._PROCESS and not missing.exists()
+    missing.mkdir()
+    assert key_of(missing) != key._PROCESS
+
+
+def test_a_mark_has_more_than_forty_bits_and_depends_on_key_purpose_and_text(tmp_path: Path) -> None:
+    said = [("a", "x"), ("b", "x"), ("a", "y"), ("a", "x", ""), ("a", "", "x"), ("a", "xy"), ("a", "x", "y")]
+    marks = {within(home, mark, *one) for home in (None, tmp_path) for one in said}
+    assert len(marks) == 14 and all(len(one) == 13 and one.isdecimal() for one in marks)
+
+
+def test_a_cursor_is_opened_by_the_subject_and_the_home_that_it_was_given_in(tmp_path: Path) -> None:
+    cursor = within(tmp_path, sealed, "3.123456.10", subject="alice")
+    assert within(tmp_path, unsealed, cursor, subject="alice") == "3.123456.10"
+    changed = cursor.replace(".10~", ".20~")
+    for given, home, subject in ((cursor, tmp_path, "bob"), (cursor, None, "alice"), (changed, tmp_path, "alice")):
+        assert within(home, unsealed, given, subject=subject) is None
+    for wrong in ("3.123456.10", "3.123456.10~", "3.123456.10~é", "~", cursor + "a"):
+        assert within(tmp_path, unsealed, wrong, subject="alice") is None
+
+
+def test_the_mark_of_a_question_in_a_cursor_is_made_with_the_key(tmp_path: Path) -> None:
+    written = {home: within(home, write_cursor, 3, "harbour", [10]) for home in (None, tmp_path)}
+    assert written[None] != written[tmp_path]
+    assert within(tmp_path, read_cursor, written[tmp_path], 3, "harbour", 1) == (10,)
+    assert within(tmp_path, read_cursor, written[None], 3, "harbour", 1) is None
