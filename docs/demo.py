@@ -71,8 +71,7 @@ def cited(result: dict[str, Any], most: int = 4) -> None:
     """Where the context stands, best first."""
     places = []
     for c in result.get("citations", []):
-        lines = f", lines {c['line_start']}-{c['line_end']}" if c.get("line_start") else ""
-        places.append(f"{c['id']} {c['title']}{lines}")
+        places.append(f"{c['id']} {c['said']}")
     for place in dict.fromkeys(places[:most]):
         print(faint("   ↳ " + cut(place, WIDTH - 5)))
 
@@ -102,7 +101,13 @@ class Guest:
         text = "\n".join(block.text for block in result.content if block.type == "text")
         if result.is_error and not may_fail:
             raise Failed(text)
-        return {**(result.structured_content or {}), "text": text}
+        heads = re.findall(r"^(?:- )?\[(t[\d.]+)\] (.*)", text, re.MULTILINE)
+        return {
+            "communities": re.findall(r"\b(c\d+)\b", text),
+            **(result.structured_content or {}),
+            "citations": [{"id": id, "said": said} for id, said in heads],
+            "text": text,
+        }
 
 
 def brief(value: Any) -> str:
@@ -129,10 +134,10 @@ async def questions(guest: Guest) -> None:
     result = await guest.ask(
         "local_search", query="What did Tobias Fenn see, and what proved him right?"
     )
-    head(section(result["text"], "## Sources"), 6)
+    head(result["text"], 6)
     cited(result)
     result = await guest.ask("local_search", query="沈若岚是怎么发现回流的？")
-    head(section(result["text"], "## Sources"), 5)
+    head(result["text"], 5)
     cited(result)
     result = await guest.ask("global_search", query=QUESTION)
     head(result["text"], 5)
@@ -146,6 +151,8 @@ async def questions(guest: Guest) -> None:
     cited(result, 3)
     result = await guest.ask("search_text", query="海槛 十一点二米")
     cited(result, 2)
+    listed = await guest.ask("list_documents", sort="size", max_tokens=400)
+    head(listed["text"], 2)
     result = await guest.ask("get_source", ids=[result["citations"][0]["id"]])
     head(section(result["text"], "## Sources"), 4)
 
@@ -226,7 +233,7 @@ async def drift(guest: Guest) -> None:
     waiting(state)
     cited(state, 3)
     result = await guest.ask("drift_finish", session_id=session)
-    head(result["text"], 9)
+    head(result["text"], 7)
 
 
 def sources(state: dict[str, Any]) -> str:
@@ -318,7 +325,17 @@ async def main() -> None:
         }
         server = StdioServerParameters(
             command=sys.executable,
-            args=["-m", "graphrag_mcp", "serve", "--home", home, "--root", str(SAMPLE)],
+            args=[
+                "-m",
+                "graphrag_mcp",
+                "serve",
+                "--tools",
+                "all",
+                "--home",
+                home,
+                "--root",
+                str(SAMPLE),
+            ],
             env={**kept, "PYTHONUTF8": "1"},
             cwd=ROOT,
         )

@@ -126,6 +126,17 @@ def _code(value: Any) -> str:
     return f"`{json.dumps(value, ensure_ascii=False)}`"
 
 
+# What the engine makes for tools that send its text alone.
+TEXT = {
+    **dict.fromkeys(("local_search", "global_search", "search_text"), "SearchResult"),
+    "get_entity": "EntityResult",
+    "get_community_report": "ReportResult",
+    "get_source": "SourceResult",
+    "list_documents": "ListResult",
+    "explore_graph": "ExploreResult",
+}
+
+
 # ---- tools ----------------------------------------------------------------------------------------------------------
 
 
@@ -145,10 +156,10 @@ def _tools() -> Iterator[str]:
         sets = ", ".join(["all", *(name for name, kept in SETS.items() if tool.name in kept)])
         behaviour = _behaviour(tool.annotations)
         yield from (f"## {tool.name}", "", tool.description, "")
-        yield from (
-            f"In `--tools` {sets}. {behaviour} Gives [{model}](reference-results.md#{model.lower()}).",
-            "",
-        )
+        gives = f"[{model}](reference-results.md#{model.lower()})"
+        if tool.fn_metadata.output_schema is None:
+            gives = f"text; `--json` and Python give {gives}"
+        yield from (f"In `--tools` {sets}. {behaviour} Gives {gives}.", "")
         yield from _table(("argument", "type", "default", "meaning", "also"), _arguments(tool))
 
 
@@ -160,8 +171,8 @@ def _results() -> Iterator[str]:
         "# Reference: results",
         "",
         NOTE,
-        "What [tools](reference-tools.md) give, as structured content; commands print the same with `--json`. The",
-        "fields of every result:",
+        "What Python functions and commands with `--json` give. Of the [tools](reference-tools.md) those on whose",
+        "result a program acts give these fields as structured content; the others give text. Fields of every result:",
         "",
     )
     yield from _table(("field", "type", "meaning"), _fields(types.Result))
@@ -187,10 +198,13 @@ def _results() -> Iterator[str]:
 
 
 def _model(tool: Any) -> Any:
-    """The class of types.py whose fields the tool's output schema has."""
+    """The class of types.py whose fields the tool's output schema has; for a tool that gives text,
+    what `--json` and the Python API give."""
     from graphrag_mcp import types
 
-    fields = set((tool.fn_metadata.output_schema or {})["properties"])
+    if tool.fn_metadata.output_schema is None:
+        return getattr(types, TEXT[tool.name])
+    fields = set(tool.fn_metadata.output_schema["properties"])
     return next(
         model for model in types.Result.__subclasses__() if set(model.model_fields) == fields
     )

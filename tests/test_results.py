@@ -228,3 +228,15 @@ def test_a_list_that_cannot_be_made_is_refused_with_what_to_do(call: Caller) -> 
 def test_the_list_of_core_tools_is_json_that_a_model_can_read(call: Caller) -> None:
     for tool in call.portal.call(call.client.list_tools).tools:
         assert json.dumps(tool.input_schema)
+
+
+def test_a_section_of_the_outline_is_read_by_its_id(call: Caller, snapshot: Snapshot) -> None:
+    report = re.search(r"\[(d\d+)\][^\n]*Yearly report", listing.list_documents(snapshot, sort="size").text)
+    text = call("get_source", ids=[f"{report[1]}#4"], corpus="c", max_tokens=6_000).content[0].text  # type: ignore[index]
+    assert "Sentence 3.0 of" in text and "Sentence 3.29 of" in text and "Sentence 5.20" not in text
+    assert "none of these ids is known" in call.bad("get_source", ids=[f"{report[1]}#99"], corpus="c")  # type: ignore[index]
+
+
+def test_a_hit_that_shows_all_of_a_document_says_so(snapshot: Snapshot) -> None:
+    assert "whole document" in local_search(snapshot, "Who directed Night Tango?").text.splitlines()[0]
+    assert "whole document" not in local_search(snapshot, "dredging of basin 4").text.splitlines()[0]

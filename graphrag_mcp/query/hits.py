@@ -9,6 +9,7 @@ ranking.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -136,6 +137,11 @@ def read(
     facts = {
         row["id"]: row for row in snapshot.by_key("documents", documents, "id", names).to_pylist()
     }
+    units = Counter(
+        snapshot.by_key("text_units", documents, "document_id", ["document_id"])[
+            "document_id"
+        ].to_pylist()
+    )
     prefix = f"{corpus}/" if corpus else ""
     hits = []
     for row in found:
@@ -157,6 +163,7 @@ def read(
             (row["char_start"], row["char_end"]),
             row["document_id"],
             [cited],
+            whole=row["parts"] <= 1 and units[row["document_id"]] == 1,
             why=cited.why,
         )
         hits.append((row["id"], hit))

@@ -36,6 +36,7 @@ from graphrag_mcp.packing.budget import (
 from graphrag_mcp.query import context, duplicates
 from graphrag_mcp.query.context import resolve
 from graphrag_mcp.query.duplicates import line, of_entity
+from graphrag_mcp.query.listing import section
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted, normalise_name
 from graphrag_mcp.trust.fencing import quoted
@@ -65,6 +66,7 @@ GAP = 400  # characters of white space and lines of no words that may lie betwee
 _ALIAS = re.compile(
     r"(?:([tderck])(\d{1,12})(?:\.(\d{1,6}))?|([0-9a-f]{32}))(\+)?", re.IGNORECASE | re.ASCII
 )
+_SECTION = re.compile(r"d(\d{1,12})#(\d{1,6})", re.IGNORECASE | re.ASCII)
 _GROUP = re.compile(  # the words of a citation of ours
     r"\[Data:|\b(?:Sources|Entities|Relationships|Reports|Claims)(?=\s{0,4}\()", re.IGNORECASE
 )
@@ -151,7 +153,7 @@ def exact(snapshot: Snapshot, ids: Sequence[str], around: int = 0) -> tuple[list
     unknown = list(strange)
     at_once = _of_units(snapshot, wanted[:IDS])
     for alias in wanted[:IDS]:
-        rows = _passages_of(snapshot, alias, at_once)
+        rows = _section(snapshot, alias) if "#" in alias else _passages_of(snapshot, alias, at_once)
         if not rows:
             unknown.append(alias)
         for row in _with_neighbours(snapshot, rows, min(max(around, 0), 10)):
@@ -176,6 +178,8 @@ def _meant(snapshot: Snapshot, given: str) -> list[str]:
     stands in a list of ids: `text:d2` and `notes/t33.md` are uris, known or not.
     """
     alone = _bare(given)
+    if _SECTION.fullmatch(alone):
+        return [alone.lower()]
     if _ALIAS.fullmatch(alone):
         return [alone.lower()]
     return _by_uri(snapshot, given) or _aliases(given)
@@ -266,6 +270,24 @@ def _passages_of(snapshot: Snapshot, alias: str, units: Mapping[int, list[Row]])
     rows = context.numbered(snapshot, "passages", units)
     names = {"e": {row["id"]}, "r": {row.get("source_id"), row.get("target_id")}}.get(letter, set())
     return _ordered([one for one in rows if names <= set(one["entity_ids"])] or rows)
+
+
+def _section(snapshot: Snapshot, alias: str) -> list[Row]:
+    """Passages of the section under a heading of the outline: `d4#3`, the third one."""
+    match = _SECTION.fullmatch(alias)
+    assert match is not None
+    for document in context.numbered(snapshot, "documents", [int(match[1])]):
+        span = section(document["text"], int(match[2]))
+        if span is None:
+            return []
+        names = ["id", "char_start", "char_end"]
+        passages = snapshot.by_key("passages", [document["id"]], "document_id", names).to_pylist()
+        passages.sort(key=lambda row: row["char_start"])
+        inside = [
+            row for row in passages if row["char_start"] < span[1] and row["char_end"] > span[0]
+        ]
+        return context.rows(snapshot, "passages", [row["id"] for row in inside])
+    return []
 
 
 def _to_the_end(snapshot: Snapshot, rows: list[Row]) -> list[Row]:
