@@ -20,7 +20,7 @@ Knows no other program.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -35,8 +35,9 @@ from graphrag_mcp.index.communities import (
     ClusterParams,
     Community,
     Hierarchy,
+    Texts,
     cluster,
-    tree_modularity,
+    without,
 )
 from graphrag_mcp.index.extraction import best_sentence, locate
 from graphrag_mcp.index.graph import Named, Said, UnitNames
@@ -99,27 +100,38 @@ def near(members: Iterable[str], pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def hierarchy(
-    found: Given, edges: Edges, previous: Mapping[str, Sequence[str]] | None, params: ClusterParams
+    found: Given,
+    texts: Texts,
+    entities: Mapping[str, Sequence[str]],
+    edges: Edges,
+    params: ClusterParams,
 ) -> Hierarchy:
-    """Imported subtrees that still fit, and the rest clustered as ever."""
+    """Imported subtrees that still fit, and the rest clustered as ever. A text unit belongs to the
+    imported community of most of its entities."""
     kept = _fitting(found, edges)
     path = {id: way for root in kept for id, way in _paths(found, root).items()}
-    links = [edge for edge in edges if edge[0] not in path and edge[1] not in path]
-    if not previous:
-        roots = [one for one in found.communities.values() if not one.parent]
-        previous = {id: way for root in roots for id, way in _paths(found, root.id).items()}
-    rest = cluster(links, {id: way for id, way in previous.items() if id not in path}, params)
-    every = {
-        **rest.communities,
-        **{id: found.communities[id] for root in kept for id in _subtree(found, root)},
+    held: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    for id in sorted(path.keys() & entities.keys()):
+        for unit in entities[id]:
+            held[unit][path[id]] += 1
+    placed = {unit: min(ways, key=lambda way: (-ways[way], way)) for unit, ways in held.items()}
+    left = {
+        id: [unit for unit in units if unit not in placed]
+        for id, units in entities.items()
+        if id not in path
     }
-    order = sorted(every.values(), key=lambda one: (one.level, one.id))
-    path |= rest.path
-    return Hierarchy(
-        {one.id: one for one in order},
-        path,
-        tree_modularity(edges, {id: way[0] for id, way in path.items()}),
+    rest = cluster(
+        without(texts, placed),
+        left,
+        [edge for edge in edges if edge[0] not in path and edge[1] not in path],
+        params,
     )
+    every = dict(rest.communities)
+    for id in (id for root in kept for id in _subtree(found, root)):
+        mine = tuple(sorted(unit for unit, way in placed.items() if id in way))
+        every[id] = replace(found.communities[id], units=mine)
+    order = sorted(every.values(), key=lambda one: (one.level, one.id))
+    return Hierarchy({one.id: one for one in order}, path | rest.path | placed)
 
 
 def _fitting(found: Given, edges: Edges) -> set[str]:
