@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.doctor.generations import digest
-from graphrag_mcp.index.communities import Community, Hierarchy
-from graphrag_mcp.index.communities_stage import links_of
+from graphrag_mcp.index.communities_stage import links_of, stored_tree
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.report_content import (
     LISTED,
@@ -47,15 +46,6 @@ def put(corpus: Path, folder: Path) -> Snapshot:
     return open_snapshot(corpus)
 
 
-def tree_of(snapshot: Snapshot) -> Hierarchy:
-    every = {
-        row["id"]: Community(row["id"], row["level"], row["parent"], tuple(row["children"]), tuple(row["entity_ids"]))
-        for row in snapshot.rows("communities").to_pylist()
-    }
-    paths = snapshot.rows("memberships").to_pylist()
-    return Hierarchy(every, {row["entity_id"]: tuple(row["path"]) for row in paths}, 0.0)
-
-
 def everything(snapshot: Snapshot) -> tuple[list[EntityRow], list[EdgeRow]]:
     names = ["id", "title", "text_unit_ids", "evidence"]
     ends = ["id", "source_id", "target_id", "weight", "text_unit_ids", "evidence"]
@@ -75,7 +65,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Snapshot
 
 def test_a_report_from_columns_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot]) -> None:
     _, _, snapshot = town
-    every = tree_of(snapshot).communities
+    every = stored_tree(snapshot).communities
     entities, edges = everything(snapshot)
     stored = {row["id"]: row for row in snapshot.rows("reports").to_pylist()}
     made, between = {}, 0
@@ -95,7 +85,7 @@ def test_a_report_from_columns_is_the_one_that_all_rows_give(town: tuple[Path, P
 
 def test_numbers_are_of_the_whole_community_and_lists_are_short(town: tuple[Path, Path, Snapshot]) -> None:
     _, _, snapshot = town
-    tree = tree_of(snapshot)
+    tree = stored_tree(snapshot)
     columns = Columns(snapshot, tree, set(tree.communities), links_of(snapshot))
     largest = max(tree.communities.values(), key=lambda one: len(one.members))
     found = columns.inside(largest)

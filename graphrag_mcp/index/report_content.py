@@ -420,7 +420,7 @@ class Columns:
                 order = np.argsort(of, kind="stable")
                 groups, starts = np.unique(of[order], return_index=True)
                 for group, part in zip(
-                    groups.tolist(), np.split(some_[order], starts[1:]), strict=True
+                    groups.tolist(), np.split(some_[order], starts)[1:], strict=True
                 ):
                     held[names_of[group]] = part
             places = found if nested else places

@@ -231,6 +231,7 @@ def outlined(community: Community, inside: Inside) -> Report:
 def _base(community: Community, inside: Inside, cjk: bool | None, params: ReportParams) -> Report:
     """The report without its text; `cjk` None: the title decides about the language of the rating."""
     title = _title((inside.rows[one].title for one in inside.order), params)
+    title = title or f"{_count(inside.n_units, 'text')} without names"
     rank, explanation = _rating(inside, mostly_cjk(title) if cjk is None else cjk)
     return Report(
         id=community.id,
