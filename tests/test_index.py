@@ -68,7 +68,7 @@ def test_a_folder_becomes_tables_that_fit_together(docs: Path, tmp_path: Path) -
     titles = {row["title"] for row in rows(snapshot, "entities")}
     assert {"Ada Lovelace", "Charles Babbage", "钱学森"} <= titles
     in_tree = {row["entity_id"] for row in rows(snapshot, "memberships")}
-    assert in_tree == {row[end] for row in rows(snapshot, "relationships") for end in ("source_id", "target_id")}
+    assert in_tree == {row["id"] for table in ("entities", "text_units") for row in rows(snapshot, table)}
 
 
 def test_an_acronym_joins_the_entity_that_the_text_defines_it_for(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ Edges = Iterable[tuple[str, str, float]]
 class ClusterParams:
     """What the clustering may be turned by; figures of 668 labelled news articles."""
 
-    max_cluster_size: int = 10  # a community with more text units is divided where that is better
+    max_cluster_size: int = 10  # more text units than these are divided where that is better
     seed: int = 42
     common: float = 0.4  # terms of a larger share of the units say nothing (0.1: NMI 0.76, not 0.8)
     few: int = 5  # top communities that there are at least,
@@ -239,11 +239,11 @@ def _divided(texts: Texts, params: ClusterParams) -> Iterator[tuple[list[int], t
         todo = [(np.arange(len(texts.ids)), ())]
     while todo:
         units, way = todo.pop()
-        groups = [units] if not way else []
-        if len(way) < params.max_depth and (not way or len(units) > params.max_cluster_size):
+        groups = [units]
+        if len(way) < params.max_depth and len(units) > params.max_cluster_size:
             groups = _groups(texts, units, params, top=not way)
             groups.sort(key=lambda group: (-len(group), group[0]))
-        if len(groups) > 1 or (groups and not way):
+        if len(groups) > 1 or not way:
             todo += [(group, (*way, place)) for place, group in enumerate(groups)]
         else:
             yield units.tolist(), way
@@ -260,10 +260,7 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
     seen = np.flatnonzero(np.isin(units, sample))
     inner = np.isin(unit, seen)
     few = params.few if top and len(units) >= params.enough else 2
-    least = max(
-        2 if len(units) < 12 else 3,
-        min(params.max_cluster_size, len(sample) // (100 if top else 20)),
-    )
+    least = max(3, min(params.max_cluster_size, len(sample) // (100 if top else 20)))
     labels = np.full(len(units), -1)
     for resolution in (1.0, 1.1, 1.2, 1.35, 1.5):
         quality, found = _leiden(unit[inner], term[inner], weight[inner], resolution, params.seed)

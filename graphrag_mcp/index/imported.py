@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -107,19 +107,20 @@ def hierarchy(
     params: ClusterParams,
 ) -> Hierarchy:
     """Imported subtrees that still fit, and the rest clustered as ever. A text unit belongs to the
-    imported community of most of its entities."""
-    kept = _fitting(found, edges)
+    imported community of most of its entities where all of these are in one."""
+    kept = _fitting(found, entities, edges)
     path = {id: way for root in kept for id, way in _paths(found, root).items()}
     held: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    open_ = {unit for id, units in entities.items() if id not in path for unit in units}
     for id in sorted(path.keys() & entities.keys()):
         for unit in entities[id]:
             held[unit][path[id]] += 1
-    placed = {unit: min(ways, key=lambda way: (-ways[way], way)) for unit, ways in held.items()}
-    left = {
-        id: [unit for unit in units if unit not in placed]
-        for id, units in entities.items()
-        if id not in path
+    placed = {
+        unit: min(ways, key=lambda way: (-ways[way], way))
+        for unit, ways in held.items()
+        if unit not in open_
     }
+    left = {id: units for id, units in entities.items() if id not in path}
     rest = cluster(
         without(texts, placed),
         left,
@@ -134,7 +135,7 @@ def hierarchy(
     return Hierarchy({one.id: one for one in order}, path | rest.path | placed)
 
 
-def _fitting(found: Given, edges: Edges) -> set[str]:
+def _fitting(found: Given, entities: Container[str], edges: Edges) -> set[str]:
     """Top communities that are linked as they were when they were imported."""
     neighbours: dict[str, set[str]] = defaultdict(set)
     for a, b, weight in edges:
@@ -146,7 +147,7 @@ def _fitting(found: Given, edges: Edges) -> set[str]:
     for id in sorted(found.near):
         members = found.communities[id].members
         pairs = ((one, other) for one in members for other in neighbours.get(one, ()))
-        fits = all(one in neighbours and one not in root_of for one in members)
+        fits = all(one in entities and one not in root_of for one in members)
         if fits and near(members, pairs) == found.near[id]:
             kept.add(id)
             root_of |= dict.fromkeys(members, id)
