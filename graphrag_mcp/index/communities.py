@@ -234,13 +234,14 @@ def _divided(texts: Texts, params: ClusterParams) -> Iterator[tuple[list[int], t
     """The leaves, each with its way from the top; groups are numbered, the largest first."""
     import numpy as np
 
+    small = min(params.max_cluster_size, max(4, len(texts.ids) // 6))  # of few texts sooner
     todo: list[tuple[Any, tuple[int, ...]]] = []
     if texts.ids:
         todo = [(np.arange(len(texts.ids)), ())]
     while todo:
         units, way = todo.pop()
         groups = [units]
-        if len(way) < params.max_depth and len(units) > params.max_cluster_size:
+        if len(way) < params.max_depth and len(units) > (small if way else params.max_cluster_size):
             groups = _groups(texts, units, params, top=not way)
             groups.sort(key=lambda group: (-len(group), group[0]))
         if len(groups) > 1 or not way:
@@ -260,16 +261,16 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
     seen = np.flatnonzero(np.isin(units, sample))
     inner = np.isin(unit, seen)
     few = params.few if top and len(units) >= params.enough else 2
-    least = max(3, min(params.max_cluster_size, len(sample) // (100 if top else 20)))
+    least = max(3 if top else 2, min(params.max_cluster_size, len(sample) // (100 if top else 20)))
     labels = np.full(len(units), -1)
-    for resolution in (1.0, 1.1, 1.2, 1.35, 1.5):
+    for resolution in (1.0, 1.1, 1.2, 1.35, 1.5) if top else (1.0, 0.8, 0.6):
         quality, found = _leiden(unit[inner], term[inner], weight[inner], resolution, params.seed)
         labels[:] = -1
         for place, label in found.items():
             labels[place] = label
         sizes = np.bincount(labels[labels >= 0]) if found else np.zeros(0, np.int64)
         large = np.flatnonzero(sizes >= least)
-        if len(large) >= few or not top:
+        if len(large) >= few:
             break
     if len(large) < 2 or (not top and quality < params.better):
         return [units]

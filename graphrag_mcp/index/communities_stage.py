@@ -76,7 +76,9 @@ def tree_of(snapshot: Snapshot, params: ClusterParams, links: pa.Table) -> Hiera
     """The hierarchy of the text units and entities that there are; imports may have a part."""
     rows = snapshot.rows("text_units", columns=["id", "document_id"])
     documents = dict(zip(*(column.to_pylist() for column in rows.columns), strict=True))
-    texts = texts_of(snapshot.batches("passages", ["text_unit_id", "terms"]), documents)
+    passages = snapshot.rows("passages", columns=["text_unit_id", "terms"])
+    parts = (passages.slice(at, 4096) for at in range(0, passages.num_rows, 4096))
+    texts = texts_of(parts, documents)
     entities = dict(listed(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
     ends = (links[name].to_pylist() for name in ("source_id", "target_id", "weight"))
     edges = list(zip(*ends, strict=True))
