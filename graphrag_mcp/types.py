@@ -106,7 +106,7 @@ class IndexRequest:
     remove_missing: bool = (
         False  # let one call remove more than half of a corpus of over 20 documents
     )
-    recluster: bool = False  # forget the previous communities: the hierarchy of a fresh index
+    recluster: bool = False  # compute communities again though no text changed
     dry_run: bool = False
     refresh_answers: bool = False  # ask the model again, whatever stands in the answer book
     within: tuple[

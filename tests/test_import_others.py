@@ -92,6 +92,9 @@ def test_what_was_exported_and_imported_is_exported_the_same(sample_home: Path, 
     first, second = content(tmp_path / "first"), content(tmp_path / "second")
     assert first.keys() == second.keys()
     for name in first:
+        if name.startswith("communit"):  # an import does not know them: it goes by their entities
+            for row in (*first[name].values(), *second[name].values()):
+                del row["text_unit_ids"]
         assert first[name] == second[name], name
     assert doctor(tmp_path / "again") == []
 

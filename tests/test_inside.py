@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from graphrag_mcp.doctor.generations import digest
-from graphrag_mcp.index.communities import Community, Hierarchy
-from graphrag_mcp.index.communities_stage import links_of
+from graphrag_mcp.index import report_content
+from graphrag_mcp.index.communities_stage import links_of, stored_tree
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.report_content import (
-    LISTED,
-    OWN,
     Columns,
     EdgeRow,
     EntityRow,
@@ -47,15 +46,6 @@ def put(corpus: Path, folder: Path) -> Snapshot:
     return open_snapshot(corpus)
 
 
-def tree_of(snapshot: Snapshot) -> Hierarchy:
-    every = {
-        row["id"]: Community(row["id"], row["level"], row["parent"], tuple(row["children"]), tuple(row["entity_ids"]))
-        for row in snapshot.rows("communities").to_pylist()
-    }
-    paths = snapshot.rows("memberships").to_pylist()
-    return Hierarchy(every, {row["entity_id"]: tuple(row["path"]) for row in paths}, 0.0)
-
-
 def everything(snapshot: Snapshot) -> tuple[list[EntityRow], list[EdgeRow]]:
     names = ["id", "title", "text_unit_ids", "evidence"]
     ends = ["id", "source_id", "target_id", "weight", "text_unit_ids", "evidence"]
@@ -66,16 +56,19 @@ def everything(snapshot: Snapshot) -> tuple[list[EntityRow], list[EdgeRow]]:
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Snapshot]:
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path, Snapshot]]:
     folder = tmp_path_factory.mktemp("town")
     letters(folder)
     corpus = tmp_path_factory.mktemp("index") / "c"
-    return folder, corpus, put(corpus, folder)
+    with pytest.MonkeyPatch.context() as smaller:
+        smaller.setattr(report_content, "LISTED", 20)
+        smaller.setattr(report_content, "OWN", 10)
+        yield folder, corpus, put(corpus, folder)
 
 
 def test_a_report_from_columns_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot]) -> None:
     _, _, snapshot = town
-    every = tree_of(snapshot).communities
+    every = stored_tree(snapshot).communities
     entities, edges = everything(snapshot)
     stored = {row["id"]: row for row in snapshot.rows("reports").to_pylist()}
     made, between = {}, 0
@@ -86,7 +79,8 @@ def test_a_report_from_columns_is_the_one_that_all_rows_give(town: tuple[Path, P
         crossing = [edge for edge in edges if home.get(edge.source_id, -1) != home.get(edge.target_id, -1)
                     and edge.source_id in home and edge.target_id in home]  # fmt: skip
         between = max(between, len(crossing))
-    assert between > OWN and max(len(one.members) for one in every.values()) > LISTED, "nothing is left out here"
+    assert between > report_content.OWN, "nothing is left out here"
+    assert max(len(one.members) for one in every.values()) > report_content.LISTED
     for id, one in made.items():
         assert {field.name: getattr(one.report, field.name) for field in fields(Report)} == {
             field.name: stored[id][field.name] for field in fields(Report)
@@ -95,7 +89,7 @@ def test_a_report_from_columns_is_the_one_that_all_rows_give(town: tuple[Path, P
 
 def test_numbers_are_of_the_whole_community_and_lists_are_short(town: tuple[Path, Path, Snapshot]) -> None:
     _, _, snapshot = town
-    tree = tree_of(snapshot)
+    tree = stored_tree(snapshot)
     columns = Columns(snapshot, tree, set(tree.communities), links_of(snapshot))
     largest = max(tree.communities.values(), key=lambda one: len(one.members))
     found = columns.inside(largest)
@@ -104,9 +98,9 @@ def test_numbers_are_of_the_whole_community_and_lists_are_short(town: tuple[Path
     same = of_rows(largest, rows, edges, [tree.communities[child].members for child in largest.children])
     for name in ("size", "n_links", "n_units", "total", "order", "entity_ids", "relationship_ids", "text_unit_ids"):
         assert getattr(found, name) == getattr(same, name), name
-    assert found.size == len(largest.members) > LISTED == len(found.entity_ids)
-    assert found.n_units == len({unit for row in rows for unit in row.text_unit_ids})
-    assert found.own_links == same.own_links and len(found.own_links) <= OWN
+    assert found.size == len(largest.members) > report_content.LISTED == len(found.entity_ids)
+    assert found.n_units == len(largest.units)
+    assert found.own_links == same.own_links and len(found.own_links) <= report_content.OWN
 
 
 def test_an_edit_deep_inside_a_large_community_leads_where_a_fresh_index_does(

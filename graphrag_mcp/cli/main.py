@@ -110,7 +110,11 @@ def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
         action="store_true",
         help="let it remove more than half of a corpus of over 20 documents",
     )
-    add("--recluster", action="store_true", help="forget earlier communities and cluster afresh")
+    add(
+        "--recluster",
+        action="store_true",
+        help="compute communities again, as after other settings",
+    )
     add("--dry-run", action="store_true", help="only read and estimate")
     add(
         "--method",

@@ -634,28 +634,32 @@ def _communities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
             yield from _dangling(
                 "communities", ((id, member) for member in row["entity_ids"]), ids.entities
             )
-    yield from _memberships(snapshot, rows, fresh)
+    yield from _memberships(snapshot, rows, ids, fresh)
 
 
 def _memberships(
-    snapshot: Snapshot, communities: Mapping[str, Row], fresh: bool
+    snapshot: Snapshot, communities: Mapping[str, Row], ids: _Ids, fresh: bool
 ) -> Iterator[Broken]:
+    """Entities, of which communities say it too, and text units."""
     wanted: dict[str, list[str]] = defaultdict(list)
     for row in sorted(communities.values(), key=lambda row: row["level"]):
         for member in row["entity_ids"]:
             wanted[member].append(row["id"])
     there = {row["entity_id"]: row["path"] for row in _check_rows(snapshot, "memberships")}
-    for id in sorted(wanted.keys() | there.keys()):
-        if wanted.get(id) != there.get(id):
+    units = there.keys() - wanted.keys()
+    for id in sorted(units):
+        rows = [communities.get(one, {}) for one in there[id]]
+        whole = rows and [row.get("parent") for row in rows] == ["", *there[id][:-1]]
+        if not whole or rows[-1]["children"] or (fresh and id not in ids.units):
+            yield "membership", "memberships", f"{id}: its path is not one of communities"
+    for id in sorted(wanted):
+        if wanted[id] != there.get(id):
             yield "membership", "memberships", f"{id}: its path is not the communities that hold it"
     if fresh:
         linked = snapshot.rows("relationships", columns=["source_id", "target_id"])
         ends = {id for column in linked.columns for id in column.to_pylist()}
-        alone = sorted(ends - there.keys())
-        yield from (
-            ("membership", "memberships", f"{id} has a relationship but no community")
-            for id in alone
-        )
+        alone = sorted((ends | ids.units if units else ends) - there.keys())
+        yield from (("membership", "memberships", f"{id} is in no community") for id in alone)
 
 
 def _check_reports(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:

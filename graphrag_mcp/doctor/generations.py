@@ -17,7 +17,8 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -110,14 +111,24 @@ def _communities(snapshot: Snapshot, entities: pa.Table) -> str:
     key_of = dict(zip(entities["id"].to_pylist(), entities["key"].to_pylist(), strict=True))
     rows = snapshot.rows("communities", columns=["id", "level", "parent", "entity_ids"]).to_pylist()
     members = {row["id"]: sorted(key_of.get(id, id) for id in row["entity_ids"]) for row in rows}
+    units: dict[str, list[str]] = defaultdict(list)
+    entity_ids = {id for row in rows for id in row["entity_ids"]}
+    for id, path in sorted(_ways(snapshot)):
+        for community in path if id not in entity_ids else ():
+            units[community].append(id)
     # Members alone do not tell a community from its only child; the level does.
-    name = {row["id"]: f"{row['level']:03d} {content_id(*members[row['id']])}" for row in rows}
+    name = {
+        row["id"]: f"{row['level']:03d} {content_id(*(members[row['id']] or units[row['id']]))}"
+        for row in rows
+    }
     for row in sorted(rows, key=lambda row: name[row["id"]]):
         _add(
             hashed,
             "community",
             [(row["level"], members[row["id"]], name.get(row["parent"], row["parent"]))],
         )
+        if units[row["id"]]:  # an earlier release wrote none
+            _add(hashed, "units", [(name[row["id"]], *units[row["id"]])])
     reports = snapshot.rows("reports", columns=["id"])["id"].to_pylist()
     columns = ["id", "title", "summary", "full_content", "rank"]
     for ids in _chunks(sorted(reports, key=lambda id: (name.get(id, ""), id))):
@@ -125,6 +136,11 @@ def _communities(snapshot: Snapshot, entities: pa.Table) -> str:
             said = (row["title"], row["summary"], row["full_content"], round(row["rank"], DIGITS))
             _add(hashed, "report", [(name.get(row["id"], row["id"]), *said)])
     return hashed.hexdigest()
+
+
+def _ways(snapshot: Snapshot) -> Iterator[tuple[str, list[str]]]:
+    columns = snapshot.rows("memberships", columns=["entity_id", "path"]).columns
+    return zip(*(column.to_pylist() for column in columns), strict=True)
 
 
 def _placed(rows: pa.Table, places: pa.Table) -> pa.Table:

@@ -391,6 +391,12 @@ def _maps(snapshot: Snapshot) -> _Maps:
             maps.inside[a].append(row["id"])
             maps.units_inside[a].update(row["text_unit_ids"])
     maps.communities = {row["id"]: row for row in snapshot.rows("communities").to_pylist()}
+    units = [unit for held in maps.units_of_document.values() for unit in held]
+    if not path.keys().isdisjoint(units):  # an earlier release placed entities alone
+        maps.units_inside.clear()
+    for unit in units:
+        for community in path.get(unit, ()):
+            maps.units_inside[community].add(unit)
     maps.report_title = dict(_pairs(snapshot.rows("reports", columns=["id", "title"])))
     return maps
 

@@ -457,10 +457,9 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
         foreign.note(len(foreign.reports), "reports are left out: their communities are not there")
         return {"communities": [], "near": {}, "reports": []}
     pairs = _pairs(holders)
-    linked = {id for pair in pairs for id in pair}
     keys = {one.id: key_of(one) for one in foreign.entities}
     ids = {id: entity_id(key) for id, key in keys.items() if key}
-    tree, number_of, said = tree_of(foreign.communities, ids, linked)
+    tree, number_of, said = tree_of(foreign.communities, ids, set(ids.values()))
     for count, what in said:
         foreign.note(count, what)
     known = _numbers(foreign, holders, ids, number_of, params)

@@ -24,12 +24,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.index import descriptions, imported
-from graphrag_mcp.index.communities import VERSION, ClusterParams, Hierarchy, cluster
+from graphrag_mcp.index.communities import (
+    ClusterParams,
+    Community,
+    Hierarchy,
+    cluster,
+    texts_of,
+)
 from graphrag_mcp.index.documents import Run, now
 from graphrag_mcp.index.graph import entity_id, graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.models import Models
-from graphrag_mcp.index.report_content import Columns, EdgeRow, EntityRow, lists, some
+from graphrag_mcp.index.report_content import Columns, EdgeRow, EntityRow, listed, lists, some
 from graphrag_mcp.index.report_extractive import (
     Report,
     Written,
@@ -49,13 +55,7 @@ from graphrag_mcp.text.terms import terms
 
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
-# share of the entities that were touched, after which a short run of Leiden looks for a better top
-UNCHECKED = 0.01
-MOVED = (
-    0.03  # share of the entities that were touched, after which a fresh clustering looks for one
-)
 REPORTED_ENTITIES = 10_000  # of communities that are reported at once: 100 MB
-SMALL = 2000  # up to so many entities it looks every time: a few hundredths of a second
 _REPORT = tuple(field.name for field in fields(Report))
 _UNREAD: Row = {
     "full_content": "",
@@ -73,39 +73,40 @@ def links_of(snapshot: Snapshot) -> pa.Table:
     )
 
 
-def recluster_tree(
-    snapshot: Snapshot,
-    params: ClusterParams,
-    fresh: bool,
-    edges: pa.Table | None = None,
-    touched: Set[str] | None = None,
-    check: bool = True,
-    afresh: bool = False,
-) -> Hierarchy:
-    """The hierarchy of all relationships, as near to the previous one as the graph allows; `fresh`
-    forgets it. `touched`: all entities touched since the previous one, where that is known and
-    `made_by` says the same of both; `check`: compare the top with Leiden; `afresh`: with a fresh
-    clustering, too."""
-    edges = edges if edges is not None else links_of(snapshot)
-    previous = _paths(snapshot) if not fresh else None
+def tree_of(snapshot: Snapshot, params: ClusterParams, links: pa.Table) -> Hierarchy:
+    """The hierarchy of the text units and entities that there are; imports may have a part."""
+    rows = snapshot.rows("text_units", columns=["id", "document_id"])
+    documents = dict(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+    passages = snapshot.rows("passages", columns=["text_unit_id", "terms"])
+    parts = (passages.slice(at, 4096) for at in range(0, passages.num_rows, 4096))
+    texts = texts_of(parts, documents)
+    entities = dict(listed(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
+    ends = (links[name].to_pylist() for name in ("source_id", "target_id", "weight"))
+    edges = list(zip(*ends, strict=True))
     found = _imported(snapshot)
     if found is not None and found.near:
-        columns = [edges.column(name).to_pylist() for name in ("source_id", "target_id", "weight")]
-        links = list(zip(*columns, strict=True))
-        return replace(imported.hierarchy(found, links, previous, params), previous=previous)
-    return replace(cluster(edges, previous, params, touched, check, afresh), previous=previous)
+        return imported.hierarchy(found, texts, entities, edges, params)
+    return cluster(texts, entities, edges, params)
 
 
-def made_by(snapshot: Snapshot, params: ClusterParams) -> str:
-    """What the tree of `recluster` depends on besides the graph and the tree before; "" where
-    imports have a part.
-    """
-    found = _imported(snapshot)
-    return (
-        f"{VERSION} {params.max_cluster_size} {params.seed}"
-        if found is None or not found.near
-        else ""
-    )
+def stored_tree(snapshot: Snapshot) -> Hierarchy:
+    """The hierarchy as it was written."""
+    path = _paths(snapshot)
+    units: dict[str, list[str]] = defaultdict(list)
+    rows = snapshot.rows("communities").to_pylist()
+    entities = {id for row in rows for id in row["entity_ids"]}
+    for id in sorted(path.keys() - entities):
+        for community in path[id]:
+            units[community].append(id)
+    found = {
+        row["id"]: Community(
+            *(row[name] for name in ("id", "level", "parent")),
+            *(tuple(row[name]) for name in ("children", "entity_ids")),
+            tuple(units[row["id"]]),
+        )
+        for row in rows
+    }
+    return Hierarchy(found, path)
 
 
 def _paths(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
@@ -258,9 +259,11 @@ def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Move
                 "size": len(community.members),
             }
         )
-    paths = tree.previous if tree.previous is not None else _paths(snapshot)
+    paths = _paths(snapshot)
     changed = [id for id, path in tree.path.items() if paths.get(id) != path]
     left = [*(paths.keys() - tree.path.keys()), *(id for id in changed if id in paths)]
+    for id in (*changed, *left):  # what came or went, text units among them
+        moved.fresh.update({*tree.path.get(id, ()), *paths.get(id, ())} & tree.communities.keys())
     members = [pa.array(changed, pa.string()), pa.array(map(tree.path.get, changed), LIST)]
     moved.changes["communities"] = Change(gone, graph_to_table("communities", rows))
     moved.changes["memberships"] = Change(
@@ -519,7 +522,7 @@ def communities(run: Run, recluster: bool) -> None:
     writes = models is not None and models.describe is not None
     started = descriptions.begin(run.snapshot(), waiting, models, run.asked) if writes else None
     with run.stage("communities"):
-        links, tree, clustering, by = _clustered(run, recluster, complete)
+        links, tree = _clustered(run)
         moved = compare(run.snapshot(), tree, numbers)
     run.check()
     run.progress("reports", 0, len(tree.communities))
@@ -566,7 +569,6 @@ def communities(run: Run, recluster: bool) -> None:
         vectors.write(changes)  # while the last vectors are on their way
         versions = vectors.written().tables
         parameters = {**run.parameters, **(models.parameters() if models else {})}
-        parameters["clustering"], parameters["clustered"] = clustering, by
         parameters["embedding"] = parameters.get("embedding") or manifest.parameters.get(
             "embedding", ""
         )
@@ -587,27 +589,11 @@ def communities(run: Run, recluster: bool) -> None:
     run.progress("reports", len(tree.communities), len(tree.communities))
 
 
-def _clustered(
-    run: Run, recluster: bool, complete: bool
-) -> tuple[pa.Table, Hierarchy, dict[str, float], str]:
-    """The relationships, their hierarchy, how many entities were touched since it was compared with
-    what Leiden gives, and what it was made by. `complete`: all that was touched since the last one
-    is known."""
-    snapshot, params = (
-        run.snapshot(),
-        ClusterParams(run.settings.max_cluster_size, run.settings.seed),
-    )
-    links, by = links_of(snapshot), made_by(snapshot, params)
-    known = complete and by and run.manifest.parameters.get("clustered") == by
-    before, entities = run.manifest.parameters.get("clustering", {}), snapshot.count("memberships")
-    unchecked, moved = (before.get(name, 0) + len(run.touched) for name in ("unchecked", "moved"))
-    check = not known or unchecked > UNCHECKED * entities
-    afresh = entities <= SMALL or moved > MOVED * entities
-    tree = recluster_tree(
-        snapshot, params, recluster, links, run.touched if known else None, check, afresh
-    )
-    waiting = {"unchecked": 0 if check else unchecked, "moved": 0 if afresh or recluster else moved}
-    return links, tree, {"modularity": round(tree.modularity, 5), **waiting}, by
+def _clustered(run: Run) -> tuple[pa.Table, Hierarchy]:
+    """The relationships and the hierarchy."""
+    params = ClusterParams(run.settings.max_cluster_size, run.settings.seed)
+    links = links_of(run.snapshot())
+    return links, tree_of(run.snapshot(), params, links)
 
 
 def _commit(

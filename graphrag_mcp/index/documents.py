@@ -753,6 +753,7 @@ def swap(
     old = run.manifest or Manifest(corpus=run.folder.name)
     counters = Counter(old.counters)
     counters.update(moved)
+    texts = versions.get("passages", 0) != old.tables.get("passages", 0)  # topics may be others now
     run.commit(
         replace(
             old,
@@ -764,7 +765,7 @@ def swap(
             next=dict(numbers),
             sources=dict(sources),
             parameters=run.parameters,
-            stale=["communities"] if run.touched or run.claimed or old.stale else [],
+            stale=["communities"] if run.touched or run.claimed or texts or old.stale else [],
         )
     )
 

@@ -20,8 +20,8 @@ Knows no other program.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,9 @@ from graphrag_mcp.index.communities import (
     ClusterParams,
     Community,
     Hierarchy,
+    Texts,
     cluster,
-    tree_modularity,
+    without,
 )
 from graphrag_mcp.index.extraction import best_sentence, locate
 from graphrag_mcp.index.graph import Named, Said, UnitNames
@@ -99,30 +100,42 @@ def near(members: Iterable[str], pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def hierarchy(
-    found: Given, edges: Edges, previous: Mapping[str, Sequence[str]] | None, params: ClusterParams
+    found: Given,
+    texts: Texts,
+    entities: Mapping[str, Sequence[str]],
+    edges: Edges,
+    params: ClusterParams,
 ) -> Hierarchy:
-    """Imported subtrees that still fit, and the rest clustered as ever."""
-    kept = _fitting(found, edges)
+    """Imported subtrees that still fit, and the rest clustered as ever. A text unit belongs to the
+    imported community of most of its entities where all of these are in one."""
+    kept = _fitting(found, entities, edges)
     path = {id: way for root in kept for id, way in _paths(found, root).items()}
-    links = [edge for edge in edges if edge[0] not in path and edge[1] not in path]
-    if not previous:
-        roots = [one for one in found.communities.values() if not one.parent]
-        previous = {id: way for root in roots for id, way in _paths(found, root.id).items()}
-    rest = cluster(links, {id: way for id, way in previous.items() if id not in path}, params)
-    every = {
-        **rest.communities,
-        **{id: found.communities[id] for root in kept for id in _subtree(found, root)},
+    held: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    open_ = {unit for id, units in entities.items() if id not in path for unit in units}
+    for id in sorted(path.keys() & entities.keys()):
+        for unit in entities[id]:
+            held[unit][path[id]] += 1
+    placed = {
+        unit: min(ways, key=lambda way: (-ways[way], way))
+        for unit, ways in held.items()
+        if unit not in open_
     }
-    order = sorted(every.values(), key=lambda one: (one.level, one.id))
-    path |= rest.path
-    return Hierarchy(
-        {one.id: one for one in order},
-        path,
-        tree_modularity(edges, {id: way[0] for id, way in path.items()}),
+    left = {id: units for id, units in entities.items() if id not in path}
+    rest = cluster(
+        without(texts, placed),
+        left,
+        [edge for edge in edges if edge[0] not in path and edge[1] not in path],
+        params,
     )
+    every = dict(rest.communities)
+    for id in (id for root in kept for id in _subtree(found, root)):
+        mine = tuple(sorted(unit for unit, way in placed.items() if id in way))
+        every[id] = replace(found.communities[id], units=mine)
+    order = sorted(every.values(), key=lambda one: (one.level, one.id))
+    return Hierarchy({one.id: one for one in order}, path | rest.path | placed)
 
 
-def _fitting(found: Given, edges: Edges) -> set[str]:
+def _fitting(found: Given, entities: Container[str], edges: Edges) -> set[str]:
     """Top communities that are linked as they were when they were imported."""
     neighbours: dict[str, set[str]] = defaultdict(set)
     for a, b, weight in edges:
@@ -134,7 +147,7 @@ def _fitting(found: Given, edges: Edges) -> set[str]:
     for id in sorted(found.near):
         members = found.communities[id].members
         pairs = ((one, other) for one in members for other in neighbours.get(one, ()))
-        fits = all(one in neighbours and one not in root_of for one in members)
+        fits = all(one in entities and one not in root_of for one in members)
         if fits and near(members, pairs) == found.near[id]:
             kept.add(id)
             root_of |= dict.fromkeys(members, id)

@@ -319,7 +319,7 @@ def of_rows(
     ]
     ranked = sorted(rows.values(), key=lambda row: _place(row, weight))
     order = [row.id for row in ranked[:LISTED]]
-    units = set().union(*(row.text_unit_ids for row in rows.values()))
+    units = community.units or set().union(*(row.text_unit_ids for row in rows.values()))
     strong = nsmallest(LISTED, links.values(), key=_strength)
     return Inside(
         size=len(rows),
@@ -380,14 +380,7 @@ class Columns:
         self._titles = table["title"]
         units = table["text_unit_ids"].combine_chunks()
         self._unit_lists = units = units.chunk(0) if isinstance(units, pa.ChunkedArray) else units
-        encoded = units.flatten().dictionary_encode()
-        order = pc.array_sort_indices(encoded.dictionary)
-        self._units = encoded.dictionary.take(order)
-        rank = self._np.empty(len(order), self._np.int64)
-        rank[order.to_numpy()] = self._np.arange(len(order))
-        self._unit_codes = rank[encoded.indices.to_numpy()]
         self._n_units = units.value_lengths().to_numpy(zero_copy_only=False)
-        self._first_unit = self._np.concatenate([[0], self._np.cumsum(self._n_units)])
 
     def _take_edges(self, links: pa.Table, ids: pa.Array, wanted: Collection[str]) -> None:
         """The relationships among these entities, and of each community which are inside it, and
@@ -427,7 +420,7 @@ class Columns:
                 order = np.argsort(of, kind="stable")
                 groups, starts = np.unique(of[order], return_index=True)
                 for group, part in zip(
-                    groups.tolist(), np.split(some_[order], starts[1:]), strict=True
+                    groups.tolist(), np.split(some_[order], starts)[1:], strict=True
                 ):
                     held[names_of[group]] = part
             places = found if nested else places
@@ -535,12 +528,11 @@ class Columns:
         named |= {end: None for edge in links.values() for end in (edge.source_id, edge.target_id)}
         rows = self._rows(list(named))
         weight = {id: float(weights[self._number[id]]) for id in rows}
-        n_units, units = self._some_units(members)
         strong = self._edges["id"].take(pa.array(self._strongest(places, LISTED))).to_pylist()
         return Inside(
             size=len(members),
             n_links=len(places),
-            n_units=n_units,
+            n_units=len(community.units),
             total=int(parts.sum()) / _PARTS,
             rows=rows,
             links=links,
@@ -550,7 +542,7 @@ class Columns:
             own_links=own,
             entity_ids=sorted(order) if len(members) <= LISTED else order,
             relationship_ids=strong if len(places) > LISTED else sorted(strong),
-            text_unit_ids=units,
+            text_unit_ids=list(community.units[:LISTED]),
         )
 
     def _heaviest(self, members: Any, weights: Any) -> list[str]:
@@ -585,19 +577,6 @@ class Columns:
         return {
             id: EntityRow(id, *row) for id, *row in zip(ids, self.titles(ids), units, strict=True)
         }
-
-    def _some_units(self, members: Any) -> tuple[int, list[str]]:
-        """How many text units name the members, and the first of them."""
-        np = self._np
-        lengths = self._n_units[members]
-        ends = np.cumsum(lengths)
-        steps = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(
-            self._first_unit[members] - ends + lengths, lengths
-        )
-        named = np.zeros(len(self._units), bool)
-        named[self._unit_codes[steps]] = True
-        codes = np.flatnonzero(named)
-        return len(codes), self._units.take(pa.array(codes[:LISTED])).to_pylist()
 
 
 # ---- reading ------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from graphrag_mcp.index.report_content import (
 from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.types import content_id
 
-VERSION = "4"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "5"  # part of every fingerprint: raise it when reports come out differently
 _ID = attrgetter("id")
 _JSON = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -125,7 +125,7 @@ def fingerprint(
     which only the weights matter.
     """
     inside = set(community.members)
-    parts = [VERSION, community.id, rest, *sorted(child_fingerprints)]
+    parts = [VERSION, community.id, rest, *community.units, *sorted(child_fingerprints)]
     for row in sorted((row for row in entities if row.id in inside), key=_ID):
         parts += (f"e {len(row.text_unit_ids)} {len(row.evidence)}", row.id, row.title)
         _add_evidence(parts, row)
@@ -231,6 +231,7 @@ def outlined(community: Community, inside: Inside) -> Report:
 def _base(community: Community, inside: Inside, cjk: bool | None, params: ReportParams) -> Report:
     """The report without its text; `cjk` None: the title decides about the language of the rating."""
     title = _title((inside.rows[one].title for one in inside.order), params)
+    title = title or f"{_count(inside.n_units, 'text')} without names"
     rank, explanation = _rating(inside, mostly_cjk(title) if cjk is None else cjk)
     return Report(
         id=community.id,

@@ -18,7 +18,7 @@ from typing import Any
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index import communities_stage, descriptions
 from graphrag_mcp.index.claims import claims_of_unit
-from graphrag_mcp.index.communities import Community, Hierarchy
+from graphrag_mcp.index.communities import Hierarchy
 from graphrag_mcp.index.extraction import extract_unit
 from graphrag_mcp.index.models import Models, choose
 from graphrag_mcp.index.submissions import read_result
@@ -306,7 +306,7 @@ def _questions(
     models = choose("agent", settings, snapshot.manifest, folder, listener)
     try:
         if any(row["kind"] == "report" for row in rows):
-            tree = _tree(snapshot)
+            tree = communities_stage.stored_tree(snapshot)
             gone = _gone(snapshot, tree)
         for row in rows:
             listener.open = {}
@@ -343,19 +343,6 @@ def _read_unit(models: Models, snapshot: Snapshot, row: Row) -> None:
     ).to_pylist()
     known = [one["form"] for one in names if one["strong"] and not one["by"]]
     models.asker.wait(extract_unit(models.asker, text, lambda: known, models.extract))
-
-
-def _tree(snapshot: Snapshot) -> Hierarchy:
-    """The stored hierarchy."""
-    rows = snapshot.rows("communities").to_pylist()
-    communities = {
-        row["id"]: Community(
-            row["id"], row["level"], row["parent"], tuple(row["children"]), tuple(row["entity_ids"])
-        )
-        for row in rows
-    }
-    paths = snapshot.rows("memberships").to_pylist()
-    return Hierarchy(communities, {row["entity_id"]: tuple(row["path"]) for row in paths}, 0.0)
 
 
 def _gone(snapshot: Snapshot, tree: Hierarchy) -> Set[str]:

@@ -47,7 +47,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "hard_links": "Whether files are taken one of whose names lies outside the folder indexed.",
     },
     "Communities": {
-        "max_cluster_size": "A community with more entities is divided again.",
+        "max_cluster_size": "A community with more text units is divided again.",
         "seed": "Of the community detection.",
     },
     "Models. Without a name here nothing ever calls out": {

@@ -227,7 +227,7 @@ TABLES: dict[str, pa.Schema] = {
             ("check", I),
         ]
     ),
-    # path: ids of the communities that hold the entity, coarsest (level 0) first.
+    # path: ids of the communities that hold the entity or, by its id, the text unit; coarsest first.
     "memberships": pa.schema([("entity_id", S), ("path", LIST)]),
     "reports": pa.schema(
         [
