@@ -312,6 +312,7 @@ def _join(one: Hit, other: Hit) -> None:
     one.raw = first.raw + ("\n" if shared < 0 else "") + rest
     one.body = _body(one.raw, one.title)
     one.span = first.span[0], max(first.span[1], second.span[1])
+    one.why = "; ".join(filter(None, [one.why, other.why]))
     one.cited = sorted([*one.cited, *other.cited], key=lambda cited: cited.char_start)
 
 
