@@ -105,6 +105,7 @@ class Page:
     room: int
     characters: int = CHARACTERS - 3_000
     seen: dict[str, frozenset[int]] = field(default_factory=dict)  # shingles by id
+    full: set[str] = field(default_factory=set)  # ids of what was shown in full
     blocks: list[str] = field(default_factory=list)
     citations: dict[str, Citation] = field(default_factory=dict)
 
@@ -242,11 +243,14 @@ def _without_repeats(page: Page, hits: Sequence[Hit], floor: float) -> list[Hit]
         if hit.score < floor and at:
             break
         shingles = _shingles(hit.body)
-        same = next((id for id, other in page.seen.items() if _alike(shingles, other)), "")
+        if hit.id in page.full:
+            continue
+        others = ((id, other) for id, other in page.seen.items() if id != hit.id)
+        same = next((id for id, other in others if _alike(shingles, other)), "")
         if not same:
             page.seen[hit.id] = shingles
             kept[hit.id] = hit
-        elif same in kept and hit.id != same:
+        elif same in kept:
             kept[same].also.append(hit.id)
     return list(kept.values())
 
@@ -289,6 +293,7 @@ def _in_full(
         blocks[at] = beside, beside.body
     for hit, body in blocks:
         page.add(_block(hit, body), hit.cited)
+    page.full.update(hit.id for hit, _ in chosen)
     return shown
 
 
@@ -307,6 +312,7 @@ def _join(one: Hit, other: Hit) -> None:
     one.raw = first.raw + ("\n" if shared < 0 else "") + rest
     one.body = _body(one.raw, one.title)
     one.span = first.span[0], max(first.span[1], second.span[1])
+    one.why = "; ".join(filter(None, [one.why, other.why]))
     one.cited = sorted([*one.cited, *other.cited], key=lambda cited: cited.char_start)
 
 

@@ -95,7 +95,7 @@ def several(
     page = _page(result, budget)
     for number, (question, sources) in enumerate(asked):
         share = page.room // (len(asked) - number)
-        part = hits.Page(share, page.characters // (len(asked) - number), page.seen)
+        part = hits.Page(share, page.characters // (len(asked) - number), page.seen, page.full)
         part.add(f"## {one_line(question, 120)}")
         ranked = _titles_first(_merged(sources), sources)
         if form.breadth == "sentences":
@@ -105,10 +105,10 @@ def several(
         else:
             best = ranked[0][0] if ranked else 0.0
             listed = _hits(sources, ranked[:20])
-            known = [hit for hit in listed[:PER_QUESTION] if hit.id in page.seen]
+            known = [hit for hit in listed[:PER_QUESTION] if hit.id in page.full]
             hits.show(
                 part,
-                [hit for hit in listed if hit.id not in page.seen],
+                [hit for hit in listed if hit.id not in page.full],
                 _worth(sources),
                 most=PER_QUESTION - len(known) or 1,
                 weak=LINES_PER_QUESTION,
