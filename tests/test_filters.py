@@ -18,7 +18,7 @@ from graphrag_mcp.llm.scripted import ScriptedChat, ScriptedEmbedder
 from graphrag_mcp.query import filters, local
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.lookup import get_entity, get_source
+from graphrag_mcp.query.lookup import get_source
 from graphrag_mcp.query.route import choose
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
@@ -189,8 +189,9 @@ def test_types_and_ratings_are_filtered(sample: Snapshot) -> None:
 
 def test_reports_keep_to_documents_and_put_included_entities_first(sample: Snapshot) -> None:
     found = global_search(sample, "back-run", filters=["entity=Tobias Fenn"], max_tokens=20_000)
-    entity = get_entity(sample, "Tobias Fenn")
-    assert found.communities[0] in entity.communities
+    units = sample.rows("entities", "title = 'Tobias Fenn'", ["text_unit_ids"])["text_unit_ids"].to_pylist()[0]
+    numbers = {f"t{row['n']}" for row in sample.rows("text_units", "", ["id", "n"]).to_pylist() if row["id"] in units}
+    assert found.citations and {one.id.split(".")[0] for one in found.citations} <= numbers
     none = global_search(sample, "back-run", filters=["uri=*nowhere*"])
     assert none.state == "not_found" and "0 pass" in none.text
 
@@ -314,7 +315,7 @@ def test_each_item_says_why_it_is_there(sample: Snapshot) -> None:
         lines = result.text.partition(f"## {name}\n")[2].partition("\n## ")[0].strip().splitlines()[1:]
         assert lines and all("(why: " in line for line in lines)
     points = global_search(sample, "back-run", explain=True)
-    assert re.search(r"why: report 1 of \d+ by relevance, rated 5\.0 of 5", points.text)
+    assert re.search(r"^- \[t[\d.]+\] .* \(why: rank 1: words", points.text, re.MULTILINE)
     assert "(why:" not in local_search(sample, "Who was Tobias Fenn?").text
 
 
@@ -404,11 +405,13 @@ def test_the_neighbours_of_a_text_unit_are_those_before_and_after_it(tmp_path: P
     assert found == ["t2", "t3", "t4"]
 
 
-def test_an_overview_has_central_entities_and_the_tree_of_communities(sample: Snapshot) -> None:
-    text = local_search(sample, "", max_tokens=6000).text
-    tree = text.partition("## Communities\n")[2].partition("\n## ")[0]
-    depths = [len(line) - len(line.lstrip()) for line in tree.splitlines()]
-    assert depths[0] == 0 and 2 in depths and "level 0" in tree and "level 1" in tree and "## Entities" in text
+def test_an_overview_has_names_and_the_topics_inside_each_topic(sample: Snapshot) -> None:
+    result = local_search(sample, "", max_tokens=6000)
+    top = {f"c{row['n']}" for row in sample.rows("communities", "level = 0", ["n"]).to_pylist()}
+    assert set(result.communities) == top
+    inside = {id for line in re.findall(r"^  Inside: .*$", result.text, re.MULTILINE) for id in re.findall(r"\[(c\d+)\]", line)}
+    parents = {f"c{row['n']}": row["level"] for row in sample.rows("communities", "", ["n", "level"]).to_pylist()}
+    assert inside and all(parents[id] == 1 for id in inside) and "  Names: " in result.text
 
 
 def test_a_date_in_a_file_name_is_the_document_s_own_and_a_number_is_none(tmp_path: Path) -> None:

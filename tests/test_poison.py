@@ -210,6 +210,8 @@ def test_nothing_of_a_document_is_in_schemas_errors_job_names_or_logs(call: Call
         assert CANARY not in call.bad(tool, **arguments), tool
     for wish in ("b=1", "entity=Zorvat Quil", "document=nothing", "type=nothing"):  # these name what there is: in a fence
         for tool in ("local_search", "global_search", "search_text"):
+            if (tool, wish[:4]) == ("global_search", "type"):  # lists topics to ask about
+                continue
             said = inside(call.good(tool, query="x", filters=[wish]))
             assert (CANARY.casefold() in said.casefold()) == (wish[:2] in ("b=", "en")), wish
     walk = call.good("drift_search", query="Who lit the lamp?")

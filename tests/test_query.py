@@ -140,7 +140,8 @@ def test_detailed_has_its_blocks_with_columns(snapshot: Snapshot) -> None:
 def test_an_empty_question_gives_an_overview(snapshot: Snapshot) -> None:
     result = local_search(snapshot, "  ")
     assert (result.mode, result.state) == ("overview", "context") and result.communities
-    assert "## Entities\n- [e" in result.text and "## Reports" in result.text and result.coverage["documents"] > 10
+    assert result.coverage["documents"] > 10 and all(f"[{id}] " in result.text for id in result.communities)
+    assert "  Names: " in result.text and result.citations and all(f"[{one.id}]" in result.text for one in result.citations)
 
 
 def test_what_is_nowhere_is_not_found_and_near_names_are_given(snapshot: Snapshot) -> None:
@@ -179,12 +180,16 @@ def test_an_empty_corpus_says_what_to_do(tmp_path: Path) -> None:
 # ---- global --------------------------------------------------------------------------------------
 
 
-def test_global_gives_cited_points_and_counts_what_it_rated(snapshot: Snapshot) -> None:
+def test_global_gives_cited_sentences_by_topic(snapshot: Snapshot) -> None:
     result = global_search(snapshot, "How does the back-run affect the eelgrass?")
     assert result.state == "context" and result.communities and result.citations
-    assert "[Data: " in result.text and not re.search(r"\b[0-9a-f]{32}\b", result.text)
-    assert result.coverage["rated"] == result.coverage["kept"] + result.coverage["pruned"] <= result.coverage["reports"]
-    assert "eelgrass" in result.text.partition("\n- ")[2][:1500].lower()
+    assert not re.search(r"\b[0-9a-f]{32}\b", result.text)
+    lines = [line for line in result.text.splitlines() if line.startswith("- ")]
+    assert 2 < len(lines) == len(set(lines)) <= 40 and "eelgrass" in lines[0].lower()
+    cited = {one.id: one for one in result.citations}
+    for line in lines:
+        assert cited[re.match(r"- \[(t[\d.]+)\] ", line)[1]]  # type: ignore[index]
+    assert all(f"## [{id}] " in result.text for id in result.communities)
 
 
 def test_a_level_covers_each_entity_once(snapshot: Snapshot) -> None:
@@ -202,7 +207,7 @@ def test_dynamic_selection_never_gives_a_parent_with_its_child(snapshot: Snapsho
     assert all(one.rating >= global_.THRESHOLD for one in kept)
 
 
-def test_a_wholly_general_question_gets_the_weightiest_reports(snapshot: Snapshot) -> None:
+def test_a_wholly_general_question_gets_the_largest_topics(snapshot: Snapshot) -> None:
     for question in ("What are the main themes of this corpus?", "这些文档的主要主题是什么？"):
         general = global_search(snapshot, question)
         assert general.state == "context" and general.communities == global_search(snapshot, "").communities
@@ -217,17 +222,15 @@ def test_a_question_about_nothing_here_gets_the_themes_to_ask_about(snapshot: Sn
     assert result.communities and all(f"[{id}]" in result.text for id in result.communities)
 
 
-def test_points_are_paged_without_repeats(snapshot: Snapshot) -> None:
+def test_sentences_are_paged_without_repeats(snapshot: Snapshot) -> None:
     cursor, points = "", []
     for _ in range(60):
-        page = global_search(snapshot, "back-run", max_tokens=1200, cursor=cursor)
+        page = global_search(snapshot, "back-run", max_tokens=500, cursor=cursor)
         points += re.findall(r"^- .*$", page.text, re.MULTILINE)
         cursor = page.next_cursor
         if not cursor:
             break
-    whole = [
-        item.text for item in global_.points(snapshot, "back-run", global_.select(snapshot, "back-run")[0], False)[0]
-    ]
+    whole = re.findall(r"^- .*$", global_search(snapshot, "back-run", max_tokens=20_000).text, re.MULTILINE)
     assert points == whole and len(points) > 3
 
 

@@ -48,8 +48,9 @@ def test_several_corpora_are_one_ranking_with_ids_that_lead_back(call: Caller) -
         assert (source["id"], source["uri"], source["char_start"]) == (cited["id"], cited["uri"], cited["char_start"])
         assert call.good("get_source", ids=[cited["document_id"]])["sources"][0]["uri"] == cited["uri"]
     overview = call.good("local_search", query="", corpus="notes,zh,sample")["text"]
-    entity = re.search(r"\[((?:notes|zh|sample)/e\d+)\]", overview)
-    assert entity and call.good("get_entity", name=entity[1])["id"] == entity[1]
+    for name in ("notes", "zh", "sample"):
+        topic = re.search(rf"\[({name}/c\d+)\]", overview)
+        assert topic and call.good("get_community_report", id=topic[1])["id"] == topic[1]
 
 
 def test_every_corpus_is_meant_by_a_star(call: Caller) -> None:
@@ -60,7 +61,7 @@ def test_every_corpus_is_meant_by_a_star(call: Caller) -> None:
     report = call.good("get_community_report", id=points["communities"][0])
     assert report["id"] == points["communities"][0] and report["text"].count(report["id"]) >= 1
     overview = call.good("local_search", query="", corpus="*")
-    assert "Corpus notes" in overview["text"] and "sample/e" in overview["text"]
+    assert "in corpus notes" in overview["text"] and "sample/c" in overview["text"]
 
 
 def test_pages_of_several_corpora_show_every_item_once(home: Path) -> None:
@@ -118,7 +119,7 @@ def test_a_hint_stays_in_the_corpus_that_was_named(call: Caller) -> None:
     assert whole["hint"] == 'More text: get_source(ids=["e1"], corpus="sample").'
     marked = call.good("get_entity", name="sample/e1", corpus="notes", max_tokens=500)
     assert 'get_source(ids=["sample/e1"])' in marked["hint"] and whole["title"] == marked["title"]
-    report = call.good("get_community_report", id="c1", corpus="sample", max_tokens=500)
+    report = call.good("get_community_report", id="c5", corpus="sample", max_tokens=500)
     assert report["next_call"].endswith(', corpus="sample")')
     walk = call.good("explore_graph", start="e1", corpus="sample", max_tokens=400)
     assert walk["next_call"].endswith(', corpus="sample")')
@@ -195,7 +196,7 @@ def test_a_walk_on_the_command_line_stays_in_one_corpus(home: Path, capsys: pyte
 @pytest.mark.parametrize("line", [
     "source d2 --corpus sample --max-tokens 300",
     "explore e1 --corpus sample --max-tokens 300", "entity e1 --corpus sample --max-tokens 500",
-    "report c1 --corpus sample --max-tokens 500", "explore sample/e1 --max-tokens 300",
+    "report c5 --corpus sample --max-tokens 500", "explore sample/e1 --max-tokens 300",
     "entity sample/e1 --max-tokens 500", "source sample/d2 --max-tokens 300", "source sample/d2 --corpus notes --max-tokens 300",
 ])  # fmt: skip
 def test_what_is_advised_can_be_typed_where_there_are_several_corpora(

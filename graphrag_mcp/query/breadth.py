@@ -36,6 +36,7 @@ def lines(hits: Sequence[Hit], worth: Worth, names: Sequence[Mention] = ()) -> l
     """The sentences that are relevant, best first; none twice."""
     people = [one for one in names if one.type == "person"]
     own = {term for one in people for term in query_terms(one.form)}
+    own |= {part for term in worth if "-" in term for part in term.split("-")}  # counted with it
     asked = {term: value for term, value in worth.items() if term not in own} or dict(worth)
     found = []
     for hit in hits[:READ]:
@@ -84,8 +85,9 @@ def _best(hit: Hit, worth: Worth) -> Line | None:
     return Line(hit, one_line(text, LENGTH + 2), value * (0.5 + 0.5 * hit.score))
 
 
-def show(page: Page, found: Sequence[Line], by_time: bool = False) -> int:
-    """Add the lines to the page, in order of worth or of time: how many had room."""
+def show(page: Page, found: Sequence[Line], by_time: bool = False, head: str = "") -> int:
+    """Add the lines to the page, in order of worth or of time, the first one under `head`: how many
+    had room."""
     order = sorted(found, key=_when) if by_time else list(found)
     last = ""
     added = 0
@@ -93,7 +95,9 @@ def show(page: Page, found: Sequence[Line], by_time: bool = False) -> int:
         hit = one.hit
         title = "" if hit.part_of == last else f"{hit.name()}: "
         date = f"{hit.date} " if hit.date else ""
-        if not page.add(f"- [{hit.id}] {date}{title}{one.text}", [hit.citation]):
+        above = f"{head}\n" if head and not added else ""
+        why = f" (why: {hit.why})" if hit.why else ""
+        if not page.add(f"{above}- [{hit.id}] {date}{title}{one.text}{why}", [hit.citation]):
             break
         last = hit.part_of
         added += 1

@@ -592,3 +592,22 @@ def excerpt(item: Item, room: int, worth: Mapping[str, float]) -> Item | None:
         named |= {"line_start": line, "line_end": line + kept}
     cited = item.citation.model_copy(update=named)
     return replace(item, text=f"{head}\n{text}", citation=cited, tokens=0, span=(0, 0), part=True)
+
+
+# ---- several corpora -----------------------------------------------------------------------------
+
+ALIAS = r"[tderck]\d{1,12}(?:\.\d{1,6})?"
+_DATA = re.compile(r"\[Data: [^\[\]\n]{1,4000}\]")
+_INNER = re.compile(rf"(?<![\w./])({ALIAS})(?![\w/])")
+_MARKED = re.compile(rf"(?<=\[)({ALIAS})(?=\])|(?<=\()({ALIAS})(?=[,)])|(?<=, )({ALIAS})(?=\))")
+
+
+def placed(name: str, place: Citation, factor: float) -> Citation:
+    ids = {"id": f"{name}/{place.id}", "document_id": f"{name}/{place.document_id}"}
+    return place.model_copy(update=ids | {"score": round(place.score * factor, 3)})
+
+
+def marked(name: str, text: str) -> str:
+    """Ids in references and brackets with their corpus before them."""
+    text = _MARKED.sub(lambda one: f"{name}/{one.group()}", text)
+    return _DATA.sub(lambda one: _INNER.sub(lambda alias: f"{name}/{alias[1]}", one.group()), text)

@@ -23,13 +23,11 @@ from graphrag_mcp.packing.budget import (
     read_cursor,
     write_cursor,
 )
-from graphrag_mcp.query import context, global_, local, lookup, passages, text_search
+from graphrag_mcp.query import context, global_, local, lookup, passages, text_search, topics
 from graphrag_mcp.query.local import missing
-from graphrag_mcp.query.overview import overview
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted, query_terms
 from graphrag_mcp.types import (
-    Citation,
     EntityResult,
     ReportResult,
     Result,
@@ -46,11 +44,9 @@ if TYPE_CHECKING:
 Part = tuple[str, Snapshot]
 Found = TypeVar("Found", bound=Result)
 ONE_ANSWER = "An answer is made of one corpus: ask with that corpus alone."
-_ALIAS = r"[tderck]\d{1,12}(?:\.\d{1,6})?"
-_QUALIFIED = re.compile(rf"\s*[\[(`]?([^\s/\[\]()]+)/((?i:{_ALIAS}\+?|[0-9a-f]{{32}}))[\])`]?\s*")
-_DATA = re.compile(r"\[Data: [^\[\]\n]{1,4000}\]")
-_INNER = re.compile(rf"(?<![\w./])({_ALIAS})(?![\w/])")
-_MARKED = re.compile(rf"(?<=\[)({_ALIAS})(?=\])|(?<=\()({_ALIAS})(?=[,)])|(?<=, )({_ALIAS})(?=\))")
+_QUALIFIED = re.compile(
+    rf"\s*[\[(`]?([^\s/\[\]()]+)/((?i:{context.ALIAS}\+?|[0-9a-f]{{32}}))[\])`]?\s*"
+)
 
 
 def wanted(corpus: str, known: Sequence[str]) -> list[str]:
@@ -214,33 +210,23 @@ def global_search(
     offsets, page = _paging(parts, asked, cursor, 1)
     if offsets is None:
         return finish(_stale(parts, "global"), budget)
-    found: list[tuple[float, int, Item]] = []
-    result, notes, empty = _begun(parts, "global"), [note], []
-    for name, snapshot, kept in _narrowed(parts, filters, min_rating):
-        notes += [
-            _of(name, one) for one in (local.told("", kept), global_.too_deep(snapshot, level))
-        ]
-        chosen, coverage = global_.select(snapshot, looked_for, level)
-        if kept is not None and kept.first:
-            chosen = global_.included_first(snapshot, chosen, kept)
-        for kind, value in coverage.items():
-            result.coverage[kind] = result.coverage.get(kind, 0) + value
-        if not chosen:
-            empty.append(name)
-            continue
-        items, communities = global_.points(
-            snapshot, looked_for, chosen, response_format == "detailed", explain
-        )
-        found += [
-            (item.score, place, _prefixed(name, item, 1.0)) for place, item in enumerate(items)
-        ]
-        result.communities += [f"{name}/{one}" for one in communities[: 20 // len(parts) + 1]]
-    result.hint = _hint(notes, empty if found else [], answer)
-    if not found:
-        return _nothing(result, parts, budget)
-    section = Section("Points", _ranked(found)[offsets[0] :], 1.0, offsets[0])
-    return compose(
-        result, [section], budget, page, intro="" if cursor.strip() else before, first="Points"
+    result, notes = _begun(parts, "global"), [note]
+    searched = _narrowed(parts, filters, min_rating)
+    for name, snapshot, kept in searched:
+        deep = global_.too_deep(snapshot, level)
+        notes += [_of(name, one) for one in (local.told("", kept), deep)]
+    result.hint = _hint(notes, [], answer)
+    result.text = "" if cursor.strip() else before
+    return global_.show(
+        result,
+        searched,
+        looked_for,
+        budget,
+        level=level,
+        offset=offsets[0],
+        cursor=page,
+        detailed=response_format == "detailed",
+        explain=explain,
     )
 
 
@@ -356,7 +342,7 @@ def of_corpus(name: str, result: Found) -> Found:
         elif field in ("communities", "children", "members"):
             setattr(result, field, [f"{name}/{one}" for one in value])
         elif field == "citations":
-            result.citations = [_place(name, one, 1.0) for one in value]  # type: ignore[attr-defined]
+            result.citations = [context.placed(name, one, 1.0) for one in value]  # type: ignore[attr-defined]
         elif field in ("candidates", "relationships"):
             keys = ("id", "entity_id")
             setattr(
@@ -365,9 +351,13 @@ def of_corpus(name: str, result: Found) -> Found:
                 [one | {key: f"{name}/{one[key]}" for key in keys if key in one} for one in value],
             )
     for advice in ("hint", "next_call"):
-        setattr(result, advice, re.sub(rf'"({_ALIAS})"', rf'"{name}/\1"', getattr(result, advice)))
+        setattr(
+            result,
+            advice,
+            re.sub(rf'"({context.ALIAS})"', rf'"{name}/\1"', getattr(result, advice)),
+        )
     if not isinstance(result, SourceResult):
-        result.text = _marked(name, result.text)
+        result.text = context.marked(name, result.text)
     return result
 
 
@@ -425,9 +415,9 @@ def _prefixed(name: str, item: Item, factor: float) -> Item:
         item.text.replace(item.id, id, 1) if item.id in item.text[: len(item.id) + 8] else item.text
     )
     if item.section != "Sources":
-        text = _marked(name, text)
-    citation = _place(name, item.citation, factor) if item.citation else None
-    also = tuple(_place(name, one, factor) for one in item.also)
+        text = context.marked(name, text)
+    citation = context.placed(name, item.citation, factor) if item.citation else None
+    also = tuple(context.placed(name, one, factor) for one in item.also)
     data = dict(item.data) if item.data is not None else None
     for key in ("id", "document_id") if data else ():
         if data and key in data:
@@ -442,17 +432,6 @@ def _prefixed(name: str, item: Item, factor: float) -> Item:
         score=item.score * factor,
         tokens=0,
     )
-
-
-def _place(name: str, place: Citation, factor: float) -> Citation:
-    ids = {"id": f"{name}/{place.id}", "document_id": f"{name}/{place.document_id}"}
-    return place.model_copy(update=ids | {"score": round(place.score * factor, 3)})
-
-
-def _marked(name: str, text: str) -> str:
-    """Ids in references and brackets with their corpus before them."""
-    text = _MARKED.sub(lambda one: f"{name}/{one.group()}", text)
-    return _DATA.sub(lambda one: _INNER.sub(lambda alias: f"{name}/{alias[1]}", one.group()), text)
 
 
 # ---- results -----------------------------------------------------------------------------------
@@ -507,19 +486,8 @@ def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> Search
 
 
 def _overviews(parts: Sequence[Part], budget: int, note: str) -> SearchResult:
-    """An overview of each, one after the other."""
+    """The topics of each, one after the other."""
     result = _begun(parts, "overview")
-    room = max(200, (budget - 60) // max(len(parts), 1) - 20)
-    for name, snapshot in parts:
-        if not snapshot.manifest.counters.get("passages", 0):
-            continue
-        one = overview(snapshot, room, "")
-        lines = [
-            re.sub(rf"^({_ALIAS})(?=\|)", rf"{name}/\1", line) for line in one.text.splitlines()
-        ]
-        result.text += ("\n\n" if result.text else "") + _marked(name, "\n".join(lines))
-        result.communities += [f"{name}/{id}" for id in one.communities]
-    result.hint = " ".join(
-        filter(None, [note, "The question was empty; this is an overview. Ask with query=..."])
-    )
-    return finish(result, budget)
+    result.hint = " ".join(filter(None, [note, topics.UNASKED]))
+    filled = [part for part in parts if part[1].manifest.counters.get("passages", 0)]
+    return topics.overview(result, [(name, snapshot, None) for name, snapshot in filled], budget)

@@ -1,30 +1,10 @@
-"""Global search with a model: reports rated down the tree, read in batches for points, the points
-joined to an answer.
+"""Global search: what the corpus as a whole says about a question.
 
-Takes a snapshot, a question and an asker; gives the `SearchResult` of a global search with its
-answer. Cheap where it can be: a question that names nothing rates nothing, ratings stop at 40, a
-batch holds as much as a model reads well. Reports are numbered inside each prompt in the order of
-their weight, never by stored ids. Shows no point itself.
-
-How a corpus as a whole is asked about in many languages: patterns, no code.
-
-`OVERVIEW` finds the words that ask for themes or a summary; what is left of such a question without
-these words and those of the other two patterns is what it asks about. Prefixes, since most of these
-languages inflect.
-
-Points of a global search: the findings of chosen reports, ranked, with their references resolved.
-
-Takes a snapshot, the worth of a question's terms and rated reports; gives findings best first, and
-as items for `pack` those that are wanted: most of what is ranked is never shown. Chooses no report
-and knows no budget.
-
-Global search: what the corpus as a whole says about a question, from its community reports.
-
-Takes a snapshot and a question; gives the findings of the best-rated reports as cited points.
-Without a model a report is rated 0 to 5 by how much of the question its words cover, the best
-report of the tree setting the scale, so that a vague question over a small corpus still finds its
-communities. With a model (query/map_reduce.py) it rates, reads and answers. Knows no passages but
-those cited.
+Takes a snapshot and a question. Without a model it gives a map of the topics where the question names
+none, and otherwise sentences from many documents, grouped by topic, after what a model or an agent
+wrote of it in community reports. With a model, reports are rated down the tree, read in batches for
+points, and the points are joined to an answer. A batch holds as much as a model reads well; reports
+are numbered inside each prompt in the order of their weight, never by stored ids.
 """
 
 from __future__ import annotations
@@ -34,6 +14,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -47,7 +28,6 @@ from graphrag_mcp.packing.budget import (
     Section,
     clamp_budget,
     compose,
-    cost,
     finish,
     one_line,
     read_cursor,
@@ -56,7 +36,7 @@ from graphrag_mcp.packing.budget import (
     write_cursor,
 )
 from graphrag_mcp.packing.citations import Checked, data, restored
-from graphrag_mcp.query import context, ranking, retrieval
+from graphrag_mcp.query import breadth, context, hits, local, passages, ranking, retrieval, topics
 from graphrag_mcp.query.answer import (
     NO_MODEL,
     POINTS_SCHEMA,
@@ -76,10 +56,9 @@ from graphrag_mcp.query.answer import (
     waited,
     word_limit,
 )
-from graphrag_mcp.query.local import narrowed, told
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.scripts import SIMPLIFY
-from graphrag_mcp.text.terms import is_cjk, query_terms, stop_word, terms
+from graphrag_mcp.text.terms import counted, is_cjk, query_terms, stop_word, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult, content_id
 
@@ -139,6 +118,7 @@ ASKING_HAN = re.compile(
 
 
 Row = dict[str, Any]
+Part = tuple[str, Snapshot, "Filters | None"]  # name of the corpus, what passes, the filters
 _STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
 _IDS = re.compile(r"\b[0-9a-f]{32}\b")
 _TOLD = re.compile(r"(?<=\)\])\s*(?=\S)")  # ... also where no blank follows, as in Chinese
@@ -285,8 +265,6 @@ THEMES = 8  # titles shown when no report is relevant
 FLOOR = 0.2  # share of the question's words that the best report must cover to set the scale alone
 # a parent is at least this much as relevant as its best child, else its branch would be cut
 FROM_CHILD = 0.8
-POINT = 100  # tokens of a point with its citations: about so many are made at a time
-ENOUGH = 1.6  # budgets of points that are made: what several of them cite is paid for once
 ANCESTORS = 3_000  # reports whose terms are remembered, some 3 MB
 
 
@@ -296,6 +274,8 @@ _ASKING = frozenset(
         "say says said tell tells told describe described description mention mentioned discuss discussed explain give "
         "list main major key important overall general common theme themes topic topics subject subjects point points "
         "overview summary summarize summarise corpus document documents text texts dataset collection content contents "
+        "happen happens happened affect affects affected come comes came occur occurred case cases involve involved "
+        "way ways reason reasons example examples different various several "
     )
 )
 
@@ -353,46 +333,174 @@ def global_search(
     offset = read_cursor(cursor, generation, asked, 1)
     if offset is None:
         return finish(context.stale(snapshot, "global"), budget)
-    narrowing, snapshot = narrowed(snapshot, filters, min_rating)
-    kept, coverage = select(snapshot, looked_for, level)
-    if narrowing is not None:
-        coverage["passing"] = snapshot.rows("reports", "", ["id"]).num_rows
-    if narrowing is not None and narrowing.first:
-        kept = included_first(snapshot, kept, narrowing)
-    result = SearchResult(mode="global", corpus=snapshot.manifest.corpus, coverage=coverage)
-    stale = (
-        "Communities are being brought up to date."
-        if "communities" in snapshot.manifest.stale
-        else ""
-    )
-    result.hint = " ".join(filter(None, [told(note, narrowing), stale, too_deep(snapshot, level)]))
+    narrowing, snapshot = local.narrowed(snapshot, filters, min_rating)
+    result = SearchResult(mode="global", corpus=snapshot.manifest.corpus)
+    stale = "Communities are being brought up to date."
+    late = stale if "communities" in snapshot.manifest.stale else ""
+    notes = [local.told(note, narrowing), late, too_deep(snapshot, level)]
+    result.hint = " ".join(filter(None, notes))
 
     def page(after: tuple[int, ...]) -> str:
         return write_cursor(generation, asked, after)
 
-    if answer and query and coverage["reports"] and not cursor.strip():
-        from graphrag_mcp.query.answer import Wish
-
-        wish = Wish(response_type, instructions, general_knowledge, on_text, seconds, before)
-        return with_answer(snapshot, query, level, result, kept, budget, page, asker, wish)
-    if not kept:
-        return finish(nothing_said(snapshot, result, level), budget)
-    detailed = response_format == "detailed"
-    found = ranked(snapshot, asked_about(snapshot, looked_for) or {}, kept, detailed)
-    if narrowing is not None and narrowing.documents is not None:
-        found = passing(snapshot, found, narrowing.documents)
-        if not found:
-            return finish(nothing_said(snapshot, result, level), budget)
-    result.communities = communities_of(found)[:20]
-    items: list[Item] = []
-    while (at := offset[0] + len(items)) < len(found) and sum(map(cost, items)) <= ENOUGH * budget:
-        items += point_items(
-            snapshot, found[at : at + max(8, budget // POINT)], kept, detailed, explain
+    def plain(result: SearchResult) -> SearchResult:
+        result.text = "" if cursor.strip() else before
+        return show(
+            result,
+            [("", snapshot, narrowing)],
+            looked_for,
+            budget,
+            level=level,
+            offset=offset[0],
+            cursor=page,
+            detailed=response_format == "detailed",
+            explain=explain,
         )
-    section = Section("Points", items, 1.0, offset[0], more=offset[0] + len(items) < len(found))
-    result = compose(
-        result, [section], budget, page, intro="" if cursor.strip() else before, first="Points"
+
+    if answer and query and snapshot.count("reports") and not cursor.strip():
+        wish = Wish(response_type, instructions, general_knowledge, on_text, seconds, before)
+        return with_answer(snapshot, query, level, result, budget, page, asker, wish, plain)
+    return plain(result)
+
+
+def show(
+    result: SearchResult,
+    parts: Sequence[Part],
+    query: str,
+    budget: int,
+    *,
+    level: int = -1,
+    offset: int = 0,
+    cursor: Callable[[tuple[int, ...]], str] = lambda _: "",
+    detailed: bool = False,
+    explain: bool = False,
+) -> SearchResult:
+    """The result without a model, of one corpus (named "") or several: a map of the topics, or what
+    the documents say on the question. What stands in the result's text already comes first.
+    """
+    if all(asked_about(snapshot, query) is None for _, snapshot, _ in parts):
+        result = topics.overview(
+            result, parts, budget, level=level, offset=offset, cursor=cursor, detailed=detailed
+        )
+        return result if result.communities or offset else _nothing(result, parts, budget)
+    page = hits.page_of(result, budget)
+    left, taken = _extract(page, parts, query, result, level, offset, explain)
+    if not taken and not result.communities and not offset:
+        return _nothing(result, parts, budget)
+    return hits.finished(result, page, left, offset + taken, cursor)
+
+
+def _extract(
+    page: hits.Page,
+    parts: Sequence[Part],
+    query: str,
+    result: SearchResult,
+    level: int,
+    offset: int,
+    explain: bool,
+) -> tuple[int, int]:
+    """Add what was written on the question in reports, then one sentence from each of many places,
+    by topic: how many sentences have had no room, and how many are shown."""
+    sources, filters = [], {}
+    for name, snapshot, kept in parts:
+        filters[name] = kept
+        if not offset:
+            result.communities += _written(page, name, snapshot, query, level, kept)
+        found = local.find(snapshot, query, filters=kept)
+        if found.passages and not local.unheard_of(found):
+            source = local.source_of(snapshot, found, name, explain=explain)
+            worth = asked_about(snapshot, query) or source.worth
+            sources.append(replace(source, worth=worth))
+    lines = passages.lines(sources)
+    order: list[tuple[str, breadth.Line]] = []
+    for source in sources:
+        own = [one for one in lines if one.hit.corpus == source.corpus]
+        prefix = f"{source.corpus}/" if source.corpus else ""
+        for topic, held in topics.groups(
+            source.snapshot, own, max(level, 0), filters[source.corpus]
+        ):
+            head = f"## [{prefix}c{topic.n}] {topic.title}" if topic else "## Of no topic"
+            dated = sum(bool(line.hit.date) for line in held) * 2 > len(held)
+            order += [(head, line) for line in (sorted(held, key=_when) if dated else held)]
+            if topic and not offset:
+                result.communities.append(f"{prefix}c{topic.n}")
+    result.communities = list(dict.fromkeys(result.communities))
+    result.coverage |= {"documents": len({line.hit.part_of for _, line in order})}
+    shown = 0
+    for head, group in groupby(order[offset:], key=lambda one: one[0]):
+        held = [line for _, line in group]
+        added = breadth.show(page, held, head=head)
+        shown += added
+        if added < len(held):
+            break
+    return len(order) - offset - shown, shown
+
+
+def _when(line: breadth.Line) -> tuple[str, float]:
+    return line.hit.date or "9999", -line.value
+
+
+def _written(
+    page: hits.Page, name: str, snapshot: Snapshot, query: str, level: int, kept: Filters | None
+) -> list[str]:
+    """Add the points of reports that a model or an agent wrote, in half of the room at most: ids of
+    their communities."""
+    chosen, _ = select(snapshot, query, level)
+    if kept is not None and kept.first:
+        chosen = included_first(snapshot, chosen, kept)
+    ids = [one.id for one in chosen]
+    rows = snapshot.by_key("reports", ids, "id", ["id", "method"]).to_pylist()
+    written = {row["id"] for row in rows if row["method"] != "extractive"}
+    found = ranked(
+        snapshot,
+        asked_about(snapshot, query) or {},
+        [one for one in chosen if one.id in written],
+        False,
     )
+    if kept is not None and kept.documents is not None:
+        found = passing(snapshot, found, kept.documents)
+    aliases, cited = context.resolve_references(snapshot, [one[4] for one in found])
+    least, communities = page.room // 2, []
+    prefix = f"{name}/" if name else ""
+    for _, _, _, row, text in found:
+        shown = render_references(text, aliases)
+        shown = context.marked(name, shown) if name else shown
+        alias = f"{prefix}c{row['n']}"
+        places = [
+            context.placed(name, place, 1.0) if name else place
+            for id, place in cited.items()
+            if f"{prefix}{id})" in shown or f"{prefix}{id}," in shown
+        ]
+        line = f"- {shown} ({one_line(row['title'], 60)}, {alias})"
+        if page.room - count_tokens(line) < least or not page.add(line, places):
+            break
+        communities.append(alias)
+    return list(dict.fromkeys(communities))
+
+
+def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> SearchResult:
+    """No document speaks of the question: say so, and what they do speak of."""
+    result.state = "not_found"
+    said = []
+    for name, snapshot, kept in parts:
+        total = snapshot.manifest.counters.get("documents", 0)
+        passed = total if kept is None or kept.documents is None else len(kept.documents)
+        among = f", of which {passed} pass the filters" if passed != total else ""
+        said.append(
+            f"corpus {name or snapshot.manifest.corpus} ({counted(total, 'documents')}{among})"
+        )
+    result.text = f"Nothing on this was found in {' or '.join(said)}."
+    listed = []
+    for name, snapshot, kept in parts:
+        prefix = f"{name}/" if name else ""
+        listed += [(f"{prefix}{id}", title) for id, title in topics.titles(snapshot, kept, THEMES)]
+    result.communities = [id for id, _ in listed]
+    advice = "Ask again with other filters, or without."
+    if listed:
+        lines = [f"- [{id}] {title}" for id, title in listed]
+        result.text = "\n".join([result.text, "The largest topics are:", *lines])
+        advice = "Ask with names or words from these titles, or use local_search."
+    result.hint = " ".join(filter(None, [result.hint, advice]))
     return finish(result, budget)
 
 
@@ -436,35 +544,6 @@ def too_deep(snapshot: Snapshot, level: int) -> str:
     return (
         f"There is no level {level}; the deepest, {deepest}, was used." if level > deepest else ""
     )
-
-
-def nothing_said(snapshot: Snapshot, result: SearchResult, level: int) -> SearchResult:
-    """No report shares a word with the question: say so, and what the reports do speak of, to ask
-    again with.
-    """
-    result.state, total = "not_found", result.coverage["reports"]
-    said = (
-        f"none of the {total} community reports speaks of this"
-        if total
-        else "there is no community report yet"
-    )
-    if "passing" in result.coverage:
-        said += f" and passes the filters ({result.coverage['passing']} pass)"
-    result.text = f"In corpus {result.corpus} {said}."
-    listed: list[str] = []
-    if total:
-        weighty, _ = _ranked_by_weight(snapshot, level, {})
-        rows = context.rows(snapshot, "reports", [one.id for one in weighty[:THEMES]])
-        result.communities = [f"c{row['n']}" for row in rows]
-        listed = [f"- [c{row['n']}] {one_line(row['title'], 120)}" for row in rows]
-        result.text += "\n".join(
-            ["", "The weightiest of them are about:", *listed] if listed else []
-        )
-    advice = "Ask with names or words from these titles, or use local_search."
-    if not listed and "passing" in result.coverage:
-        advice = "Ask again with other filters, or without."
-    result.hint = " ".join(filter(None, [result.hint, advice]))
-    return result
 
 
 # ---- which reports -----------------------------------------------------------------------------
@@ -719,18 +798,18 @@ def with_answer(
     query: str,
     level: int,
     result: SearchResult,
-    kept: Sequence[Rated],
     budget: int,
     page: Callable[[tuple[int, ...]], str],
     asker: Asker | None,
     wish: Wish,
+    plain: Callable[[SearchResult], SearchResult],
 ) -> SearchResult:
-    """The result of a global search with its answer. `kept`: what the search without a model would
-    show.
+    """The result of a global search with its answer. `plain` gives the one without a model, where
+    there is no answer.
     """
     if asker is None or not asker.may_answer("reduce"):
         note(result, NO_MODEL)
-        return _shown(snapshot, query, level, result, kept, budget, page)
+        return plain(result)
     meter = Meter(asker)
 
     async def work() -> tuple[Chosen, Read]:
@@ -741,7 +820,7 @@ def with_answer(
     result.usage = meter.usage()
     if given is None:
         unfinished(result)
-        return _shown(snapshot, query, level, result, kept, budget, page)
+        return plain(result)
     (selected, outcome), chosen = given, given[0].reports
     result.coverage = selected.coverage | {
         "read": outcome.reports,
@@ -757,7 +836,7 @@ def with_answer(
             "so their words decided.",
         )
     if not outcome.points:
-        return _without_points(snapshot, query, level, result, selected, outcome, budget, page)
+        return _without_points(result, selected, outcome, plain)
     reduced = outcome.reduced
     if reduced is None or not reduced.by:
         result.state = "failed"
@@ -782,63 +861,27 @@ def with_answer(
 
 
 def _without_points(
-    snapshot: Snapshot,
-    query: str,
-    level: int,
     result: SearchResult,
     selected: Chosen,
     outcome: Read,
-    budget: int,
-    page: Callable[[tuple[int, ...]], str],
+    plain: Callable[[SearchResult], SearchResult],
 ) -> SearchResult:
-    """Nothing relevant was said, or nobody said anything: two different things."""
-    chosen = selected.reports
-    if selected.unrated and not chosen:
-        note(result, failed(selected.unrated))
-        result.state = "failed"
-        return _shown(snapshot, query, level, result, chosen, budget, page)
-    if not outcome.failed:
+    """The model gave no point: it found nothing relevant, or it did not answer."""
+    if selected.unrated and not selected.reports:
+        state, said = "failed", failed(selected.unrated)
+    elif not outcome.failed:
+        looked = max(outcome.reports, selected.coverage.get("rated", 0))
+        state, said = "", f"The model found nothing on it in {counted(looked, 'reports')}."
         result.method = ""
-        said = (
-            f"{outcome.reports} reports were read and none says anything on it."
-            if outcome.reports
-            else ""
-        )
-        note(result, said)
-        return finish(nothing_said(snapshot, result, level), budget)
-    if outcome.failed == outcome.batches:
-        note(result, failed(outcome.reason))
-        result = _shown(snapshot, query, level, result, chosen, budget, page)
-        result.state = "failed"
-        return result
-    result = _shown(snapshot, query, level, result, chosen, budget, page)
-    result.state = "partial"
-    note(
-        result,
-        f"{outcome.failed} of {outcome.batches} batches of reports gave no answer ({outcome.reason}).",
-    )
-    return finish(result, budget)
-
-
-def _shown(
-    snapshot: Snapshot,
-    query: str,
-    level: int,
-    result: SearchResult,
-    kept: Sequence[Rated],
-    budget: int,
-    page: Callable[[tuple[int, ...]], str],
-) -> SearchResult:
-    """The reports' own findings, no model's."""
-    if not kept:
-        before = result.state
-        result = nothing_said(snapshot, result, level)
-        result.state = before if before in ("partial", "failed") else result.state
-        return finish(result, budget)
-    items, result.communities = _points(snapshot, query, kept)
-    return finish(
-        compose(result, [Section("Points", items, 1.0)], budget, page, first="Points"), budget
-    )
+    elif outcome.failed == outcome.batches:
+        state, said = "failed", failed(outcome.reason)
+    else:
+        state = "partial"
+        said = f"{outcome.failed} of {outcome.batches} batches of reports gave no answer ({outcome.reason})."
+    note(result, said)
+    result = plain(result)
+    result.state = state or result.state
+    return result
 
 
 def _points(snapshot: Snapshot, query: str, kept: Sequence[Rated]) -> tuple[list[Item], list[str]]:

@@ -34,6 +34,7 @@ ALIKE = 0.8  # share of common shingles from which two passages say the same
 SHINGLE = 5  # words of a shingle
 JOINED = 2_400  # characters up to which parts that follow each other are shown as one
 HEAD = 60  # tokens that a head may take
+OVERHEAD = 50  # tokens of the fence around what documents say and of the line that leads on
 EACH = 220  # tokens of room for which one more hit is shown in full
 
 # What stands before the words of a speaker, and how people greet and thank each other.
@@ -67,6 +68,8 @@ class Hit:
     also: list[str] = field(default_factory=list)
     whole: bool = False  # the whole document
     why: str = ""
+    passage: str = ""  # content id
+    corpus: str = ""  # "" where only one is searched
 
     def head(self) -> str:
         """`[t33.2] Title (uri:12-40) 2024-05-03`, with the title only where it says more than the
@@ -166,6 +169,8 @@ def read(
             [cited],
             whole=row["parts"] <= 1 and units[row["document_id"]] == 1,
             why=cited.why,
+            passage=row["id"],
+            corpus=corpus,
         )
         hits.append((row["id"], hit))
     return hits
@@ -178,6 +183,12 @@ def _body(raw: str, title: str) -> str:
     if newline and first.lstrip("# ").strip().casefold() == title.strip().casefold():
         return rest.strip()
     return text
+
+
+def page_of(result: SearchResult, budget: int) -> Page:
+    """A page with room for a budget of tokens, after what the result's text and hint take."""
+    room = budget - OVERHEAD - count_tokens(f"{result.hint} {result.text}")
+    return Page(max(room, 60), blocks=[result.text] if result.text else [])
 
 
 def finished(

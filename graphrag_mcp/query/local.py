@@ -54,13 +54,13 @@ from graphrag_mcp.packing.budget import (
     write_cursor,
 )
 from graphrag_mcp.packing.wire import outgoing
-from graphrag_mcp.query import context, passages, ranking, retrieval
+from graphrag_mcp.query import context, passages, ranking, retrieval, topics
 from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
 from graphrag_mcp.query.ranking import MARKS, Scored
 from graphrag_mcp.query.retrieval import Retrieved
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import terms
-from graphrag_mcp.text.terms import is_cjk, query_terms, stop_word
+from graphrag_mcp.text.terms import counted, is_cjk, query_terms, stop_word
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
@@ -734,11 +734,65 @@ def _nothing(
     filters: Filters | None,
 ) -> SearchResult:
     """No passage: an overview when nothing was asked, else an honest nothing."""
-    from graphrag_mcp.query.overview import not_found, overview
-
     if not query and not (filters and filters.first):
-        return overview(snapshot, budget, note)
-    return not_found(snapshot, query, found, budget, note, filters)
+        result = SearchResult(mode="overview", corpus=snapshot.manifest.corpus)
+        result.hint = " ".join(filter(None, [note, topics.UNASKED]))
+        return topics.overview(result, [("", snapshot, filters)], budget)
+    return _not_found(snapshot, query, found, budget, note, filters)
+
+
+def _not_found(
+    snapshot: Snapshot,
+    query: str,
+    found: Retrieved,
+    budget: int,
+    note: str,
+    filters: Filters | None = None,
+) -> SearchResult:
+    """An honest nothing: what was searched, the nearest names, another tool."""
+    counters = snapshot.manifest.counters
+    result = SearchResult(
+        state="not_found", mode="local", corpus=snapshot.manifest.corpus, coverage={"passages": 0}
+    )
+    searched = " and ".join(
+        counted(counters.get(kind, 0), kind) for kind in ("passages", "entities")
+    )
+    near: dict[str, Mapping[str, Any]] = {}
+    words = (word for word in query[:200].split() if not stop_word(word.lower().strip("?!.,")))
+    wanted = dict.fromkeys([*(mention.form for mention in found.names), query[:100], *words])
+    for name in [name for name in wanted if len(name) > 1][:6]:
+        near.update((row["id"], row) for row in context.nearest_names(snapshot, name, 3))
+    result.text = (
+        f"No word of this question occurs in the {searched} of corpus {snapshot.manifest.corpus}."
+    )
+    advice = (
+        "Try a name from above with get_entity."
+        if near
+        else "Try global_search for what the corpus is about."
+    )
+    if found.passages:
+        told = missing(found, query).partition(" Looked for")[0]
+        result.text = (
+            f"{told} Of this question only common words occur in corpus {snapshot.manifest.corpus}."
+        )
+        advice = "Ask without these names, or in words of the corpus, if something else is meant."
+    elif filters is not None:
+        from graphrag_mcp.query.filters import described, listed
+
+        documents = counters.get("documents", 0)
+        passed = documents if filters.documents is None else len(filters.documents)
+        result.text = (
+            f"Nothing that passes the filters ({described(filters)}) speaks of this question."
+        )
+        result.text += f" {passed} of {counted(documents, 'documents')} pass."
+        result.text += listed(snapshot, filters)
+        advice = "Ask again with fewer filters" + (
+            ", or read one with get_source." if passed else "."
+        )
+    if near:
+        result.text += f"\nNearest names: {context.named_list(list(near.values())[:5])}."
+    result.hint = " ".join(filter(None, [note, advice]))
+    return finish(result, budget)
 
 
 def with_history(

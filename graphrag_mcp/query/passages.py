@@ -14,11 +14,9 @@ from dataclasses import dataclass, field
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import breadth, context, hits
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Mention, SearchResult, content_id
 
 DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
-OVERHEAD = 50  # tokens of the fence around what documents say and of the line that leads on
 CONNECTED = 5  # statements between names of the question
 TITLED = 60  # passages of the ranking in which a title of the question is looked for
 PER_QUESTION, LINES_PER_QUESTION = 2, 3  # hits in full and as lines, where several are asked
@@ -60,12 +58,10 @@ def concise(
 ) -> SearchResult:
     """The result for one question. What stands in its text already comes first."""
     ranked = _titles_first(_merged(sources), sources)
-    page = _page(result, budget)
+    page = hits.page_of(result, budget)
     worth = _worth(sources)
     if form.breadth == "sentences":
-        listed = _hits(sources, ranked[: breadth.READ])
-        names = [one for source in sources for one in source.names]
-        found = breadth.lines(listed, worth, names)[offset:]
+        found = lines(sources, ranked)[offset:]
         taken = breadth.show(page, found, form.sort == "time")
         rest = len(found) - taken
         _say_nothing(result, page, found)
@@ -92,16 +88,14 @@ def several(
     result: SearchResult, asked: Sequence[tuple[str, Sequence[Source]]], budget: int, form: Form
 ) -> SearchResult:
     """The result for several questions: each with its share of the budget, no passage twice."""
-    page = _page(result, budget)
+    page = hits.page_of(result, budget)
     for number, (question, sources) in enumerate(asked):
         share = page.room // (len(asked) - number)
         part = hits.Page(share, page.characters // (len(asked) - number), page.seen, page.full)
         part.add(f"## {one_line(question, 120)}")
         ranked = _titles_first(_merged(sources), sources)
         if form.breadth == "sentences":
-            listed = _hits(sources, ranked[: breadth.READ])
-            names = [one for source in sources for one in source.names]
-            breadth.show(part, breadth.lines(listed, _worth(sources), names), form.sort == "time")
+            breadth.show(part, lines(sources, ranked), form.sort == "time")
         else:
             best = ranked[0][0] if ranked else 0.0
             listed = _hits(sources, ranked[:20])
@@ -126,12 +120,14 @@ def several(
     return hits.finished(result, page, 0, 0, lambda _: "")
 
 
+def lines(sources: Sequence[Source], ranked: Ranked | None = None) -> list[breadth.Line]:
+    """One sentence from each of the places that have something to say on the question."""
+    ranked = ranked if ranked is not None else _titles_first(_merged(sources), sources)
+    names = [one for source in sources for one in source.names]
+    return breadth.lines(_hits(sources, ranked[: breadth.READ]), _worth(sources), names)
+
+
 # ---- parts ---------------------------------------------------------------------------------------
-
-
-def _page(result: SearchResult, budget: int) -> hits.Page:
-    room = budget - OVERHEAD - count_tokens(f"{result.hint} {result.text}")
-    return hits.Page(max(room, 60), blocks=[result.text] if result.text else [])
 
 
 def _merged(sources: Sequence[Source]) -> Ranked:

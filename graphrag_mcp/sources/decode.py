@@ -124,7 +124,7 @@ _SPOKEN = re.compile(
     r"^(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?[\])]?[ \t]|[^\W\d_][\w .'-]{0,30}[:：])[ \t]*\S", re.M
 )
 SPEECH = 2_000  # characters in which two more lines begin with who speaks, or when
-TITLE_AREA = 64_000  # characters in which a heading is looked for
+TITLE_AREA = 2_000  # characters in which a heading is looked for: one far down names a part
 MATTER = 20_000  # ... and in which front matter must end
 
 

@@ -187,8 +187,8 @@ async def global_search(
     instructions: Instructions = "",
     general_knowledge: GeneralKnowledge = False,
 ) -> CallToolResult:
-    """Questions about the whole corpus: what it is about, main themes, overviews, trends. Points
-    from the reports on its topics, with ids to cite. Not for single facts: local_search."""
+    """Questions about the whole corpus. What it is about: a map of its topics. A question on one
+    topic: what many documents say, by topic, with ids to cite. Not for single facts: local_search."""
     wanted = clamp("level", level, -1, 99)
     _unasked(
         answer,
