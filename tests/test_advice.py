@@ -14,14 +14,17 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.app import App
+from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_source
+from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.tools.results import reply
+from graphrag_mcp.types import IndexRequest, InlineText
 from tests.conftest import SAMPLE
 from tests.serving import Caller, connected
 
@@ -68,7 +71,7 @@ def snapshot(sample_home: Path) -> Snapshot:
 
 
 @pytest.mark.parametrize("query, lost", [
-    ("zebra", "'zebra'"), ("zebra Keene", "'zebra'"), ('"purple tide" Keene', "'purple tide'"),
+    ("zebra", "'zebra'"), ("giraffe Keene", "'giraffe'"), ('"purple tide" Keene', "'purple tide'"),
     ('Keene "Tidal Power" quux', "'quux'"), ('"Ada Keene" "zebra crossing"', "'zebra crossing'"), ("熊猫 Keene", "'熊猫'"),
 ])  # fmt: skip
 def test_words_and_phrases_that_stand_nowhere_are_named(call: Caller, query: str, lost: str) -> None:
@@ -103,9 +106,19 @@ def test_a_sentence_that_names_five_is_written_once_in_each_list(crew: Caller) -
     assert told.count("Bram Olde, Cora Vane") == 1 and told.count(": as r") == 3
 
 
-def test_a_word_that_only_asks_is_not_called_missing(call: Caller) -> None:
-    hint = call.good("local_search", query="How much did Ada Keene pay?", corpus="one")["hint"]
-    assert "'pay'" in hint and "much" not in hint
+def test_only_names_numbers_and_quoted_words_are_called_missing(call: Caller) -> None:
+    hint = call.good("local_search", query="How much did Ada Keene pay Zoltan in 1987 for the board of \"kettle\"?", corpus="one")["hint"]
+    assert "'Zoltan'" in hint and "'1987'" in hint and "'kettle'" in hint and "pay" not in hint and "much" not in hint
+    assert call.good("local_search", query="Did Ada Keene happily pay?", corpus="one")["hint"] == ""
+
+
+def test_a_hint_on_the_corpus_is_told_once_a_session(crew: Caller) -> None:
+    def hint(tool: str, **given: Any) -> str:
+        return crew(tool, corpus="crew", **given).content[0].text.partition("Hint: ")[2]
+
+    assert "Nowhere in this corpus: 'Wolfram'" in hint("local_search", query="Did Ada Keene know Wolfram?")
+    assert "Wolfram" not in hint("local_search", query="Did Ada Keene meet Wolfram?")
+    assert "Nowhere in this corpus: 'Ortrud'" in hint("local_search", query="Did Ada Keene meet Ortrud?")
 
 
 def test_over_several_corpora_only_what_none_has_is_missing(call: Caller) -> None:
@@ -270,11 +283,15 @@ def test_a_score_without_an_answer_and_ids_that_do_not_exist_are_said_at_that_st
     assert "Not in the index: e888, t777." in answered["hint"] and answered["answered"] == 1
 
 
-@pytest.mark.parametrize("tool", ["local_search", "global_search", "search_text"])
-def test_a_date_that_is_only_the_files_is_said(call: Caller, tool: str) -> None:
-    hint = call.good(tool, query="Ada Keene", corpus="dated", filters=["date>=2020"])["hint"]
-    assert "of 2 documents" in hint and ("say no date" in hint or "have none at all" in hint)
-    assert "of 2 documents" not in call.good(tool, query="Ada Keene", corpus="dated", filters=["uri!=x"])["hint"]
+def test_documents_without_a_date_are_counted_where_dates_are_filtered(tmp_path: Path) -> None:
+    texts = (InlineText("Ada Keene came to Port Kell.", "a", metadata={"date": "2020-05-01"}), InlineText("Ada Keene left Port Kell.", "b"))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    dated = open_snapshot(tmp_path / "c")
+    for search in (local_search, global_search, search_text):
+        found = search(dated, "Ada Keene", filters=["date>=2020"])
+        assert found.hint == "1 of 2 documents state no date and pass no date filter."
+        assert {one.uri for one in found.citations} == {"text:a"}
+        assert "of 2 documents" not in search(dated, "Ada Keene", filters=["uri!=x"]).hint
 
 
 def test_the_budget_holds_for_the_text_that_is_sent(snapshot: Snapshot) -> None:

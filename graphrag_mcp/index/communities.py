@@ -20,6 +20,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from graphrag_mcp.text.terms import tells_topic
 from graphrag_mcp.types import content_id
 
 VERSION = 2  # another number when the same content would give another hierarchy
@@ -98,9 +99,9 @@ def texts_of(batches: Iterable[Any], documents: Mapping[str, str]) -> Texts:
     order = sorted(codes)
     rank = np.empty(len(codes), np.int64)
     rank[[codes[word] for word in order]] = np.arange(len(codes))
-    long = np.fromiter((len(word) > 1 for word in order), bool, len(order))
+    telling = np.fromiter(map(tells_topic, order), bool, len(order))
     term = rank[term]
-    kept = (unit >= 0) & long[term]
+    kept = (unit >= 0) & telling[term]
     pair, count = np.unique(unit[kept] * max(1, len(order)) + term[kept], return_counts=True)
     unit, term = pair // max(1, len(order)), pair % max(1, len(order))
     _, document = np.unique([documents[id] for id in ids], return_inverse=True)

@@ -143,20 +143,11 @@ def _none_passes(about: Sequence[Condition]) -> str:
 
 
 def _undated(facts: Mapping[str, Mapping[str, Any]]) -> str:
-    """That documents without a date of their own were taken to be as old as their file, or left out
-    without one.
-    """
-    of_file = sum(fact["dated"] == "file" for fact in facts.values())
+    """How many documents no filter on dates lets through, because they state none."""
     without = sum(not fact["date"] for fact in facts.values())
-    total = counted(len(facts), "documents")
-    said = (
-        f"{of_file} of {total} say no date: that of the file's last change was used."
-        if of_file
-        else ""
-    )
-    return (
-        f"{said} {without} of {total} have none at all and never pass.".strip() if without else said
-    )
+    if not without:
+        return ""
+    return f"{without} of {counted(len(facts), 'documents')} state no date and pass no date filter."
 
 
 def described(filters: Filters) -> str:
@@ -184,9 +175,7 @@ def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     metadata.
     """
     if snapshot not in _facts:
-        rows = snapshot.rows(
-            "documents", "", ["id", "n", "uri", "title", "metadata", "created"]
-        ).to_pylist()
+        rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata"]).to_pylist()
         _facts[snapshot] = {row["id"]: _fact(row) for row in rows}
     return _facts[snapshot]
 
@@ -194,9 +183,8 @@ def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
 def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
     held = _metadata(row)
     date = _date(held, row["uri"])
-    dated, date = ("itself", date) if date else ("file" if row["created"] else "", row["created"])
     names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
-    return {"document": names, "uri": row["uri"], "date": date, "dated": dated, "metadata": held}
+    return {"document": names, "uri": row["uri"], "date": date, "metadata": held}
 
 
 def _metadata(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def _documents(
 
 def _date(fact: Fact) -> str:
     """The day that the document states; "" where only its file has one."""
-    return fact["date"][:10] if fact["dated"] == "itself" and fact["date"][:4].isdigit() else ""
+    return fact["date"][:10] if fact["date"][:4].isdigit() else ""
 
 
 def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:

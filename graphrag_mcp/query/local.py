@@ -245,11 +245,6 @@ INCLUDED = 10  # passages that an `entity=` filter brings in beside the ranked o
 PAIR = 0.5  # worth of two chosen entities in one passage, beside their own
 EMBED_SECONDS = 5.0
 LOAD_SECONDS = 30.0  # a model in this process is loaded by its first question
-# Words that ask and name nothing: that no text holds them says nothing about the corpus.
-ASKING = frozenset(
-    "much many often long far really exactly please tell know wieviel wieviele weshalb wieso combien pourquoi cuánto "
-    "cuánta cuántos cuántas quanto quanta quanti hoeveel waarom".split()
-)
 FACTS = ["id", "document_id", "entity_ids"]
 
 
@@ -386,11 +381,8 @@ def unheard_of(found: Retrieved) -> bool:
 
 
 def missing(found: Retrieved, query: str = "") -> str:
-    """Names and words of the question that occur nowhere: an agent should know before it trusts the
-    context.
-
-    Single words are told where most of the question is known: of one in another language all would
-    be. Words of the corpus that were looked for in their place are told always.
+    """Names, numbers and quoted words of the question that occur nowhere: an agent should know before
+    it trusts the context. Words of the corpus that were looked for in their place are told always.
     """
     if not found.unknown:
         return ""
@@ -400,18 +392,10 @@ def missing(found: Retrieved, query: str = "") -> str:
         if one.strong or (is_cjk(one.form[0]) and not _ASKING.match(one.form))
     ]
     absent = [form for form in told if _absent(form, found)]
-    if len(found.unknown) <= len(found.terms):
-        unknown = set(found.unknown)
-        words = [
-            word for word in query.split() if ranking.stands_nowhere(word, found.terms, unknown)
-        ]
-        words = [word.strip(ranking.MARKS) for word in words if any(map(str.isalnum, word))]
-        words = [
-            word for word in words if word.casefold() not in ASKING and not _ASKING.match(word)
-        ]
-        named = [form for form in absent if is_cjk(form[0])]  # 동생은 is 동생
-        words = [word for word in words if not any(form in word for form in named)]
-        absent += [word for word in words if not any(word in form for form in absent)]
+    words = _nowhere(query, found)
+    named = [form for form in absent if is_cjk(form[0])]  # 동생은 is 동생
+    words = [word for word in words if not any(form in word for form in named)]
+    absent += [word for word in words if not any(word in form for form in absent)]
     said = (
         f"Nowhere in this corpus: {', '.join(repr(form) for form in dict.fromkeys(absent[:5]))}."
         if absent
@@ -423,6 +407,24 @@ def missing(found: Retrieved, query: str = "") -> str:
         if instead
         else said
     )
+
+
+def _nowhere(query: str, found: Retrieved) -> list[str]:
+    """Numbers and quoted words of the question that occur nowhere; capitalised ones too where most of
+    the question is known, since in a language that the corpus does not hold all would be."""
+    unknown = set(found.unknown)
+    words = [word for word in query.split() if ranking.stands_nowhere(word, found.terms, unknown)]
+    words = [word.strip(ranking.MARKS) for word in words if any(map(str.isalnum, word))]
+    first = query.split()[0].strip(ranking.MARKS) if query.split() else ""
+    quoted = set(re.findall(r"\w+", " ".join(re.findall(r"[\"“«]([^\"”»]+)[\"”»]", query))))
+    known = len(found.unknown) <= len(found.terms)
+    return [
+        word
+        for word in words
+        if any(map(str.isdigit, word))
+        or word in quoted
+        or (known and word[0].isupper() and word != first)
+    ]
 
 
 def _absent(form: str, found: Retrieved) -> bool:

@@ -20,7 +20,7 @@ from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import breadth, context, hits
 from graphrag_mcp.query.filters import Filters, Narrowed, stated_date
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import counted, is_cjk, sentences, stop_word, terms
+from graphrag_mcp.text.terms import counted, is_cjk, sentences, tells_topic, terms
 from graphrag_mcp.types import Citation, SearchResult
 
 SAMPLED = 6_000  # passages that are counted; every k-th of more
@@ -345,8 +345,7 @@ def _weights(inside: Sequence[Mapping[str, Any]], known: _Counted) -> dict[str, 
         here.update(set(row["terms"].split()))
     weights = {}
     for term, count in here.items():
-        digits = any(map(str.isdigit, term))
-        if len(term) < 2 or digits or stop_word(term) or (count < 2 < len(inside)):
+        if not tells_topic(term) or any(map(str.isdigit, term)) or (count < 2 < len(inside)):
             continue
         p, q = count / len(inside), known.terms[term] / len(known.passages)
         weights[term] = p * math.log(p / q) if p > q else p * 1e-3
@@ -383,6 +382,8 @@ def _title(weights: Mapping[str, float], texts: Sequence[str], names: Sequence[s
         last = ""
         for word in re.findall(r"[^\W_][\w'’-]*", text):
             term = next((one for one in terms(word) if one in weights), "")
+            if term and len(word) < 4 and word.islower() and word.isascii():
+                term = ""  # und, sur: words of grammar of another language than the most
             if term:
                 forms[term][word] += 1
             if term and last and term != last:
@@ -424,9 +425,12 @@ def _central(
     for place, hit in enumerate(listed):
         for start, end in sentences(hit.body)[:12]:
             said = _unquoted(one_line(hit.body[start:end], 2_000))
-            if not hits.says_something(said) or not 40 <= len(said) <= 320:
+            letters = sum(ch.isalpha() or ch.isspace() for ch in said)
+            if not 40 <= len(said) <= 320 or letters < 0.85 * len(said) or "http" in said:
                 continue
-            value = _value(terms(said), weights) * (0.6 if _START.match(said) else 1.0)
+            if not hits.says_something(said):
+                continue
+            value = _value(terms(said), weights) * _prose(said)
             scored.append((-round(value, 9), place, said, hit))
     chosen: list[tuple[str, Citation]] = []
     documents: set[str] = set()
@@ -441,6 +445,12 @@ def _central(
         if len(chosen) == SENTENCES:
             break
     return chosen
+
+
+def _prose(said: str) -> float:
+    """How far this is a sentence that stands for itself: one of a text, not of a list or a menu."""
+    whole = said[-1] in '.!?。！？…"”»)’' and (said[0].isalnum() or said[0] in '"“«(¿¡')
+    return (1.0 if whole else 0.3) * (0.6 if _START.match(said) else 1.0)
 
 
 def _unquoted(said: str) -> str:

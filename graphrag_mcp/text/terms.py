@@ -326,9 +326,22 @@ STOP_WORDS = folding.STOP_WORDS | frozenset(
 )
 
 
+# Of addresses, markup and the frame of web pages: they say nothing about what a text is about.
+_WEB = frozenset(
+    "http https www com org net edu gov info html htm xhtml php asp aspx cgi url href src img jpg jpeg png gif svg pdf "
+    "xml css js utm amp nbsp cookie cookies javascript browser login signup subscribe newsletter rss permalink "
+    "retrieved archived wikipedia isbn doi".split()
+)
+
+
 def stop_word(term: str) -> bool:
     """Is this term (as `terms` gives it) a word of grammar?"""
     return term in STOP_WORDS
+
+
+def tells_topic(term: str) -> bool:
+    """May this term say what a text is about?"""
+    return len(term) > 1 and term not in _WEB and term not in STOP_WORDS
 
 
 # Between words, so that a pair with one of them is hardly ever a word: 她的公司 asks about 公司, not

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -47,6 +47,11 @@ ADVISED = re.compile(
     r'\b(?:get_source|get_entity|edit_graph)\((?![^()]*corpus=)(?:[^()"]|"[^"]*")+(?=\))'
 )  # in hints
 
+# What a hint says of the corpus, not of this call: told once in a session.
+OF_CORPUS = re.compile(
+    r"Nowhere in (?:this corpus|these corpora): .*?\.(?= |$)|"
+    r"\d+ of \d+ documents? states? no date and pass(?:es)? no date filter\."
+)
 log = logging.getLogger(__name__)
 
 
@@ -56,6 +61,7 @@ class Desk:
 
     app: App
     threads: anyio.CapacityLimiter
+    told: set[str] = field(default_factory=set)  # remarks on a corpus, where one client is served
 
 
 Ctx = Context[Desk]
@@ -165,6 +171,18 @@ def _sent(result: Result) -> CallToolResult:
     return CallToolResult(content=text, structured_content=encodable(wire.fields(result)))
 
 
+def fresh(hint: str, told: set[str]) -> str:
+    """The hint without remarks on the corpus that were told before; adds those that are new."""
+
+    def once(match: re.Match[str]) -> str:
+        if match[0] in told:
+            return ""
+        told.add(match[0])
+        return match[0]
+
+    return " ".join(OF_CORPUS.sub(once, hint).split()) if hint else hint
+
+
 def encodable(value: Any) -> Any:
     """The value as the wire can carry it; a text of its own (an error, a resource) with nothing in
     it unseen.
@@ -214,6 +232,8 @@ async def serve(
             result = type(late).model_validate(
                 {"state": "not_found", "text": f"{error.names}.", "hint": advice}
             )
+        if ctx.request_context.request is None:  # stdio: one client, whose session this is
+            result.hint = fresh(result.hint, desk.told)
         return reply(result, budget)
 
     with telling(tool):
