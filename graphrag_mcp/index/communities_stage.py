@@ -28,6 +28,7 @@ from graphrag_mcp.index.communities import (
     ClusterParams,
     Community,
     Hierarchy,
+    characteristic,
     cluster,
     texts_of,
 )
@@ -52,6 +53,7 @@ from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text.terms import terms
+from graphrag_mcp.types import content_id
 
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
@@ -84,8 +86,10 @@ def tree_of(snapshot: Snapshot, params: ClusterParams, links: pa.Table) -> Hiera
     edges = list(zip(*ends, strict=True))
     found = _imported(snapshot)
     if found is not None and found.near:
-        return imported.hierarchy(found, texts, entities, edges, params)
-    return cluster(texts, entities, edges, params)
+        tree = imported.hierarchy(found, texts, entities, edges, params)
+    else:
+        tree = cluster(texts, entities, edges, params)
+    return replace(tree, terms=characteristic(texts, tree))
 
 
 def stored_tree(snapshot: Snapshot) -> Hierarchy:
@@ -299,8 +303,9 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
             () if below else [columns.leaves[id] for id in community.members]
         )  # of others: prints
         own, rest = columns.own.get(community.id, ()), columns.rest(community.id)
+        said = content_id("terms", rest, *map(str, tree.terms.get(community.id, {}).items()))
         plain[community.id] = fingerprint(
-            community, members, own, [prints[child] for child in below], rest
+            community, members, own, [prints[child] for child in below], said
         )
         print_ = (
             writing.fingerprint(community.id, plain[community.id])

@@ -276,6 +276,7 @@ class Inside:
     relationship_ids: list[str]
     text_unit_ids: list[str]
     n_documents: int = 0  # where that is known
+    terms: Mapping[str, float] = field(default_factory=dict)  # what sets it apart, with weights
 
     def place(self, id: str) -> tuple[float, int, str, str]:
         return _place(self.rows[id], self.weight)
@@ -511,7 +512,9 @@ class Columns:
         """`quoted` and `cited` are entities and relationships that the children's reports name."""
         np, own = self._np, self.own.get(community.id, [])
         if not community.children:  # its rows are here, and few: most communities
-            return of_rows(community, [self.leaves[id] for id in community.members], own)
+            made = of_rows(community, [self.leaves[id] for id in community.members], own)
+            made.terms = self._tree.terms.get(community.id, {})
+            return made
         members = self._members(community.id)
         places = self._inside.get(community.id, np.empty(0, np.int64))
         source, target = (end[places] for end in self._ends)
@@ -543,6 +546,7 @@ class Columns:
             entity_ids=sorted(order) if len(members) <= LISTED else order,
             relationship_ids=strong if len(places) > LISTED else sorted(strong),
             text_unit_ids=list(community.units[:LISTED]),
+            terms=self._tree.terms.get(community.id, {}),
         )
 
     def _heaviest(self, members: Any, weights: Any) -> list[str]:

@@ -7,7 +7,7 @@ generated but headings made of names. Knows no store and no corpus: nothing here
 lies outside the community, so an edit elsewhere changes nothing.
 
 A reference names content ids, ` [Data: Entities (<32 hex>, ...); Relationships (...); Sources
-(...)]`, at most 5 of a kind, then `+more`; readers see them as short aliases.
+(...)]`, at most 2 of a kind, then `+more`; readers see them as short aliases.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ from graphrag_mcp.index.report_content import (
     of_rows,
     read_quotes,
 )
+from graphrag_mcp.index.report_words import phrase, telling, terms_of
 from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.types import content_id
 
-VERSION = "5"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "6"  # part of every fingerprint: raise it when reports come out differently
 _ID = attrgetter("id")
 _JSON = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -55,12 +56,12 @@ class ReportParams:
     max_quotes: int = (
         100  # of them from the reports of children, which say at most 34 sentences themselves
     )
-    summary_sentences: int = 4
+    summary_sentences: int = 3
     max_findings: int = 10
     finding_sentences: int = 3
     max_characters: int = 400  # of one sentence; a longer one is cut at a space
     title_entities: int = 3
-    per_group: int = 5  # references of one kind after a sentence
+    per_group: int = 2  # references of one kind after a sentence
 
 
 @dataclass(frozen=True)
@@ -193,12 +194,12 @@ def compose(
     rows = inside.rows
     share = {one: math.sqrt(value) for one, value in inside.weight.items()}
     candidates = _candidates(inside, share, quotes, params)
-    chosen = _summary(candidates, share, params)
+    chosen = _summary(candidates, share, inside.terms, params)
     cite = _Citer(inside, params)
     cjk = mostly_cjk(
         "".join(c.text[:20] for c in chosen) or "".join(rows[one].title for one in inside.order[:3])
     )
-    base = _base(community, inside, cjk, params)
+    base = _base(community, inside, cjk, params, [one.text for one in candidates])
     summary = _running(map(cite, chosen)) or _fallback(inside, cite)
     findings, new = [], []
     for heading, group in _findings(inside, candidates, chosen, params):
@@ -228,9 +229,16 @@ def outlined(community: Community, inside: Inside) -> Report:
     return replace(base, summary=summary, full_content=f"# {base.title}\n\n{summary}")
 
 
-def _base(community: Community, inside: Inside, cjk: bool | None, params: ReportParams) -> Report:
+def _base(
+    community: Community,
+    inside: Inside,
+    cjk: bool | None,
+    params: ReportParams,
+    texts: Sequence[str] = (),
+) -> Report:
     """The report without its text; `cjk` None: the title decides about the language of the rating."""
-    title = _title((inside.rows[one].title for one in inside.order), params)
+    names = [inside.rows[one].title for one in inside.order]
+    title = phrase(inside.terms, names, texts) or _title(names, params)
     title = title or f"{_count(inside.n_units, 'text')} without names"
     rank, explanation = _rating(inside, mostly_cjk(title) if cjk is None else cjk)
     return Report(
@@ -277,7 +285,11 @@ def _candidates(
         if is_dense == strange and sum(dense) * 2 != len(dense):
             one.worth *= MINORITY
         one.worth *= introduction(one.text, [rows[id].title for id in one.entities])
-        one.gain = one.worth * sum(map(share.__getitem__, one.entities))
+        one.gain = one.worth * (
+            telling(one.text, inside.terms)
+            if inside.terms
+            else sum(map(share.__getitem__, one.entities))
+        )
     return sorted(found.values(), key=lambda one: (-one.gain, one.text))[: params.max_candidates]
 
 
@@ -285,18 +297,23 @@ def _candidates(
 
 
 def _summary(
-    candidates: Sequence[Candidate], share: Mapping[str, float], params: ReportParams
+    candidates: Sequence[Candidate],
+    share: Mapping[str, float],
+    terms: Mapping[str, float],
+    params: ReportParams,
 ) -> list[Candidate]:
-    """Sentences that together cover most of the members' weight; an entity said once counts a tenth
-    after that.
-    """
-    left = dict(share)
+    """Sentences that together say most of the community's terms, or, where these are not known, of
+    its members' weight; what was said once counts a tenth after that."""
+    left: dict[str, float] = dict(terms or share)
     chosen: list[Candidate] = []
     heap = [(-one.gain, place) for place, one in enumerate(candidates)]  # sorted, so a heap
     while heap and len(chosen) < params.summary_sentences:
         known, place = heap[0]
         candidate = candidates[place]
-        gain = candidate.worth * sum(map(left.__getitem__, candidate.entities))
+        speaks = terms_of(candidate.text) & left.keys() if terms else candidate.entities
+        gain = candidate.worth * (
+            telling(candidate.text, left) if terms else sum(map(left.__getitem__, speaks))
+        )
         if (
             gain < -known
         ):  # what it speaks of has been said since; gains only fall, so the others' may wait
@@ -308,8 +325,8 @@ def _summary(
         if any(alike(candidate.text, other.text) for other in chosen):
             continue
         chosen.append(candidate)
-        for one in candidate.entities:
-            left[one] = 0.1 * share[one]
+        for one in speaks:
+            left[one] = 0.1 * (terms or share)[one]
     return chosen
 
 
