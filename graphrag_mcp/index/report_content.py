@@ -277,6 +277,7 @@ class Inside:
     text_unit_ids: list[str]
     n_documents: int = 0  # where that is known
     terms: Mapping[str, float] = field(default_factory=dict)  # what sets it apart, with weights
+    said: Sequence[Evidence] = ()  # sentences of its texts, where no name stands in them
 
     def place(self, id: str) -> tuple[float, int, str, str]:
         return _place(self.rows[id], self.weight)
@@ -356,7 +357,7 @@ class Columns:
     ) -> None:
         import numpy as np
 
-        self._np, self._tree = np, tree
+        self._np, self._tree, self._snapshot = np, tree, snapshot
         every = tree.communities
         roots = [id for id in sorted(wanted) if every[id].parent not in wanted]
         self._ids = list(dict.fromkeys(chain.from_iterable(every[id].members for id in roots)))
@@ -514,6 +515,7 @@ class Columns:
         if not community.children:  # its rows are here, and few: most communities
             made = of_rows(community, [self.leaves[id] for id in community.members], own)
             made.terms = self._tree.terms.get(community.id, {})
+            made.said = () if community.members else self._sentences(community.units)
             return made
         members = self._members(community.id)
         places = self._inside.get(community.id, np.empty(0, np.int64))
@@ -548,6 +550,14 @@ class Columns:
             text_unit_ids=list(community.units[:LISTED]),
             terms=self._tree.terms.get(community.id, {}),
         )
+
+    def _sentences(self, units: Sequence[str]) -> list[Evidence]:
+        rows = self._snapshot.by_key("text_units", units[:LISTED], "id", ["id", "text"]).to_pylist()
+        return [
+            (row["id"], row["text"][start:end])
+            for row in sorted(rows, key=lambda row: str(row["id"]))
+            for start, end in sentences(row["text"])
+        ]
 
     def _heaviest(self, members: Any, weights: Any) -> list[str]:
         np = self._np

@@ -33,8 +33,9 @@ from graphrag_mcp.index.report_content import (
     mostly_cjk,
     of_rows,
     read_quotes,
+    readable,
 )
-from graphrag_mcp.index.report_words import phrase, telling, terms_of
+from graphrag_mcp.index.report_words import phrase, substance, telling, terms_of
 from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.types import content_id
 
@@ -276,6 +277,9 @@ def _candidates(
         one.entities = {id: None for id in one.entities if id in rows}
         one.edges = {id: None for id in one.edges if id in links}
     add_rows(found, inside.own_rows, inside.own_links, params.max_characters)
+    for unit, sentence in inside.said:
+        text, worth = readable(sentence, params.max_characters)
+        found.setdefault(text, Candidate(text, worth)).units[unit] = None
     found.pop("", None)
     dense = [mostly_cjk(one.text) for one in found.values()]
     strange = sum(dense) * 2 < len(
@@ -285,11 +289,11 @@ def _candidates(
         if is_dense == strange and sum(dense) * 2 != len(dense):
             one.worth *= MINORITY
         one.worth *= introduction(one.text, [rows[id].title for id in one.entities])
-        one.gain = one.worth * (
-            telling(one.text, inside.terms)
-            if inside.terms
-            else sum(map(share.__getitem__, one.entities))
-        )
+        if inside.terms:
+            one.worth *= substance(one.text)
+            one.gain = one.worth * telling(one.text, inside.terms)
+        else:
+            one.gain = one.worth * sum(map(share.__getitem__, one.entities))
     return sorted(found.values(), key=lambda one: (-one.gain, one.text))[: params.max_candidates]
 
 

@@ -16,6 +16,14 @@ from graphrag_mcp.text.terms import is_cjk, terms
 
 _WORD = re.compile(r"[^\W\d_][\w'’&-]*[^\W_]|[^\W\d_]")
 _FIGURE = re.compile(r"\d")
+_NOISE = re.compile(
+    r"\||https?:|www\.|copyright|all rights reserved|\w\(|[<>={}]|_{2}", re.IGNORECASE
+)
+_GREETING = re.compile(
+    r"(?:hi|hey|hello|thanks|thank you|bye|goodbye|dear|good (?:morning|afternoon|evening|night)|see you"
+    r"|congratulations|sorry|welcome|cheers)\b|你好|您好|谢谢|再见|早上好|晚安|大家好",
+    re.IGNORECASE,
+)
 _READ = 80  # sentences that are looked through for the forms of words
 _PARTS = 3  # of a title
 
@@ -32,14 +40,28 @@ def telling(text: str, weights: Mapping[str, float]) -> float:
     return found / math.sqrt(8 + len(said)) * (1.15 if _FIGURE.search(text) else 1.0)
 
 
+def substance(text: str) -> float:
+    """Little of a greeting, a table, code or a notice that stands on every page; else 1."""
+    worth = 0.1 if _NOISE.search(text) or _GREETING.match(text) else 1.0
+    if sum(map(str.isdigit, text)) > 0.15 * len(text):
+        worth *= 0.3
+    if text.endswith(("!", "！", "?", "？", "…")):
+        worth *= 0.5
+    return worth
+
+
 def phrase(weights: Mapping[str, float], names: Sequence[str], sentences: Sequence[str]) -> str:
     """Up to three characteristic names and terms as they are written; "" where none is known."""
     if not weights:
         return ""
     worth: dict[str, float] = {}
     forms, pairs = _forms(weights, sentences[:_READ])
+    part = {word for name in names for word in name.split()[:20]} - set(names)
     for form, count in forms.items():
-        worth[form] = weights[terms(form)[0]] * (1 + 0.1 * math.log(count))
+        if form in part and not form.islower():
+            continue  # the whole name is better
+        kind = 1.0 if any(map(str.isupper, form)) else 0.75  # a plain word may be a verb
+        worth[form] = kind * weights[terms(form)[0]] * (1 + 0.1 * math.log(count))
     for pair, count in pairs.items():
         both = [forms[word] for word in pair.split(" ")]
         if count >= 2 and 3 * count >= min(both):
@@ -89,7 +111,7 @@ def _forms(
 def _joined(parts: Sequence[str]) -> str:
     if not parts:
         return ""
-    if is_cjk(parts[0][0]):
+    if sum(is_cjk(part[0]) for part in parts) * 2 > len(parts):
         return "、".join(parts)
     first = parts[0] if any(ch.isupper() for ch in parts[0]) else parts[0].capitalize()
     *head, last = [first, *parts[1:]]
