@@ -7,7 +7,7 @@ generated but headings made of names. Knows no store and no corpus: nothing here
 lies outside the community, so an edit elsewhere changes nothing.
 
 A reference names content ids, ` [Data: Entities (<32 hex>, ...); Relationships (...); Sources
-(...)]`, at most 2 of a kind, then `+more`; readers see them as short aliases.
+(...)]`, at most 3 of a kind, then `+more`; readers see them as short aliases.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ReportParams:
     finding_sentences: int = 3
     max_characters: int = 400  # of one sentence; a longer one is cut at a space
     title_entities: int = 3
-    per_group: int = 2  # references of one kind after a sentence
+    per_group: int = 3  # references of one kind after a sentence
 
 
 @dataclass(frozen=True)
@@ -171,6 +171,7 @@ def write(
     params: ReportParams | None = None,
     document_of: Mapping[str, str] | None = None,
     divided: Sequence[Collection[str]] = (),
+    terms: Mapping[str, float] | None = None,
 ) -> Written:
     """The report of one community, the same whatever the order of its input.
 
@@ -178,9 +179,11 @@ def write(
     rows that lie within a child is not read again: the child's sentences stand for it. `divided`:
     the members of each child, where there are more than its report lists. `document_of` maps text
     unit to document for the rating's spread; without it the spread is taken from the text units.
+    `terms`: what sets the community apart, with weights.
     """
     divided = divided or [child.report.entity_ids for child in children]
     inside = of_rows(community, entities, edges, divided, document_of)
+    inside.terms = terms or {}
     return compose(community, inside, quoted(children, params), params)
 
 

@@ -63,9 +63,9 @@ def phrase(weights: Mapping[str, float], names: Sequence[str], sentences: Sequen
         kind = 1.0 if any(map(str.isupper, form)) else 0.75  # a plain word may be a verb
         worth[form] = kind * weights[terms(form)[0]] * (1 + 0.1 * math.log(count))
     for pair, count in pairs.items():
-        both = [forms[word] for word in pair.split(" ")]
-        if count >= 2 and 3 * count >= min(both):
-            worth[pair] = 1.2 * max(worth[word] for word in pair.split(" "))
+        both = pair.split(" ")
+        if count >= 2 and 3 * count >= min(forms[word] for word in both) and both[0] in worth:
+            worth[pair] = 1.2 * max(worth.get(word, 0.0) for word in both)
     for place, name in enumerate(names[:30]):
         said = [weights.get(term, 0.0) for term in terms_of(name)]
         if any(said) and len(name) <= 40:
