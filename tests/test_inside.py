@@ -78,7 +78,7 @@ def test_a_report_from_columns_is_the_one_that_all_rows_give(town: tuple[Path, P
     for one in sorted(every.values(), key=lambda one: -one.level):
         divided = [every[child].members for child in one.children]
         made[one.id] = write(one, entities, edges, [made[child] for child in one.children],
-                             divided=divided, terms=tree.terms[one.id])  # fmt: skip
+                             divided=divided, weights=tree.terms[one.id])  # fmt: skip
         home = {id: number for number, ids in enumerate(divided) for id in ids}
         crossing = [edge for edge in edges if home.get(edge.source_id, -1) != home.get(edge.target_id, -1)
                     and edge.source_id in home and edge.target_id in home]  # fmt: skip

@@ -1,8 +1,8 @@
-"""index/report_words.py: titles are phrases of the texts, and empty sentences are not quoted."""
+"""index/report_extractive.py: titles are phrases of the texts, and empty sentences are not quoted."""
 
 from __future__ import annotations
 
-from graphrag_mcp.index.report_words import phrase, substance, telling
+from graphrag_mcp.index.report_extractive import phrase, substance, telling
 
 WEIGHTS = {"rates": 0.9, "rate": 1.0, "interest": 0.8, "yukos": 0.95, "raised": 0.3, "rais": 0.3}
 SENTENCES = [

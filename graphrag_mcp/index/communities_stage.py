@@ -345,9 +345,8 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
         # What a model could not write keeps the other fingerprint, so that it is asked for again,
         # and what it made of such reports is made again with it.
         row |= {"n": numbers[id], "fingerprint": plain[id] if id in unsure else prints[id]}
-        rows.append(
-            row | {"terms": spoken.by(report_, columns.titles(tree.communities[id].members[:50]))}
-        )
+        said = spoken.by(report_, columns.titles(tree.communities[id].members[:50]))
+        rows.append(row | {"terms": " ".join([said, *tree.terms.get(id, ())])})
     return rows, [id for id in todo if id in before], degraded
 
 
