@@ -11,6 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest
+
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "docs" / "sample"
 LOOPBACK = ("127.", "::1", "localhost")
@@ -69,3 +74,14 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = run_cli("index", SAMPLE, "--home", home, "--corpus", "sample")
     assert done.returncode == 0, done.stderr
     return home
+
+
+@pytest.fixture(scope="session")
+def deep_sample(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    """The sample corpus in so many text units that there are two levels of communities."""
+    home = tmp_path_factory.mktemp("deep-sample")
+    settings = Settings(home=home, roots=(ROOT,), chunk_size=200, chunk_overlap=10)
+    index_documents(home / "sample", IndexRequest(paths=(str(SAMPLE),)), settings)
+    snapshot = open_snapshot(home / "sample")
+    assert max(snapshot.rows("communities", "", ["level"])["level"].to_pylist()) >= 1
+    return snapshot

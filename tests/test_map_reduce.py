@@ -18,7 +18,7 @@ from graphrag_mcp.query import global_
 from graphrag_mcp.query.answer import Point, read_points, read_rating
 from graphrag_mcp.query.global_ import Rated, global_search
 from graphrag_mcp.store.reply_cache import AnswerBook
-from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.store.tables import Snapshot
 
 QUESTION = "How does the back-run affect the eelgrass?"
 RATE, MAP, REDUCE = '"rating"', '"points"', "one text in your own order"
@@ -31,8 +31,8 @@ ANSWER = "The meadow grows [Data: Reports (c1, c99)]."
 
 
 @pytest.fixture(scope="module")
-def snapshot(sample_home: Path) -> Snapshot:
-    return open_snapshot(sample_home / "corpora" / "sample")
+def snapshot(deep_sample: Snapshot) -> Snapshot:
+    return deep_sample
 
 
 def rating(word: str, high: int = 4) -> Callable[..., str]:
@@ -230,7 +230,9 @@ def test_ratings_that_fail_leave_the_choice_to_the_words_and_say_so(snapshot: Sn
 
 def test_without_a_model_it_is_the_search_as_ever_and_says_how_to_turn_one_on(snapshot: Snapshot) -> None:
     plain, result = (global_search(snapshot, QUESTION, answer=answer) for answer in (False, True))
-    assert (result.state, result.text) == ("context", plain.text) and "GRAPHRAG_MCP_CHAT_MODEL" in result.hint
+    assert result.state == "context" and "GRAPHRAG_MCP_CHAT_MODEL" in result.hint
+    points = result.text.splitlines()  # the hint may take the room of the last one
+    assert len(points) > 20 and set(points) <= set(plain.text.splitlines())
 
 
 def test_a_slow_model_gives_points_now_and_the_answer_next_time(snapshot: Snapshot, tmp_path: Path) -> None:

@@ -209,7 +209,8 @@ def test_every_relationship_has_the_sentence_that_says_so_and_its_place(sample: 
 # ---- what is asked for -----------------------------------------------------------------------------
 
 
-def test_without_a_start_the_central_entities_and_the_top_of_the_tree_are_shown(sample: Snapshot) -> None:
+def test_without_a_start_the_central_entities_and_the_top_of_the_tree_are_shown(deep_sample: Snapshot) -> None:
+    sample = deep_sample
     result = explore_graph(sample)
     degrees = [node["degree"] for node in result.nodes]
     assert degrees == sorted(degrees, reverse=True) and max(sample.rows("entities", "", ["degree"])["degree"].to_pylist()) == degrees[0]

@@ -202,6 +202,23 @@ def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> st
     return re.sub(r"(?<! ) +([.,;。]|$)", r"\1", _REFERENCES.sub(bracket, text), flags=re.MULTILINE)
 
 
+def short_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> str:
+    """References as the ids of their sources alone, `[t3, t7]`; of their entities where they name no
+    source."""
+
+    def bracket(match: re.Match[str]) -> str:
+        ids = referenced_ids(match[0])
+        for group in ("Sources", "Entities", "Relationships", "Reports"):
+            known = aliases.get(group, {})
+            found = list(dict.fromkeys(known[one] for one in ids.get(group, ()) if one in known))
+            if found:
+                return f"[{', '.join(found[:SOURCES])}]"
+        return ""
+
+    return re.sub(r"(?<! ) +([.,;。]|$)", r"\1", _REFERENCES.sub(bracket, text), flags=re.MULTILINE)
+
+
+SOURCES = 2  # shown of a short reference
 LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
 TITLES = (
     0,

@@ -416,7 +416,7 @@ def _nowhere(query: str, found: Retrieved) -> list[str]:
     words = [word for word in query.split() if ranking.stands_nowhere(word, found.terms, unknown)]
     words = [word.strip(ranking.MARKS) for word in words if any(map(str.isalnum, word))]
     first = query.split()[0].strip(ranking.MARKS) if query.split() else ""
-    quoted = set(re.findall(r"\w+", " ".join(re.findall(r"[\"“«]([^\"”»]+)[\"”»]", query))))
+    quoted = set(re.findall(r"\w+", " ".join(re.findall(r"[\"“«]([^\"“”«»]{1,200})[\"”»]", query))))
     known = len(found.unknown) <= len(found.terms)
     return [
         word

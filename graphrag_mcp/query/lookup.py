@@ -1,15 +1,8 @@
-"""Look-ups: an entity, a community report; and the door to words in the texts and to the text
-behind an id.
+"""Look-ups: an entity, a community report, and the exact text behind an id, with neighbours.
 
-Takes a snapshot and ids or names as agents write them (`e12`, `c5`, full ids, names, brackets
-around them); gives results within their budget. What is unknown is said, with the nearest names or
-the valid range of ids.
-
-The exact text behind ids of any kind, passage by passage, with neighbours and offsets.
-
-Takes a snapshot and ids as agents write them (`t33.2`, `d4`, `e12`, `k3`, full ids, uris of
-documents, brackets around them); gives text to quote from. What is unknown is said, with the range
-of ids that there are.
+Takes a snapshot and ids or names as agents write them (`e12`, `c5`, `t33.2`, full ids, uris, names,
+brackets around them); gives results within their budget. What is unknown is said, with the nearest
+names or the range of ids that there are.
 """
 
 from __future__ import annotations
@@ -30,10 +23,11 @@ from graphrag_mcp.packing.budget import (
     finish,
     one_line,
     render_references,
+    short_references,
     shorten,
     source_item,
 )
-from graphrag_mcp.query import context, duplicates
+from graphrag_mcp.query import context, duplicates, hits, topics
 from graphrag_mcp.query.context import resolve
 from graphrag_mcp.query.duplicates import line, of_entity
 from graphrag_mcp.query.listing import section
@@ -520,6 +514,10 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
 # ---- report ------------------------------------------------------------------------------------
 
 
+NEXT = 60  # tokens that the next call takes
+_STATEMENT = re.compile(r".*?\[Data: [^\[\]]*\]", re.DOTALL)
+
+
 def get_community_report(
     snapshot: Snapshot,
     community_id: str,
@@ -544,19 +542,13 @@ def get_community_report(
     ).to_pylist()
     parent, children = (family[0]["parent"], family[0]["children"]) if family else ("", [])
     kin = snapshot.by_key(
-        "reports", [*([parent] if parent else []), *children], "id", ["id", "n"]
+        "reports", [*([parent] if parent else []), *children], "id", ["id", "n", "title"]
     ).to_pylist()
     aliases = {one["id"]: f"c{one['n']}" for one in kin}
     members = snapshot.by_key(
         "entities", row["entity_ids"], "id", ["id", "n", "title", "degree"]
     ).to_pylist()
     members.sort(key=lambda one: (-one["degree"], one["id"]))
-    body = (
-        re.sub(r"\A# .*\n+", "", row["full_content"])
-        if response_format == "detailed"
-        else _brief(row)
-    )
-    named, cited = context.resolve_references(snapshot, [body])
     result = ReportResult(
         id=f"c{row['n']}",
         title=row["title"],
@@ -569,41 +561,67 @@ def get_community_report(
         stale="communities" in snapshot.manifest.stale,
         hint=note,
     )
-    if budget >= SMALL:  # with less, words count more
+    above = next((one["title"] for one in kin if one["id"] == parent), "")
+    detailed = response_format == "detailed"
+    page = hits.page_of(result, budget - (NEXT if budget >= SMALL else 0))
+    result.truncated = not _report(snapshot, page, row, result, above, detailed)
+    result.text, result.citations = page.text().rstrip(), list(page.citations.values())
+    if result.truncated and SMALL <= budget < HIGHEST:  # with less, words count more
         larger = min(2 * budget, HIGHEST)
         result.next_call = f'get_community_report(community_id="{result.id}", max_tokens={larger})'
-    body = render_references(body, named)
-    size = counted(family[0]["size"] if family else len(row["entity_ids"]), "entities")
-    lines = f"Level {row['level']}, rating {row['rank']:g}, {size}, method {row['method']}."
-    names = ", ".join(f"{one_line(one['title'], 60)} (e{one['n']})" for one in members[:20])
-    head = f"# {one_line(row['title'], 200)} ({result.id})\n{lines}\nMembers: {names}"
-    items = [
-        _block(number, block, cited)
-        for number, block in enumerate(re.split(r"\n{2,}", body.strip()))
-    ]
-    result = compose(
-        result, [Section("Report", items, 1.0)], budget, lambda _: "", intro=head, first="Report"
-    )
-    if not result.truncated or budget >= HIGHEST:
-        result.next_call = ""  # its place was kept for what did not fit
     return finish(result, budget)
 
 
-def _brief(row: Row) -> str:
-    """Summary and what each finding says, without the explanations."""
-    found = [
-        f"- {one.get('summary', '')} {_bracket(one.get('explanation', ''))}"
-        for one in context.findings(row)
+def _report(
+    snapshot: Snapshot,
+    page: hits.Page,
+    row: Row,
+    result: ReportResult,
+    above: str,
+    detailed: bool,
+) -> bool:
+    """Add the report to the page, the same shape whoever wrote it: has all of it found room?"""
+    topic, share = topics.topic_of(snapshot, row["id"])
+    who = "chosen sentences" if row["method"] == "extractive" else f"written by {row['method']}"
+    lines = [
+        f"# {one_line(row['title'], 200)} ({result.id})",
+        f"{share}; level {row['level']}, {who}.",
     ]
-    return row["summary"] + ("\n\n" + "\n\n".join(found) if found else "")
+    if topic.names or result.members:
+        names = ", ".join(topic.names) or ", ".join(result.members[:5])
+        lines.append(f"Names: {names}")
+    if above:
+        lines.append(f"Part of: {one_line(above, 80)} [{result.parent}]")
+    if below := topics.inside(snapshot, topic):
+        lines.append(f"Inside: {below}")
+    text = re.sub(r"\A# .*\n+", "", row["full_content"]) if detailed else _brief(row)
+    named, cited = context.resolve_references(snapshot, [text])
+    text = render_references(text, named) if detailed else short_references(text, named)
+    page.add("\n".join([*lines, ""]))
+    left = 0
+    for block in re.split(r"\n{2,}", text.strip()):
+        places = [cited[alias] for alias in re.findall(r"\bt\d+\b", block) if alias in cited][:5]
+        if left or not page.add(f"{block}\n" if detailed else block, places):
+            left += 1
+    if topic.central:
+        page.add(f"\nDocuments: {'; '.join(topic.central)}")
+    return not left
+
+
+def _brief(row: Row) -> str:
+    """The summary, and each finding with its first statement."""
+    found = []
+    for one in context.findings(row):
+        heading, told = str(one.get("summary", "")), str(one.get("explanation", ""))
+        first = _STATEMENT.match(told.strip())
+        said = first[0] if first else told
+        if row["method"] == "extractive" or not heading:
+            found.append(f"- {heading}: {said}" if heading else f"- {said}")
+        else:  # a statement itself
+            found.append(f"- {heading} {_bracket(told)}")
+    return "\n\n".join([row["summary"], *found])
 
 
 def _bracket(text: str) -> str:
     match = re.search(r"\[Data: [^\[\]]*\]", text)
     return match[0] if match else ""
-
-
-def _block(number: int, text: str, cited: Mapping[str, Citation]) -> Item:
-    """One paragraph of a report with the sources it refers to."""
-    places = [cited[alias] for alias in re.findall(r"\bt\d+\b", text) if alias in cited]
-    return Item(f"b{number}", text, None, "Report", also=tuple(places[:5]))

@@ -26,7 +26,7 @@ from graphrag_mcp.types import Citation, SearchResult
 SAMPLED = 6_000  # passages that are counted; every k-th of more
 READ = 30  # passages of a community whose sentences are compared
 TERMS = 40  # characteristic terms of a community
-WORDS, NAMES, SENTENCES = 4, 5, 2  # shown of a topic
+NAMES, SENTENCES, DOCUMENTS = 5, 2, 5  # shown of a topic
 BELOW = 4  # topics inside a topic that are named with it
 LENGTH = 220  # characters of a sentence
 COVERED = 0.9  # share of the documents that the topics of a map hold; the rest is counted
@@ -53,6 +53,7 @@ class Topic:
     names: list[str] = field(default_factory=list)
     title: str = ""
     said: list[tuple[str, Citation]] = field(default_factory=list)
+    central: list[str] = field(default_factory=list)  # `[d12] Title` of documents
 
 
 @dataclass(slots=True)
@@ -152,6 +153,25 @@ def overview(
             f'More: get_community_report(id="{id}") on one topic, level={finer} for finer ones.'
         )
     return hits.finished(result, page, left, offset + len(result.communities), cursor)
+
+
+def topic_of(snapshot: Snapshot, id: str) -> tuple[Topic, str]:
+    """A community by content id, with one line that says how much of the corpus it holds."""
+    known = _count(snapshot)
+    row = known.communities[id]
+    topic = next(
+        (one for one in _topics(snapshot, known, row["level"], None) if one.id == id),
+        Topic(id, row["n"]),
+    )
+    _describe(snapshot, known, topic, None)
+    total = len(set(known.documents.values()))
+    return topic, f"{_share(topic, total)}{_dates(snapshot, topic)}"
+
+
+def inside(snapshot: Snapshot, topic: Topic) -> str:
+    """The largest topics inside a topic, by title; "" where there are fewer than two."""
+    known = _count(snapshot)
+    return _below(snapshot, known, topic, known.communities[topic.id]["level"], None)
 
 
 def titles(snapshot: Snapshot, kept: Filters | None = None, most: int = 8) -> list[tuple[str, str]]:
@@ -319,6 +339,7 @@ def _describe(
     key = f"{corpus}/{topic.id}"
     if kept is None and (done := known.described.get(key)) is not None:
         topic.title, topic.names, topic.said = done.title, done.names, done.said
+        topic.central = done.central
         return
     inside = [row for row in known.passages if row["text_unit_id"] in topic.units]
     weights = _weights(inside, known)
@@ -326,11 +347,12 @@ def _describe(
     scored = [(row["id"], 1.0) for row in inside[:READ]]
     listed = [hit for _, hit in hits.read(_whole(snapshot), scored, corpus)]
     topic.names = _names(snapshot, inside, known)
-    topic.title = _title(weights, [hit.body for hit in listed], topic.names)
     topic.said = _central(weights, listed)
+    documents = {hit.part_of: f"[{hit.citation.document_id}] {hit.name()}" for hit in listed}
+    topic.central = list(documents.values())[:DOCUMENTS]
     report = next(iter(context.rows(_whole(snapshot), "reports", [topic.id])), None)
+    topic.title = one_line(report["title"], 120) if report else ", ".join(topic.names[:3])
     if report is not None and report["method"] != "extractive":
-        topic.title = one_line(report["title"], 120)
         if kept is None or kept.documents is None:  # it speaks of all documents
             summary = context.rendered(snapshot, [report["summary"]])[0]
             topic.said = [(one_line(summary, 2 * LENGTH), cited) for _, cited in topic.said[:1]]
@@ -372,49 +394,6 @@ def _names(snapshot: Snapshot, inside: Sequence[Mapping[str, Any]], known: _Coun
     best = [id for id in best if id in title and (is_cjk(title[id][0]) or title[id][0].isupper())]
     best.sort(key=lambda id: -score[id] * (2 if typed[id] else 1))
     return [title[id] for id in best][:NAMES]
-
-
-def _title(weights: Mapping[str, float], texts: Sequence[str], names: Sequence[str]) -> str:
-    """Characteristic words as they are written, two that stand beside each other as one."""
-    forms: dict[str, Counter[str]] = defaultdict(Counter)
-    pairs: Counter[tuple[str, str]] = Counter()
-    for text in texts:
-        last = ""
-        for word in re.findall(r"[^\W_][\w'’-]*", text):
-            term = next((one for one in terms(word) if one in weights), "")
-            if term and len(word) < 4 and word.islower() and word.isascii():
-                term = ""  # und, sur: words of grammar of another language than the most
-            if term:
-                forms[term][word] += 1
-            if term and last and term != last:
-                pairs[last, term] += 1
-            last = term
-    order = [term for term in weights if term in forms]
-    written = {term: forms[term].most_common(1)[0][0] for term in order}
-    chosen: list[str] = []
-    used: set[str] = set()
-    for term in order:
-        if len(chosen) == WORDS:
-            break
-        stem = written[term].casefold()[:4]
-        if term in used or stem in {word.casefold()[:4] for one in chosen for word in one.split()}:
-            continue
-        after = (
-            max((count, second) for (first, second), count in pairs.items() if first == term)
-            if any(first == term for first, _ in pairs)
-            else (0, "")
-        )
-        if (
-            after[0] >= 3
-            and after[0] * 2 >= sum(forms[term].values()) * 0.6
-            and after[1] in written
-        ):
-            chosen.append(f"{written[term]} {written[after[1]]}")
-            used.add(after[1])
-        else:
-            chosen.append(written[term])
-        used.add(term)
-    return ", ".join(chosen) or ", ".join(names[:3]) or "Other"
 
 
 def _central(
