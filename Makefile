@@ -10,6 +10,7 @@ STAMP := $(VENV)/.installed
 
 help:
 	@echo "make demo    index the sample corpus and call every tool through a real MCP client"
+	@echo "make demo FOLDER=DIR    index your own folder and show what it is about"
 	@echo "make test    run all tests"
 	@echo "make lint    run ruff"
 	@echo "make bench   measure speed and memory (benchmarks/)"
@@ -35,7 +36,7 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 demo: $(STAMP)
-	@$(BIN)/python docs/demo.py
+	@if [ -n "$(FOLDER)" ]; then $(BIN)/graphrag-mcp try "$(FOLDER)"; else $(BIN)/python docs/demo.py; fi
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)

@@ -26,16 +26,17 @@ from mcp import Client
 
 from graphrag_mcp import errors
 from graphrag_mcp.app import App
-from graphrag_mcp.cli.main import COMMANDS
+from graphrag_mcp.cli.main import COMMANDS, main, parser
 from graphrag_mcp.exchange.export import SCHEMAS
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import CHUNK_MODES, Settings, load
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.tools import all_tools
-from tests.conftest import ROOT, SAMPLE, clean_environment
+from tests.conftest import ROOT, SAMPLE, clean_environment, run_cli
 
 DOCS = ROOT / "docs"
+SITE = "https://github.com/graphrag-mcp/graphrag-mcp/"
 PAGES = [ROOT / "README.md", ROOT / "AGENTS.md", ROOT / "CHANGELOG.md", ROOT / "prompts" / "README.md"]
 PAGES += sorted(page for page in DOCS.rglob("*.md") if SAMPLE not in page.parents)
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
@@ -294,20 +295,51 @@ def test_every_table_has_its_line() -> None:
     assert rows.findall(exported) == list(SCHEMAS)
 
 
-def test_every_command_is_in_the_readme() -> None:
-    text = (ROOT / "README.md").read_text("utf-8").partition("## The command line")[2].partition("\n## ")[0]
-    missing = [
-        run.__name__ for run in COMMANDS if not re.search(rf"`{run.__name__}\b|graphrag-mcp {run.__name__}\b", text)
-    ]
-    assert missing == []
+def test_the_help_shows_every_command_once_in_a_group_with_what_it_does() -> None:
+    text = parser(COMMANDS).format_help()
+    for run in COMMANDS:
+        assert len(re.findall(rf"^  {run.__name__} +\w.*$", text, re.MULTILINE)) == 1, run.__name__
 
 
-def test_no_page_is_too_long_and_every_page_is_linked_from_the_readme() -> None:
+@pytest.mark.parametrize("line, said", [
+    ("serach x", "Did you mean 'search'?"), ("index . --dryrun", "Did you mean --dry-run?"), ("index . --quux", "--quux"),
+])  # fmt: skip
+def test_a_wrong_word_gets_the_nearest_right_one(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(shlex.split(line))
+    assert said in capsys.readouterr().err
+
+
+def test_try_indexes_a_folder_and_shows_topics_questions_and_how_to_connect(tmp_path: Path) -> None:
+    (tmp_path / ".cursor").mkdir()
+    home = {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path), "PATH": ""}
+    for folder in ([], [str(SAMPLE)]):
+        done = run_cli("try", *folder, "--home", tmp_path / "home", env=clean_environment(**home))
+        assert done.returncode == 0, done.stderr
+        about, _, rest = done.stdout.partition("Questions that it answers, with their sources:")
+        assert len(re.findall(r"^  \d+ % of the documents: .+", about, re.MULTILINE)) == 5
+        answers = re.findall(r"^  What is said about (.+)\?\n    (.+)\n    (\S+):(\d+)$", rest, re.MULTILINE)
+        assert len(answers) == 3
+        for name, said, uri, line in answers:
+            text = (SAMPLE / uri.partition("/")[2].partition("#")[0]).read_text("utf-8")
+            assert name in said and int(line) <= len(text.splitlines())
+        assert f"graphrag-mcp install --client cursor --root {SAMPLE}" in done.stdout
+    record = json.loads(run_cli("try", "--home", tmp_path / "home", "--json", env=clean_environment(**home)).stdout)
+    assert record["corpus"] == "sample" and len(record["about"]) == 5 and len(record["questions"]) == 3
+    (tmp_path / "empty").mkdir()
+    assert run_cli("try", tmp_path / "empty", "--home", tmp_path / "home").returncode == 1
+
+
+def test_no_page_is_too_long_and_every_page_is_linked_from_the_guide() -> None:
     lines = {page.relative_to(ROOT).as_posix(): len(page.read_text("utf-8").splitlines()) for page in PAGES}
-    assert {name: count for name, count in lines.items() if count > (190 if name == "README.md" else 360)} == {}
-    index = (ROOT / "README.md").read_text("utf-8").rpartition("\n## ")[2]
-    linked = set(re.findall(r"\]\(([^)#\s]+)\)", index))
-    assert set(lines) - linked == {"README.md"}
+    assert {name: count for name, count in lines.items() if count > (130 if name == "README.md" else 360)} == {}
+    index = (DOCS / "index.md").read_text("utf-8").rpartition("\n## ")[2]
+    linked = {(DOCS / link).resolve().relative_to(ROOT).as_posix() for link in re.findall(r"\]\(([^)#\s]+)\)", index)}
+    assert set(lines) - linked == {"README.md", "docs/index.md"}
+    readme = re.findall(r"\]\(([^)#\s]+)\)", (ROOT / "README.md").read_text("utf-8"))
+    assert len(readme) > 8 and [link for link in readme if not link.startswith(SITE)] == []
+    for link in readme:  # absolute, so that they work on a package's page
+        assert (ROOT / link.removeprefix(SITE).partition("/")[2].removeprefix("main/")).is_file(), link
 
 
 def test_the_files_of_a_request_are_counted_as_the_pages_say() -> None:

@@ -55,8 +55,9 @@ def test_the_wheel_holds_the_package_its_data_its_prompts_and_its_licence_and_no
         for path in (ROOT / "graphrag_mcp").rglob("*")
         if path.suffix in (".toml", ".json", ".html", ".css", ".js")
     }
+    sample = {f"graphrag_mcp/_sample/{path.relative_to(SAMPLE).as_posix()}" for path in SAMPLE.rglob("*") if path.is_file()}
     inside = {name for name in names if not name.split("/")[0].endswith(".dist-info")}
-    assert inside == modules | prompts | data | {"graphrag_mcp/py.typed"}
+    assert inside == modules | prompts | data | sample | {"graphrag_mcp/py.typed"}
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert any(name.endswith("entry_points.txt") for name in names)
 
@@ -74,6 +75,12 @@ def test_the_installed_package_is_used_and_finds_its_prompts(installed: dict[str
     folder, text = done.stdout.split("\n", 1)
     assert Path(folder).parts[-2:] == ("graphrag_mcp", "_prompts") and str(ROOT) not in folder
     assert "$node_query" in text and "trap" not in text
+
+
+def test_the_sample_is_tried_outside_the_checkout(installed: dict[str, str], tmp_path: Path) -> None:
+    done = run(["-m", "graphrag_mcp", "try", "--home", str(tmp_path / "home")], installed, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "What it is about:" in done.stdout and "_sample" in done.stderr and str(ROOT) not in done.stderr
 
 
 def test_it_indexes_and_answers_outside_the_checkout(installed: dict[str, str], tmp_path: Path) -> None:

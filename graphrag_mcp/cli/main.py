@@ -1,29 +1,27 @@
-"""The command line: the street door for humans and scripts.
+"""The command line: commands, their arguments, and the exit status.
 
-Takes arguments; gives the exit status: 0 done, 1 something failed or was left out (named), 2 wrong
-use. Commands stand in cli_read.py, cli_write.py and cli_upkeep.py, their arguments in
-cli_arguments.py; only files named cli*.py print.
-
-The arguments of every command: names, defaults and one line of help each.
-
-Takes the functions that run the commands; gives an `argparse` parser whose result carries one of
-them as `run`. Checks nothing beyond types and choices and prints nothing by itself.
+Takes arguments; gives 0 where all is done, 1 where something failed or was left out (named), 2 for
+wrong use. Commands are functions of the other modules in this folder, described by their docstring.
+Only this folder prints.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import gc
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from graphrag_mcp import __version__
 from graphrag_mcp.cli.evaluate import eval as evaluate
 from graphrag_mcp.cli.output import as_utf8, failed
 from graphrag_mcp.cli.read import drift, entity, explore, report, search, source, status
 from graphrag_mcp.cli.read import list as list_documents
+from graphrag_mcp.cli.try_ import try_
 from graphrag_mcp.cli.upkeep import delete, digest, doctor, export, import_, install, rollback
 from graphrag_mcp.cli.write import answers, edit, index, init, remove, serve, tune
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
@@ -31,6 +29,46 @@ from graphrag_mcp.lazy_imports import alone
 
 METHODS = ("auto", "fast", "llm", "agent")
 Run = Callable[[argparse.Namespace], int]
+GROUPS = {
+    "Start": "try index serve install init",
+    "Ask": "search list entity report explore source drift",
+    "Keep in order": "status edit remove rollback doctor delete digest export import",
+    "Models": "answers tune eval",
+}
+EXAMPLES = """\
+Examples:
+  graphrag-mcp try ~/notes                      index a folder and see what it is about
+  graphrag-mcp search "Who was against it?"     passages with their sources
+  graphrag-mcp search "main themes"             a map of the topics
+  graphrag-mcp install --client claude-code     let an assistant use it
+
+graphrag-mcp COMMAND --help tells the options of a command."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Commands in groups, with examples; a wrong word gets the nearest right one."""
+
+    def format_help(self) -> str:
+        commands = next(
+            (one for one in self._actions if isinstance(one, argparse._SubParsersAction)), None
+        )
+        if commands is None:
+            return super().format_help()
+        about = {one.dest: one.help or "" for one in commands._choices_actions}
+        lines = [self.format_usage().rstrip(), "", self.description or "", ""]
+        for title, names in GROUPS.items():
+            lines += [f"{title}:", *(f"  {name:<10} {about[name]}" for name in names.split()), ""]
+        return "\n".join([*lines, EXAMPLES, ""])
+
+    def error(self, message: str) -> NoReturn:
+        wrong = re.search(r"invalid choice: '([^']+)' \(choose from (.*)\)", message)
+        if wrong:
+            near = difflib.get_close_matches(wrong[1], re.findall(r"[\w-]+", wrong[2]), 1)
+            message = message.partition(" (choose from ")[0] if near else message
+            message += f". Did you mean {near[0]!r}?" if near else ""
+        super().error(message)
+
+
 BUDGET: dict[str, Any] = {"type": int, "metavar": "N", "help": "budget of the result"}
 FORMATS: dict[str, Any] = {
     "choices": ("concise", "detailed"),
@@ -52,7 +90,7 @@ def parser(runs: Sequence[Run]) -> argparse.ArgumentParser:
     )
     common.add_argument("--json", action="store_true", help="print one JSON object")
     about = "A folder of documents in, a knowledge graph and tools for agents out."
-    parser = argparse.ArgumentParser(prog="graphrag-mcp", description=about)
+    parser = Parser(prog="graphrag-mcp", description=about)
     parser.add_argument("--version", action="version", version=f"graphrag-mcp {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
@@ -103,6 +141,8 @@ def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
         metavar="NAME",
         help="a name this server is reached by; repeat it for more",
     )
+    add = command("try")
+    add("folder", nargs="?", default="", metavar="FOLDER", help="of documents; else the sample")
     add = command("index")
     add("paths", nargs="*", metavar="PATH", help="folders and files")
     add(
@@ -390,6 +430,7 @@ def _installing(command: Callable[[str], Callable[..., Any]]) -> None:
 
 STOPPED = 130  # what shells report for Ctrl-C
 COMMANDS = (
+    try_,
     serve,
     index,
     search,
@@ -409,6 +450,24 @@ COMMANDS = (
 COMMANDS += (remove, delete, edit, explore, drift, evaluate, install, import_)
 
 
+def _unknown(made: argparse.ArgumentParser, command: str, unknown: Sequence[str]) -> str:
+    """What to say of arguments that a command does not take, with the nearest option."""
+    commands = next(one for one in made._actions if isinstance(one, argparse._SubParsersAction))
+    known = (
+        list(commands.choices[command]._option_string_actions)
+        if command in commands.choices
+        else []
+    )
+    near = [
+        found
+        for word in unknown
+        if word.startswith("-")
+        for found in difflib.get_close_matches(word.partition("=")[0], known, 1)
+    ]
+    said = f"unrecognized arguments: {' '.join(unknown)}"
+    return f"{said}. Did you mean {near[0]}?" if near else said
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (argparse itself exits with 2 for arguments it does
     not know).
@@ -420,7 +479,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help", "--version")):
         given.insert(0, "serve")  # `graphrag-mcp --home X` is what a host's configuration says
-    options = parser(COMMANDS).parse_args(given)
+    made = parser(COMMANDS)
+    options, unknown = made.parse_known_args(given)
+    if unknown:
+        made.error(_unknown(made, given[0], unknown))
     if options.run is not serve:
         as_utf8(sys.stdout)
         as_utf8(sys.stderr)

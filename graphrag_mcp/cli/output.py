@@ -153,18 +153,29 @@ class Bar:
 
     def __init__(self, shown: bool) -> None:
         self.shown = shown
-        self.last = 0.0
+        self.last = self.began = 0.0
         self.width = 0
+        self.phase = ""
 
     def __call__(self, phase: str, done: int, total: int) -> None:
         now = time.monotonic()
         if not self.shown or (now - self.last < 0.1 and done < total):
             return
         self.last = now
+        if phase != self.phase:
+            self.phase, self.began = phase, now
         share = min(done / total, 1.0) if total else 0.0
-        line = f"{phase:<12} [{'#' * int(30 * share):<30}] {done:,}/{total:,}"
+        line = f"{phase:<12} [{'#' * int(30 * share):<30}] {done:,}/{total:,}{self._pace(now, done, total)}"
         print(f"\r{line:<{self.width}}", end="", file=sys.stderr, flush=True)
         self.width = len(line)
+
+    def _pace(self, now: float, done: int, total: int) -> str:
+        """How many a second, and how long the rest of the phase takes at that rate."""
+        taken = now - self.began
+        if taken < 1 or not done or done >= total:
+            return ""
+        rate = done / taken
+        return f"  {rate:,.0f}/s, {(total - done) / rate:,.0f} s left"
 
     def clear(self) -> None:
         if self.width:

@@ -46,6 +46,8 @@ _GREETING = re.compile(
     re.IGNORECASE,
 )
 
+_NUMBER = re.compile(r"\n\s{0,3}\d{1,3}[.)]\Z")  # of a list item whose text is left out
+
 Worth = Mapping[str, float]
 
 
@@ -397,6 +399,7 @@ def _shown_spans(text: str, spans: Sequence[tuple[int, int]], chosen: Sequence[i
         else:
             runs.append([at, at])
     parts = [text[spans[first][0] : spans[last][1]].strip() for first, last in runs]
+    parts = [_NUMBER.sub("", part) for part in parts]
     before = "… " if chosen[0] else ""
     after = " …" if chosen[-1] < len(spans) - 1 else ""
     return before + " … ".join(parts) + after

@@ -174,6 +174,16 @@ def inside(snapshot: Snapshot, topic: Topic) -> str:
     return _below(snapshot, known, topic, known.communities[topic.id]["level"], None)
 
 
+def largest(snapshot: Snapshot, most: int) -> list[tuple[Topic, str]]:
+    """The largest topics, each with the share of the documents that it holds."""
+    known = _count(snapshot)
+    found = _topics(snapshot, known, 0, None)[:most]
+    total = len(set(known.documents.values()))
+    for topic in found:
+        _describe(snapshot, known, topic, None)
+    return [(topic, _share(topic, total)) for topic in found]
+
+
 def titles(snapshot: Snapshot, kept: Filters | None = None, most: int = 8) -> list[tuple[str, str]]:
     """(alias, title) of the largest topics."""
     known = _count(snapshot)
