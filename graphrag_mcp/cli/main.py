@@ -301,11 +301,12 @@ def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
         nargs="?",
         default="",
         metavar="START",
-        help="an entity (name or e12), a community (c5), or nothing",
+        help="an entity (name or e12) or a community (c5); without it the page opens",
     )
     add("goal", nargs="?", default="", metavar="GOAL", help="an entity to connect it with")
     add("--hops", type=int, default=1, metavar="N", help="steps around START, 1 to 4")
     add("--max-nodes", type=int, default=30, metavar="N", help="entities, 2 to 200")
+    add("--no-browser", action="store_true", help="only print the address of the page")
     add("--max-tokens", type=int, metavar="N", help="budget of the result")
     add = command("drift")
     add(

@@ -35,7 +35,7 @@ export function visible(text) {
 }
 
 export function link(view, text, title = "") {
-  return element("a", { href: "#" + view, title: title || null, dir: "auto" }, visible(text));
+  return element("a", { href: "#" + view.split("/").map(encodeURIComponent).join("/"), title: title || null, dir: "auto" }, visible(text));
 }
 
 export const number = (value) => Number(value || 0).toLocaleString("en");

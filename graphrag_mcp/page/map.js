@@ -4,6 +4,8 @@ import { byId, element, short, visible } from "./dom.js";
 
 const MOST = 1500; // marks drawn at once
 const OPEN = 90; // pixels of radius from which a circle shows what is inside
+const SCALE = ["#2c5aa0", "#4d7fb0", "#7f9f8f", "#c08a4a", "#c9601f"]; // old to new
+const CHANGED = "#d9480f";
 const PALETTE = ["#0b6e75", "#b8561b", "#5b4b9a", "#3c7a36", "#a03a63", "#8a6d1a", "#2f6fb0", "#6d6d6d"];
 
 export class Map2D {
@@ -19,21 +21,23 @@ export class Map2D {
 
   async start() { this.take(await this.transport.load("map")); this.whole(); }
 
+  roots() { return this.inside.get(0) || []; }
+
   take(found) {
     for (const one of found.communities || []) {
       this.nodes.set(one.n, one);
-      const siblings = this.inside.get(one.parent || 0) || [];
+      const siblings = this.inside.get(one.parent) || [];
       if (!siblings.some((other) => other.n === one.n)) siblings.push(one);
-      this.inside.set(one.parent || 0, siblings);
-      if (one.type) this.types.set(one.type, (this.types.get(one.type) || 0) + one.size);
+      this.inside.set(one.parent, siblings);
+      if (one.type && !one.parent) this.types.set(one.type, (this.types.get(one.type) || 0) + one.size);
     }
     for (const dot of found.entities || []) {
-      const key = "e" + dot.community;
-      const dots = this.inside.get(key) || [];
-      if (!dots.some((other) => other.n === dot.n)) dots.push(dot);
+      const key = "e" + dot.community, dots = this.inside.get(key) || [];
+      if (!dots.some((other) => other.n === dot.n)) dots.push({ ...dot, dot: true });
       this.inside.set(key, dots);
     }
-    this.first = found.from || this.first; this.last = found.to || this.last;
+    for (const name of ["from", "to", "first", "last"]) this[name] = found[name] ?? this[name];
+    for (const one of this.nodes.values()) if (one.type && !this.types.has(one.type)) this.types.set(one.type, 0);
     this.palette = new Map([...this.types].sort((a, b) => b[1] - a[1]).map(([type], at) => [type, PALETTE[Math.min(at, PALETTE.length - 1)]]));
   }
 
@@ -41,8 +45,8 @@ export class Map2D {
 
   buttons() {
     const button = (text, label, act) => element("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
-    this.choice = element("select", { "aria-label": "Colour by", onchange: (event) => { this.colour = event.target.value; this.draw(); } },
-      ["topic", "type", "time", "changes"].map((name) => element("option", { value: name }, "colour: " + name)));
+    this.choice = element("select", { "aria-label": "Colour by", onchange: (event) => this.paintBy(event.target.value) },
+      [["topic", "topic"], ["type", "kind of names"], ["time", "time"], ["changes", "changes"]].map(([name, text]) => element("option", { value: name }, "colour: " + text)));
     byId("tools").append(
       button("+", "Zoom in", () => this.zoom(1.5)), button("−", "Zoom out", () => this.zoom(1 / 1.5)),
       button("whole", "Show the whole map", () => this.whole()), this.choice);
@@ -85,6 +89,7 @@ export class Map2D {
   resize() {
     const ratio = window.devicePixelRatio || 1, box = this.canvas.parentElement.getBoundingClientRect();
     const before = [this.width, this.height];
+    if (!box.width || !box.height) return;
     [this.width, this.height] = [box.width, box.height];
     this.canvas.width = box.width * ratio; this.canvas.height = box.height * ratio;
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -113,6 +118,8 @@ export class Map2D {
     this.draw();
   }
 
+  paintBy(colour) { this.colour = this.choice.value = colour; this.draw(); }
+
   light(hits) { this.hits = hits; this.draw(); }
 
   draw() {
@@ -137,7 +144,7 @@ export class Map2D {
       const below = this.inside.get(one.n), dots = this.inside.get("e" + one.n);
       if (!below && !dots && !this.asked.has(one.n)) this.fetch(one.n);
       if (below) queue.push(...below);
-      if (dots) queue.push(...dots.map((dot) => ({ ...dot, dot: true, r: one.r * 0.035 })));
+      if (dots) queue.push(...dots);
     }
     return found;
   }
@@ -147,66 +154,104 @@ export class Map2D {
     try { this.take(await this.transport.load("map", { under: n })); this.draw(); } catch { /* the list beside says what is wrong */ }
   }
 
+  async open_(n) { if (!this.inside.get(n) && !this.inside.get("e" + n) && !this.asked.has(n)) await this.fetch(n); }
+
   colourOf(one, styles) {
-    if (this.colour === "type" && one.type) return this.palette.get(one.type);
-    if (this.colour === "time" && one.to && this.last > this.first) {
-      const share = Math.min(Math.max((one.to - this.first) / (this.last - this.first), 0), 1);
-      return `color-mix(in srgb, ${PALETTE[1]} ${Math.round(share * 100)}%, ${PALETTE[6]})`;
+    if (this.colour === "type") return this.palette.get(one.type) || styles.line;
+    if (this.colour === "time") {
+      const day = one.dot ? this.nodes.get(one.community)?.day : one.day;
+      if (!day || this.last <= this.first) return styles.line;
+      return SCALE[Math.min(SCALE.length - 1, Math.max(0, Math.floor(((day - this.first) / (this.last - this.first + 1)) * SCALE.length)))];
     }
-    if (this.colour === "changes") return this.changed.has(one.n) ? PALETTE[1] : styles.disc;
-    if (this.colour === "topic") return PALETTE[this.root(one) % PALETTE.length];
-    return styles.disc;
+    if (this.colour === "changes") return this.changed.has(one.dot ? one.community : one.n) ? CHANGED : styles.line;
+    return PALETTE[this.root(one) % PALETTE.length];
   }
 
+  // The number of the topic at the top that holds it: colours stay when others come and go.
   root(one) {
     let node = one.dot ? this.nodes.get(one.community) : one;
     while (node && node.parent && this.nodes.get(node.parent)) node = this.nodes.get(node.parent);
-    return (this.inside.get(0) || []).indexOf(node);
+    return node ? node.n : 0;
   }
 
   paint() {
     const { context, width, height } = this, { x, y, k } = this.view, css = getComputedStyle(document.documentElement);
-    const styles = { disc: css.getPropertyValue("--disc"), line: css.getPropertyValue("--disc-line"), ink: css.getPropertyValue("--ink"),
-      paper: css.getPropertyValue("--paper"), hit: css.getPropertyValue("--hit"), accent: css.getPropertyValue("--accent") };
+    const styles = Object.fromEntries(["disc-line", "ink", "paper", "hit", "accent"].map((name) => [name.replace("disc-", ""), css.getPropertyValue("--" + name)]));
     context.clearRect(0, 0, width, height);
     this.drawn = this.visible();
+    const lit = this.hits.size > 0;
     for (const one of this.drawn) {
       const [px, py, pr] = [x + one.x * k, y + one.y * k, one.r * k], open = pr >= OPEN && !one.dot;
-      const hit = one.dot ? this.hits.get("e" + one.n) : this.hits.get(one.n);
-      context.beginPath(); context.arc(px, py, Math.max(pr, 1), 0, 7);
-      context.globalAlpha = one.dot ? 0.85 : open ? 0.1 : 0.28; context.fillStyle = this.colourOf(one, styles); context.fill();
+      const hit = this.hits.get(one.dot ? "e" + one.n : one.n), chosen = one.n === this.selected && !one.dot;
+      context.beginPath(); context.arc(px, py, Math.max(pr, one.dot ? 2.5 : 1), 0, 7);
+      context.globalAlpha = (one.dot ? 0.85 : open ? 0.1 : 0.3) * (lit && !hit ? 0.5 : 1); context.fillStyle = this.colourOf(one, styles); context.fill();
       context.globalAlpha = 1;
-      context.lineWidth = one.n === this.selected && !one.dot ? 3 : hit ? 2.5 : 1;
-      context.strokeStyle = hit ? styles.hit : one.n === this.selected && !one.dot ? styles.accent : styles.line;
+      context.lineWidth = hit || chosen ? 3 : 1; context.strokeStyle = hit ? styles.hit : chosen ? styles.accent : styles.line;
       if (!one.dot || hit) context.stroke();
     }
-    context.textAlign = "center"; context.lineJoin = "round"; context.strokeStyle = styles.paper; context.fillStyle = styles.ink;
-    let labels = 0;
-    for (const one of this.drawn) {
-      const [px, py, pr] = [x + one.x * k, y + one.y * k, one.r * k], open = pr >= OPEN && !one.dot;
-      if (labels > 160 || (one.dot ? pr < 3 : pr < 24)) continue;
-      labels += 1;
-      if (one.dot) this.label([short(visible(one.title), 22)], px, py + pr + 11, 11);
-      else if (open && (this.inside.get(one.n) || this.inside.get("e" + one.n))) this.label([short(visible(one.title), Math.max(12, Math.floor(pr / 4)))], px, Math.max(py - pr - 5, 14), 13, true);
-      else this.label(this.lines(visible(one.title), pr), px, py, Math.min(13, Math.max(10, pr / 5)), false, true);
-    }
-    const notes = { topic: "", type: [...(this.palette || [])].slice(0, 6).map(([type]) => type).join(", "), time: this.first ? `${this.first} (blue) to ${this.last} (orange)` : "no dates", changes: "orange: changed" };
-    byId("legend").textContent = `${this.drawn.length} marks. ${notes[this.colour]}`;
+    this.labels(styles);
+    this.legend();
     this.frames = (this.frames || 0) + 1;
   }
 
-  lines(title, radius) {
-    const parts = title.split(" · "), most = Math.max(6, Math.floor(radius / 3.4));
-    const lines = parts.length > 1 ? parts : title.match(new RegExp(`.{1,${most}}(?=\\s|$)|.{1,${most}}`, "gu")) || [title];
-    return lines.slice(0, radius > 45 ? 3 : radius > 32 ? 2 : 1).map((line) => short(line.trim(), most));
+  // Titles, those of large circles first; one that would cover another is left out.
+  labels(styles) {
+    const { context } = this, { x, y, k } = this.view, taken = [];
+    context.textAlign = "center"; context.lineJoin = "round"; context.strokeStyle = styles.paper; context.fillStyle = styles.ink;
+    for (const one of this.drawn) {
+      const [px, py, pr] = [x + one.x * k, y + one.y * k, one.r * k];
+      if (taken.length > 160 || pr < (one.dot ? 2 : 18)) continue;
+      const opened = pr >= OPEN && !one.dot && (this.inside.get(one.n) || this.inside.get("e" + one.n));
+      const size = one.dot ? 11 : opened ? 13 : Math.min(14, Math.max(10.5, pr / 6));
+      context.font = `${opened ? 600 : 400} ${size}px system-ui, "Noto Sans", "Noto Sans CJK SC", sans-serif`;
+      const lines = one.dot ? [this.fit(visible(one.title), 130)] : opened ? [this.fit(visible(one.title), Math.min(Math.max(pr * 1.7, 90), this.width - 20))] : this.lines(visible(one.title), pr, size);
+      if (!lines.length) continue;
+      const wide = Math.max(...lines.map((line) => context.measureText(line).width)), tall = lines.length * size * 1.2;
+      const cx = opened ? Math.min(Math.max(px, wide / 2 + 6), this.width - wide / 2 - 6) : px;
+      const top = one.dot ? py + Math.max(pr, 2.5) + 2 : opened ? Math.max(py - pr + 6, 6) : py - tall / 2;
+      const box = [cx - wide / 2 - 3, top - 1, cx + wide / 2 + 3, top + tall + 1];
+      if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+      taken.push(box);
+      context.lineWidth = 3;
+      lines.forEach((line, at) => { const base = top + size * (0.95 + at * 1.2); context.strokeText(line, cx, base); context.fillText(line, cx, base); });
+    }
+    this.boxes = taken;
   }
 
-  label(lines, x, y, size, strong = false, middle = false) {
-    this.context.font = `${strong ? 600 : 400} ${size}px system-ui, "Noto Sans", "Noto Sans CJK SC", sans-serif`;
-    const start = middle ? y - ((lines.length - 1) * size * 1.2) / 2 + size / 3 : y;
-    lines.forEach((line, at) => {
-      this.context.lineWidth = 3; this.context.strokeText(line, x, start + at * size * 1.2); this.context.fillText(line, x, start + at * size * 1.2);
-    });
+  // As much of a text as has room in so many pixels.
+  fit(text, room) {
+    if (this.context.measureText(text).width <= room) return text;
+    let [low, high] = [0, Math.min(text.length, 200)];
+    while (low < high) { const middle = (low + high + 1) >> 1; if (this.context.measureText(text.slice(0, middle) + "…").width <= room) low = middle; else high = middle - 1; }
+    return low > 1 ? short(text, [...text.slice(0, low)].length + 1) : "";
+  }
+
+  // A title inside of its circle: its phrases one below the other, as many as there is room for.
+  lines(title, radius, size) {
+    const phrases = title.split(" · "), words = phrases.length > 1 ? phrases : this.wrapped(title, radius * 1.6);
+    const most = Math.max(1, Math.min(words.length, 4, Math.floor((radius * 1.5) / (size * 1.2))));
+    const half = (most * size * 1.2) / 2, room = 2 * Math.sqrt(Math.max(radius * radius - half * half, radius * radius * 0.35)) - 6;
+    return words.slice(0, most).map((line) => this.fit(line.trim(), room)).filter(Boolean);
+  }
+
+  wrapped(text, room) {
+    const lines = [""];
+    for (const word of short(text, 120).split(/\s+/)) {
+      const longer = (lines.at(-1) + " " + word).trim();
+      if (lines.at(-1) && this.context.measureText(longer).width > room) lines.push(word); else lines[lines.length - 1] = longer;
+    }
+    return lines;
+  }
+
+  legend() {
+    const swatch = (colour, text) => element("span", { class: "key" }, element("span", { class: "swatch", style: `background:${colour}` }), visible(text));
+    const time = this.from ? SCALE.map((colour, at) => swatch(colour, at === 0 ? this.from.slice(0, 4) : at === SCALE.length - 1 ? this.to.slice(0, 4) : "")) : ["no document states a date"];
+    const keys = { topic: [], type: [...(this.palette || [])].slice(0, 8).map(([type, colour]) => swatch(colour, type)), time, changes: [swatch(CHANGED, "new or changed")] }[this.colour];
+    const text = this.colour + this.drawn.length + keys.length;
+    if (text === this.told) return;
+    this.told = text;
+    const empty = this.roots().length ? "" : "No topics to draw: the corpus is empty or they have not been computed yet.";
+    byId("legend").replaceChildren(...(empty ? [empty] : [...keys, ` A circle is a topic, its size the number of texts. ${this.drawn.length} shown; scroll to zoom, click to open.`]));
   }
 
   at(px, py) {

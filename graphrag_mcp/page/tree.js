@@ -6,7 +6,7 @@ export class Tree {
   constructor(map, open) { this.map = map; this.open = open; this.opened = new Set(); }
 
   render() {
-    const roots = this.map.inside.get(0) || [];
+    const roots = this.map.roots();
     this.root = element("ul", { role: "tree", "aria-label": "Topics", onkeydown: (event) => this.key(event) }, this.ordered(roots).map((one) => this.item(one, 1)));
     const first = this.root.querySelector("[role=treeitem]");
     if (first) first.tabIndex = 0;
