@@ -79,13 +79,7 @@ def _cite(one: Citation) -> Data:
 def changes(snapshot: Snapshot, since: int = -1) -> Data:
     """What came, changed and went since a generation that is kept; without one since the last."""
     current = snapshot.manifest
-    older = [
-        one
-        for one in manifests.generations(snapshot.folder)
-        if one.generation < current.generation
-        and one.format == current.format
-        and one.communities_generation == one.generation  # else its communities are of another one
-    ]
+    older = _older(snapshot)
     listed = [{"generation": one.generation, "time": one.created} for one in older][-30:]
     chosen = next((one for one in older if one.generation == since), None)
     if since >= 0 and chosen is None:
@@ -122,6 +116,20 @@ def changes(snapshot: Snapshot, since: int = -1) -> Data:
         "communities": _communities(snapshot, Snapshot(snapshot.folder, chosen)),
         "more": sum(more.values()),
     }
+
+
+def _older(snapshot: Snapshot) -> list[manifests.Manifest]:
+    """Generations of other documents or edits than the current one, oldest first; of several with
+    the same ones the last, whose communities are computed.
+    """
+    current = snapshot.manifest
+    by_content: dict[tuple[str, ...], manifests.Manifest] = {}
+    for one in manifests.generations(snapshot.folder):
+        content = tuple(segment["file"] for segment in one.segments)
+        if one.generation < current.generation and one.format == current.format:
+            by_content[content] = one
+    by_content.pop(tuple(segment["file"] for segment in current.segments), None)
+    return list(by_content.values())
 
 
 def _communities(snapshot: Snapshot, old: Snapshot) -> Data:

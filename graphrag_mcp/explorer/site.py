@@ -16,8 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput, GraphRAGError
-from graphrag_mcp.explorer.data import load
-from graphrag_mcp.explorer.page import page, policy_of
 from graphrag_mcp.trust.fencing import SHOW_SECRETS
 from graphrag_mcp.trust.key import HOME
 from graphrag_mcp.trust.principal import SUBJECT
@@ -77,6 +75,8 @@ async def _redirect(request: Request) -> Response:
 async def _page(exchange: bool, request: Request) -> Response:
     from starlette.responses import Response
 
+    from graphrag_mcp.explorer.page import page, policy_of
+
     document = page({"exchange": True} if exchange else None)
     policy = f"{policy_of(document)}; frame-ancestors 'none'"
     headers = {**HEADERS, "Content-Security-Policy": policy}
@@ -92,6 +92,8 @@ async def _session(once: OneTime, request: Request) -> Response:
 async def _data(app: App, corpus: str, own: bool, request: Request) -> Response:
     """The data of a view; errors as {"error"} in words for a person, without advice for agents."""
     from starlette.concurrency import run_in_threadpool
+
+    from graphrag_mcp.explorer.data import load
 
     given = dict(request.query_params)
     user = request.scope.get("user")

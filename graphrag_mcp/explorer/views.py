@@ -15,7 +15,6 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer.topics import TITLE, Topic, brief, named, topics
 from graphrag_mcp.packing.budget import one_line, referenced_ids
 from graphrag_mcp.query import context, filters
-from graphrag_mcp.query.explore import Graph, connect
 from graphrag_mcp.store.tables import Snapshot
 
 MEMBERS, DOCUMENTS, RELATIONS, STATEMENTS, PARTS = 60, 40, 40, 12, 400
@@ -157,6 +156,8 @@ def statements(text: str, sources: Sources) -> list[Data]:
 
 def entity(snapshot: Snapshot, n: int) -> Data:
     """One entity: what is said of it and where, its strongest neighbours and what links these."""
+    from graphrag_mcp.query.explore import Graph
+
     row = _numbered(snapshot, "entities", n, "e")
     id = row["id"]
     light = snapshot.rows("relationships", f"source_id = '{id}' OR target_id = '{id}'", ["id", "weight"])
@@ -218,6 +219,8 @@ def _claim(row: Row, sources: Sources) -> Data:
 
 def path(snapshot: Snapshot, n: int, to: int) -> Data:
     """How two entities are connected: the strongest way first, each step with its sentence."""
+    from graphrag_mcp.query.explore import Graph, connect
+
     ends = [_numbered(snapshot, "entities", one, "e") for one in (n, to)]
     if n == to:
         raise BadInput("a path needs two different names", "Choose another one")

@@ -50,7 +50,7 @@ function refused(why) {
 }
 
 const onMap = () => { graph.hide(); map.draw(); };
-const calm = () => { map.light(new Map()); if (map.colour === "changes") map.paintBy("topic"); };
+const calm = () => { map.light(new Map()); if (map.borrowed) map.paintBy("topic"); };
 
 const VIEWS = {
   async map() {
@@ -98,6 +98,7 @@ const VIEWS = {
   async drift([id]) { onMap(); return views.drift(await transport.load("drift", { id: id || "" })); },
   async timeline() {
     onMap();
+    calm();
     const found = await transport.load("timeline");
     if (found.periods.length) map.paintBy("time");
     return views.timeline(found);
@@ -105,6 +106,7 @@ const VIEWS = {
   async changes([since]) {
     onMap();
     const found = await transport.load("changes", { since: since || "" });
+    calm();
     map.changed = new Map(found.communities.added.map((one) => [one.n, 1])); map.paintBy("changes"); map.whole();
     return views.changes(found);
   },

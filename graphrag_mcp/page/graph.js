@@ -9,16 +9,25 @@ function draw(nodes, edges, label) {
   const at = (one) => [width / 2 + one.x * (width / 2 - 90), height / 2 + one.y * (height / 2 - 40)];
   const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", height: "100%", role: "group", "aria-label": label });
   for (const [one, other, weight] of edges) {
-    const [[x1, y1], [x2, y2]] = [at(one), at(other)];
-    svg.append(shape("line", { x1, y1, x2, y2, "stroke-width": 0.8 + Math.min(weight || 1, 9) / 3 }));
+    const [[x1, y1], [x2, y2]] = [at(one), at(other)], main = one.centre || other.centre;
+    svg.append(shape("line", { x1, y1, x2, y2, class: main ? "main" : "", "stroke-width": main ? 0.8 + Math.min(weight || 1, 9) / 3 : 0.6 }));
   }
+  const taken = nodes.map((one) => { const [x, y] = at(one); return [x - one.r, y - one.r, x + one.r, y + one.r]; });
   for (const one of nodes) {
-    const [x, y] = at(one), title = visible(one.title);
-    const text = shape("text", { x, y: y - one.r - 5, "text-anchor": "middle" });
-    text.textContent = short(title, 26);
+    const [x, y] = at(one), title = visible(one.title), label = short(title, 26), half = 3.6 * [...label].length + 2;
+    // Above the circle, else below it; where another title stands in both places it is shown on hovering only.
+    const free = [y - one.r - 5, y + one.r + 14].find((base) => !taken.some((box) => x - half < box[2] && box[0] < x + half && base - 11 < box[3] && box[1] < base + 3));
+    const link = shape("a", { href: "#entity/" + one.n, class: one.centre ? "centre" : "", "aria-label": title }, shape("circle", { cx: x, cy: y, r: one.r }));
+    if (free !== undefined) {
+      taken.push([x - half, free - 11, x + half, free + 3]);
+      const text = shape("text", { x, y: free, "text-anchor": "middle" });
+      text.textContent = label;
+      link.append(text);
+    }
     const name = shape("title");
     name.textContent = title;
-    svg.append(shape("a", { href: "#entity/" + one.n, class: one.centre ? "centre" : "", "aria-label": title }, shape("circle", { cx: x, cy: y, r: one.r }), text, name));
+    link.append(name);
+    svg.append(link);
   }
   byId("graph").replaceChildren(svg);
   byId("graph").hidden = false; byId("canvas").hidden = true; byId("tools").hidden = true; byId("legend").hidden = true;

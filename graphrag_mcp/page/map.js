@@ -3,7 +3,7 @@
 import { byId, element, short, visible } from "./dom.js";
 
 const MOST = 1500; // marks drawn at once
-const OPEN = 90; // pixels of radius from which a circle shows what is inside
+const OPEN = 90, DOTTED = 150; // pixels of radius from which a circle shows the circles, or the names, inside
 const SCALE = ["#2c5aa0", "#4d7fb0", "#7f9f8f", "#c08a4a", "#c9601f"]; // old to new
 const CHANGED = "#d9480f";
 const PALETTE = ["#0b6e75", "#b8561b", "#5b4b9a", "#3c7a36", "#a03a63", "#8a6d1a", "#2f6fb0", "#6d6d6d"];
@@ -13,7 +13,7 @@ export class Map2D {
     this.transport = transport; this.open = open;
     this.canvas = byId("canvas"); this.context = this.canvas.getContext("2d");
     this.nodes = new Map(); this.inside = new Map(); this.asked = new Set(); this.drawn = [];
-    this.hits = new Map(); this.changed = new Map(); this.selected = 0; this.colour = "topic";
+    this.hits = new Map(); this.changed = new Map(); this.selected = 0; this.colour = "topic"; this.borrowed = false; // a view chose the colour, not the person
     this.view = { x: 0, y: 0, k: 1 }; this.wanted = 0; this.types = new Map();
     new ResizeObserver(() => this.resize()).observe(this.canvas.parentElement);
     this.listen(); this.buttons();
@@ -45,7 +45,7 @@ export class Map2D {
 
   buttons() {
     const button = (text, label, act) => element("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
-    this.choice = element("select", { "aria-label": "Colour by", onchange: (event) => this.paintBy(event.target.value) },
+    this.choice = element("select", { "aria-label": "Colour by", onchange: (event) => { this.paintBy(event.target.value); this.borrowed = false; } },
       [["topic", "topic"], ["type", "kind of names"], ["time", "time"], ["changes", "changes"]].map(([name, text]) => element("option", { value: name }, "colour: " + text)));
     byId("tools").append(
       button("+", "Zoom in", () => this.zoom(1.5)), button("−", "Zoom out", () => this.zoom(1 / 1.5)),
@@ -118,7 +118,7 @@ export class Map2D {
     this.draw();
   }
 
-  paintBy(colour) { this.colour = this.choice.value = colour; this.draw(); }
+  paintBy(colour) { this.borrowed = true; this.colour = this.choice.value = colour; this.draw(); }
 
   light(hits) { this.hits = hits; this.draw(); }
 
@@ -142,9 +142,9 @@ export class Map2D {
       found.push(one);
       if (one.r * k < OPEN || one.dot) continue;
       const below = this.inside.get(one.n), dots = this.inside.get("e" + one.n);
+      if (!one.children && one.r * k < DOTTED) continue;
       if (!below && !dots && !this.asked.has(one.n)) this.fetch(one.n);
-      if (below) queue.push(...below);
-      if (dots) queue.push(...dots);
+      queue.push(...(below || []), ...(dots || []));
     }
     return found;
   }
@@ -153,6 +153,8 @@ export class Map2D {
     this.asked.add(n);
     try { this.take(await this.transport.load("map", { under: n })); this.draw(); } catch { /* the list beside says what is wrong */ }
   }
+
+  opened(one, pr) { return !one.dot && (this.inside.get(one.n) ? pr >= OPEN : pr >= DOTTED && this.inside.has("e" + one.n)); }
 
   async open_(n) { if (!this.inside.get(n) && !this.inside.get("e" + n) && !this.asked.has(n)) await this.fetch(n); }
 
@@ -181,7 +183,7 @@ export class Map2D {
     this.drawn = this.visible();
     const lit = this.hits.size > 0;
     for (const one of this.drawn) {
-      const [px, py, pr] = [x + one.x * k, y + one.y * k, one.r * k], open = pr >= OPEN && !one.dot;
+      const [px, py, pr] = [x + one.x * k, y + one.y * k, one.r * k], open = this.opened(one, pr);
       const hit = this.hits.get(one.dot ? "e" + one.n : one.n), chosen = one.n === this.selected && !one.dot;
       context.beginPath(); context.arc(px, py, Math.max(pr, one.dot ? 2.5 : 1), 0, 7);
       context.globalAlpha = (one.dot ? 0.85 : open ? 0.1 : 0.3) * (lit && !hit ? 0.5 : 1); context.fillStyle = this.colourOf(one, styles); context.fill();
@@ -196,20 +198,21 @@ export class Map2D {
 
   // Titles, those of large circles first; one that would cover another is left out.
   labels(styles) {
-    const { context } = this, { x, y, k } = this.view, taken = [];
+    const { context } = this, { x, y, k } = this.view, taken = [], dots = this.drawn.filter((one) => one.dot);
     context.textAlign = "center"; context.lineJoin = "round"; context.strokeStyle = styles.paper; context.fillStyle = styles.ink;
     for (const one of this.drawn) {
       const [px, py, pr] = [x + one.x * k, y + one.y * k, one.r * k];
       if (taken.length > 160 || pr < (one.dot ? 2 : 18)) continue;
-      const opened = pr >= OPEN && !one.dot && (this.inside.get(one.n) || this.inside.get("e" + one.n));
+      const opened = this.opened(one, pr);
       const size = one.dot ? 11 : opened ? 13 : Math.min(14, Math.max(10.5, pr / 6));
       context.font = `${opened ? 600 : 400} ${size}px system-ui, "Noto Sans", "Noto Sans CJK SC", sans-serif`;
-      const lines = one.dot ? [this.fit(visible(one.title), 130)] : opened ? [this.fit(visible(one.title), Math.min(Math.max(pr * 1.7, 90), this.width - 20))] : this.lines(visible(one.title), pr, size);
+      const lines = one.dot ? [this.fit(visible(one.title), 130)] : opened ? [this.phrases(visible(one.title), Math.min(Math.max(pr * 1.9, 90), this.width - 20))] : this.lines(visible(one.title), pr, size);
       if (!lines.length) continue;
       const wide = Math.max(...lines.map((line) => context.measureText(line).width)), tall = lines.length * size * 1.2;
       const cx = opened ? Math.min(Math.max(px, wide / 2 + 6), this.width - wide / 2 - 6) : px;
       const top = one.dot ? py + Math.max(pr, 2.5) + 2 : opened ? Math.max(py - pr + 6, 6) : py - tall / 2;
       const box = [cx - wide / 2 - 3, top - 1, cx + wide / 2 + 3, top + tall + 1];
+      if (one.dot && dots.some((dot) => dot !== one && box[0] < x + (dot.x + dot.r) * k && x + (dot.x - dot.r) * k < box[2] && box[1] < y + (dot.y + dot.r) * k && y + (dot.y - dot.r) * k < box[3])) continue;
       if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
       taken.push(box);
       context.lineWidth = 3;
@@ -224,6 +227,13 @@ export class Map2D {
     let [low, high] = [0, Math.min(text.length, 200)];
     while (low < high) { const middle = (low + high + 1) >> 1; if (this.context.measureText(text.slice(0, middle) + "…").width <= room) low = middle; else high = middle - 1; }
     return low > 1 ? short(text, [...text.slice(0, low)].length + 1) : "";
+  }
+
+  // The first phrases of a title that have room.
+  phrases(title, room) {
+    const all = title.split(" · ");
+    for (let count = all.length; count > 0; count--) { const some = all.slice(0, count).join(" · "); if (this.context.measureText(some).width <= room) return some; }
+    return this.fit(all[0], room);
   }
 
   // A title inside of its circle: its phrases one below the other, as many as there is room for.

@@ -78,7 +78,7 @@ export function passage(data, part, span) {
   const lines = data.line ? `, lines ${data.line} to ${data.last_line}` : "";
   return [trail([data.document], "document/"), element("h1", { dir: "auto" }, visible(data.title)),
     note(`[${data.id}] ${data.document.uri}${lines}${data.document.date ? ", " + data.document.date : ""}`),
-    element("p", {}, step(data.before, "‹ text before"), " ", step(data.after, "text after ›")),
+    data.before || data.after ? element("p", {}, step(data.before, "‹ text before"), " ", step(data.after, "text after ›")) : note("This is the whole document."),
     element("div", { class: "passage", dir: "auto", tabindex: "-1" }, marked(data.text, spans)),
     ...(data.entities.length ? [heading("Names in this text"), inline(data.entities)] : []),
     ...(data.communities.length ? [heading("Topics of this text"), trail(data.communities)] : [])];
