@@ -421,6 +421,68 @@ def test_the_page_is_small_and_asks_for_nothing_elsewhere() -> None:
     assert "default-src 'none'" in policy and "unsafe-inline'" not in policy.partition("style-src-attr")[0]
 
 
+# ---- without a server, and behind the tokens of one ------------------------------------------------
+
+
+@browser_only
+def test_the_page_as_a_file_has_every_view_that_it_offers(browser: Any, sample: Path, tmp_path: Path) -> None:
+    done = run_cli("export", "--html", tmp_path / "graph.html", "--home", sample, "--corpus", "sample")
+    assert done.returncode == 0 and "157 entities" in done.stdout, done.stderr
+    made = browser.new_context(offline=True)
+    tab = Tab(made).open((tmp_path / "graph.html").as_uri())
+    assert "This file holds 7 of 7 topics, 157 of 157 names" in tab.text
+    assert tab.page.locator("#views a").all_inner_texts() == ["map", "timeline"]
+    seen: set[str] = set()
+    todo = ["map", "timeline", f"search/{quote('Tobias Fenn')}"]
+    while todo and len(seen) < 40:
+        view = todo.pop(0)
+        seen.add(view)
+        assert tab.go(view).heading != "This cannot be shown", view
+        kinds = {link.partition("/")[0]: link for link in tab.links()}
+        todo += [link for link in kinds.values() if link not in seen and link not in todo]
+    tab.go(f"search/{quote('Tobias Fenn')}")
+    tab.page.locator("#side li a[href^='#passage/']").first.click()
+    tab.page.wait_for_selector("mark")
+    assert "tobias" in tab.page.locator("mark").inner_text().lower()
+    assert tab.wrong == [] and all(url.startswith(("file:", "data:")) for url in tab.asked)
+    made.close()
+
+
+def test_export_needs_a_folder_or_a_file(sample: Path) -> None:
+    done = run_cli("export", "--home", sample, "--corpus", "sample")
+    assert done.returncode == 2 and "--html FILE" in done.stderr
+
+
+@browser_only
+def test_a_server_with_tokens_shows_the_page_to_who_has_one(browser: Any, sample: Path) -> None:
+    token = "long-enough-for-a-test-token"
+    command = [sys.executable, "-m", "graphrag_mcp", "serve", "--http", "--port", "0", "--home", str(sample), "--corpus", "sample"]
+    env = clean_environment(GRAPHRAG_MCP_TOKENS=f"ada={token}")
+    server = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stderr is not None
+        line = next(line for line in server.stderr if "listening on" in line)
+        base = re.search(r"http://[\w.:]+", line)[0]
+        bearer = {"Authorization": f"Bearer {token}"}
+        assert asked(base, "/explore/data/overview")[0] == 401
+        assert asked(base, "/explore/data/overview", Host="evil.example", **bearer)[0] == 421
+        assert asked(base, "/explore/session", "POST", **bearer)[0] in (404, 405)
+        made = browser.new_context()
+        tab = Tab(made).open(f"{base}/explore")
+        assert tab.heading == "This server asks for a token"
+        tab.page.fill("#side input", token)
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector("[role=tree]")
+        assert tab.heading == "sample"
+        made.close()
+        other = browser.new_context()
+        assert Tab(other).open(f"{base}/explore/#token={token}").heading == "sample"
+        other.close()
+    finally:
+        server.kill()
+        server.wait(20)
+
+
 # ---- while it is open -------------------------------------------------------------------------------
 
 

@@ -220,7 +220,8 @@ def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
     )
     command("digest")
     add = command("export")
-    add("folder", metavar="DIR", help="where the Parquet files go")
+    add("folder", nargs="?", default="", metavar="DIR", help="where the Parquet files go")
+    add("--html", default="", metavar="FILE", help="write the graph as one page, to open without a server")
     add(
         "--graphml",
         action="store_true",

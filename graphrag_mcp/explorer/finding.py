@@ -11,7 +11,7 @@ from typing import Any
 
 from graphrag_mcp.explorer.topics import brief, named, topics
 from graphrag_mcp.explorer.views import Sources, place_of
-from graphrag_mcp.query import context, global_, hits, local, retrieval
+from graphrag_mcp.query import context, hits, local, retrieval
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.readable import readable
 
@@ -21,6 +21,8 @@ SENTENCE = 320  # characters of a passage in the list
 
 def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     """Hits of all kinds, best first. `lit`: [number of a community, how much of the hits it holds]."""
+    from graphrag_mcp.query import global_
+
     query = " ".join(query.split())[:2_000]
     found = local.find(snapshot, query)
     passages = [] if local.unheard_of(found) else found.passages[:LIT]

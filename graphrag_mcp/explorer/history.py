@@ -13,10 +13,8 @@ from graphrag_mcp.errors import NotFound
 from graphrag_mcp.explorer.topics import TITLE, brief, topics
 from graphrag_mcp.explorer.views import paper
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import drift as drifting
 from graphrag_mcp.query import filters
 from graphrag_mcp.query.drift_state import Walk
-from graphrag_mcp.query.listing import characteristic
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments, sessions
 from graphrag_mcp.store.tables import Snapshot
@@ -43,6 +41,8 @@ def drift(snapshot: Snapshot, folder: Path, id: str = "") -> Data:
 
 
 def _session(snapshot: Snapshot, path: Path) -> Data:
+    from graphrag_mcp.query import drift as drifting
+
     walk = Walk(sessions.read(path))
     if walk.header.get("corpus") != snapshot.manifest.corpus:
         raise NotFound("there is no such DRIFT session on this corpus", "Choose another one")
@@ -151,6 +151,8 @@ def _communities(snapshot: Snapshot, old: Snapshot) -> Data:
 
 def timeline(snapshot: Snapshot) -> Data:
     """Documents by the date that they state: a row a month, or a year where there are YEARS or more."""
+    from graphrag_mcp.query.listing import characteristic
+
     facts = filters.documents(snapshot)
     dates = {id: fact["date"][:10] for id, fact in facts.items() if fact["dated"] == "itself"}
     dates = {id: date for id, date in dates.items() if date[:4].isdigit()}

@@ -70,7 +70,7 @@ const VIEWS = {
   async entity([n]) {
     const found = await transport.load("entity", { id: n });
     graph.neighbourhood(found);
-    const other = recent && recent.n !== found.n ? recent : null;
+    const other = recent && recent.n !== found.n && transport.kind !== "file" ? recent : null;
     recent = { n: found.n, title: found.title };
     return views.entity(found, other ? link(`path/${other.n}/${found.n}`, `How is this connected with ${short(other.title, 50)}?`) : null);
   },

@@ -29,7 +29,7 @@ export function overview(data) {
   const empty = data.counts.documents ? "" : element("p", {}, "This corpus holds no document yet. Index a folder with graphrag-mcp index.");
   const without = data.counts.documents && !data.main.length ? element("p", {}, "This corpus has no topics: it is too small, or they have not been computed yet.") : "";
   return [element("h1", { dir: "auto" }, visible(data.title)), note(counts.join(", ") + (data.from ? `; dated ${data.from} to ${data.to}` : "")),
-    data.stale ? note("Documents have changed since the topics were computed.") : "", empty, without,
+    note(data.note), data.stale ? note("Documents have changed since the topics were computed.") : "", empty, without,
     ...(data.main.length ? [heading("Largest topics")] : []),
     ...data.main.flatMap((one) => [element("p", {}, topic(one)), element("p", { class: "note", dir: "auto" }, visible(short(one.summary, 280)))]),
     ...(data.central.length ? [heading("Most connected names"), inline(data.central)] : [])];
