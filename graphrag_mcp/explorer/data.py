@@ -47,6 +47,8 @@ def load(app: App, view: str, given: Mapping[str, str], corpus: str = "") -> dic
     """The data of a view of a corpus; opened once more where its generation has been cleaned away."""
     if view not in VIEWS:
         raise BadInput(f"the explorer has no view {view[:40]!r}", f"Use one of {', '.join(VIEWS)}")
+    if view == "drift" and given.get("id") and not corpus:
+        corpus = history.corpus_of(app.drift_path(_session(given["id"])))
     name = app.corpus_for_reading(corpus)
     snapshot = app.snapshot(name)
     try:

@@ -40,6 +40,11 @@ def drift(snapshot: Snapshot, folder: Path, id: str = "") -> Data:
     return {"sessions": listed}
 
 
+def corpus_of(path: Path) -> str:
+    """The corpus that a session is on; "" for none."""
+    return str(Walk(sessions.read(path)).header.get("corpus", ""))
+
+
 def _session(snapshot: Snapshot, path: Path) -> Data:
     from graphrag_mcp.query import drift as drifting
 

@@ -138,9 +138,10 @@ async function start() {
   try { await transport.start(); } catch (error) { byId("side").replaceChildren(...refused(error.message)); say("No access.", true); return; }
   if (host) {
     const follow = (result) => {
-      const shown = result?._meta?.["graphrag/explorer"] || {};
+      const shown = result?._meta?.["graphrag/explorer"] || {}, asked = host.input.query || host.input.start;
       host.corpus = shown.corpus || host.corpus;
-      if (shown.view && "#" + shown.view !== location.hash) go(shown.view); else route();
+      const view = shown.view || (asked ? "search/" + encodeURIComponent(asked) : "map");
+      if ("#" + view !== location.hash) go(view); else route();
     };
     host.onresult = follow;
     if (host.result) { follow(host.result); return; }

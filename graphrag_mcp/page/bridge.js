@@ -18,7 +18,7 @@ export class Host {
   }
 
   constructor() {
-    this.waiting = new Map(); this.last = 0; this.result = null; this.onresult = null;
+    this.waiting = new Map(); this.last = 0; this.result = null; this.input = {}; this.onresult = null;
     this.listener = (event) => { if (event.source === window.parent) this.take(event.data); };
     window.addEventListener("message", this.listener);
   }
@@ -45,6 +45,8 @@ export class Host {
       message.error ? one.reject(new Error(String(message.error.message))) : one.resolve(message.result || {});
     } else if (message.method === "ui/notifications/tool-result") {
       this.result = message.params; this.onresult?.(message.params);
+    } else if (message.method === "ui/notifications/tool-input") {
+      this.input = message.params?.arguments || {};
     } else if (message.method === "ui/notifications/host-context-changed") {
       this.theme(message.params || {});
     } else if (message.method === "ui/resource-teardown") {
@@ -62,6 +64,7 @@ export class Host {
     const corpus = this.corpus ? { corpus: this.corpus } : {};
     const given = await this.request("tools/call", { name: "explore_data", arguments: { view, ...values, ...corpus } });
     if (given.isError) throw new Error(given.content?.[0]?.text || "The tool failed.");
+    this.corpus ||= given.structuredContent.corpus;
     return given.structuredContent;
   }
 }
