@@ -15,14 +15,18 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
+from mcp.client.extension import advertise
+from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 
 from graphrag_mcp.app import App
 from graphrag_mcp.explorer import page as pages
 from graphrag_mcp.explorer.data import load
 from graphrag_mcp.explorer.places import Circle, nested, pack
 from graphrag_mcp.query.drift import Drift
+from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from tests.conftest import ROOT, SAMPLE, clean_environment, run_cli
+from tests.serving import Caller, connected
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SECONDS = 15_000  # milliseconds that a view may take before a test fails
@@ -481,6 +485,96 @@ def test_a_server_with_tokens_shows_the_page_to_who_has_one(browser: Any, sample
     finally:
         server.kill()
         server.wait(20)
+
+
+# ---- as an MCP App ----------------------------------------------------------------------------------
+
+HOST = """<!doctype html><title>host</title><iframe sandbox="allow-scripts" style="width:1200px;height:700px;border:0"></iframe>
+<script>
+  const frame = document.querySelector("iframe"); window.heard = [];
+  const send = (message) => frame.contentWindow.postMessage({ jsonrpc: "2.0", ...message }, "*");
+  window.addEventListener("message", async ({ source, data }) => {
+    if (source !== frame.contentWindow) return;
+    window.heard.push(data.method || "answer");
+    if (data.method === "ui/initialize") send({ id: data.id, result: { protocolVersion: "2026-01-26", hostInfo: { name: "host", version: "1" },
+      hostCapabilities: { serverTools: {} }, hostContext: { theme: "dark" } } });
+    if (data.method === "ui/notifications/initialized") {
+      send({ method: "ui/notifications/tool-input", params: { arguments: window.given.arguments } });
+      send({ method: "ui/notifications/tool-result", params: window.given.result });
+    }
+    if (data.method === "tools/call") send({ id: data.id, result: await window.callTool(data.params.name, data.params.arguments) });
+  });
+</script>"""
+
+
+@contextmanager
+def hosted(browser: Any, call: Caller, tool: str, **arguments: Any) -> Iterator[tuple[Any, Tab]]:
+    """(the frame of the page, its tab) in a host that has called a tool and shows the page for it."""
+    listed = {one.name: one for one in call.portal.call(call.client.list_tools).tools}
+    uri = listed[tool].meta["ui"]["resourceUri"]
+    read = call.portal.call(lambda: call.client.read_resource(uri)).contents[0]
+    assert read.mime_type == "text/html;profile=mcp-app"
+
+    def sent(result: Any) -> dict[str, Any]:
+        return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+    made = browser.new_context(viewport={"width": 1280, "height": 800})
+    tab = Tab(made)
+    tab.page.expose_function("callTool", lambda name, given: sent(call(name, **given)))
+    tab.page.set_content(HOST)
+    given = {"arguments": arguments, "result": sent(call(tool, **arguments))}
+    tab.page.evaluate("([given, html]) => { window.given = given; document.querySelector('iframe').srcdoc = html; }", [given, read.text])
+    frame = tab.page.wait_for_selector("iframe").content_frame()
+    frame.wait_for_selector("#side h1", timeout=SECONDS)
+    yield frame, tab
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def call(sample: Path) -> Iterator[Caller]:
+    """A client that renders apps."""
+    apps = advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})
+    server = build_server(App(Settings(home=sample), "sample"))
+    with connected(server, extensions=[apps]) as made:
+        yield made
+
+
+@browser_only
+@pytest.mark.parametrize(("tool", "arguments", "wanted"), [
+    ("explore_graph", {"start": "Tobias Fenn"}, "Tobias Fenn"),
+    ("explore_graph", {"start": "Tobias Fenn", "goal": "Harbour Tide Authority"}, "Tobias Fenn – Harbour Tide Authority"),
+    ("explore_graph", {}, "sample"),
+    ("global_search", {"query": "What do the letters say of the tide?"}, "“What do the letters say of the tide?”"),
+    ("drift_search", {"query": "Who found the sill?"}, "Who found the sill?"),
+])  # fmt: skip
+def test_a_host_shows_the_view_of_a_result(browser: Any, call: Caller, tool: str, arguments: dict[str, Any], wanted: str) -> None:
+    with hosted(browser, call, tool, **arguments) as (frame, tab):
+        frame.wait_for_function("wanted => document.querySelector('#side h1')?.innerText === wanted", arg=wanted, timeout=SECONDS)
+        assert frame.evaluate("document.documentElement.dataset.theme") == "dark"
+        if tool == "drift_search":
+            frame.locator("#side summary").first.click()
+        frame.locator("#side a[href^='#passage/']:visible, #side a[href^='#community/']:visible").first.click()
+        frame.wait_for_function("wanted => document.querySelector('#side h1').innerText !== wanted", arg=wanted, timeout=SECONDS)
+        assert "cannot be shown" not in frame.locator("#side").inner_text()
+        assert "ui/notifications/size-changed" in tab.page.evaluate("window.heard")
+        assert tab.wrong == [] and all(url.startswith(("about:", "data:")) for url in tab.asked)
+
+
+def test_the_page_is_offered_to_hosts_that_render_apps_alone(call: Caller, sample: Path) -> None:
+    def offered(one: Caller) -> tuple[dict[str, Any], set[str]]:
+        tools = one.portal.call(one.client.list_tools).tools
+        return {tool.name: tool.meta for tool in tools}, {str(one.uri) for one in one.portal.call(one.client.list_resources).resources}
+
+    tools, resources = offered(call)
+    assert tools["explore_data"]["ui"]["visibility"] == ["app"]
+    assert {name for name, meta in tools.items() if meta and "resourceUri" in meta.get("ui", {})} == {
+        "explore_data", "explore_graph", "global_search", "drift_search"
+    }  # fmt: skip
+    assert "ui://graphrag/explore.html" in resources
+    with connected(build_server(App(Settings(home=sample), "sample"))) as plain:
+        tools, resources = offered(plain)
+        assert "explore_data" not in tools and not any(tools.values()) and "ui://graphrag/explore.html" not in resources
+        assert "Tobias Fenn" in plain.good("explore_graph", start="Tobias Fenn")["text"]
 
 
 # ---- while it is open -------------------------------------------------------------------------------

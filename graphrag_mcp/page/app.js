@@ -127,6 +127,13 @@ function searched(event) {
   else go("search/" + encodeURIComponent(text));
 }
 
+// In a frame made of text (srcdoc) the address of a link is the host's: only the fragment is ours to change.
+function followed(event) {
+  const to = event.target.closest?.("a")?.getAttribute("href");
+  if (!to?.startsWith("#") || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault(); location.hash = to;
+}
+
 async function start() {
   const embedded = JSON.parse(byId("data").textContent || "{}"), host = embedded.app ? await Host.connect() : null;
   transport = new Transport(embedded, host);
@@ -135,6 +142,7 @@ async function start() {
   window.graphragExplorer = { map, transport };
   byId("search").addEventListener("submit", searched);
   window.addEventListener("hashchange", route);
+  document.addEventListener("click", followed);
   try { await transport.start(); } catch (error) { byId("side").replaceChildren(...refused(error.message)); say("No access.", true); return; }
   if (host) {
     const follow = (result) => {
