@@ -21,7 +21,8 @@ from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from graphrag_mcp.app import App
 from graphrag_mcp.explorer import page as pages
 from graphrag_mcp.explorer.data import load
-from graphrag_mcp.explorer.places import Circle, nested, pack
+from graphrag_mcp.explorer.places import Circle, anchors, arranged, pack
+from graphrag_mcp.explorer.places import read as last_map
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
@@ -604,18 +605,82 @@ def test_an_edit_and_a_deletion_while_it_is_open(browser: Any, tmp_path: Path) -
         made.close()
 
 
+SUBJECTS = {
+    "bread": "flour yeast oven crust dough loaf bakery kneading rye sourdough", "ships": "hull mast anchor deck rudder keel harbour sail cargo crew",
+    "bees": "hive queen nectar swarm drone comb pollen smoker wax honey", "rail": "train platform signal driver carriage track junction ticket station tunnel",
+    "music": "violin cello concert sonata tempo orchestra rehearsal score pianist choir", "law": "judge appeal verdict witness statute court lawyer contract plea jury",
+}  # fmt: skip
+
+
+def test_an_edit_elsewhere_moves_no_other_topic(tmp_path: Path) -> None:
+    """Six subjects of twelve documents; one document of one subject is changed, then one is added."""
+    folder, home = tmp_path / "docs", tmp_path / "home"
+    folder.mkdir()
+    for subject, words in SUBJECTS.items():
+        listed = words.split()
+        for i in range(12):
+            said = [f"The {listed[(i + j) % 10]} and the {listed[(i + 3 * j) % 10]} of {subject.title()} Street {j} matter." for j in range(8)]
+            (folder / f"{subject}-{i:02}.md").write_text(f"# {subject.title()} {i}\n\n{' '.join(said)}\n", "utf-8")
+    app = App(Settings(home=home), "sample")
+
+    def topics() -> list[tuple[set[str], dict[str, Any]]]:
+        """(subjects of its documents, mark) of the topics at the top."""
+        assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+        found = []
+        for mark in load(app, "map", {})["communities"]:
+            if not mark["parent"]:
+                papers = load(app, "community", {"id": str(mark["n"])})["documents"]
+                found.append(({one["uri"].split("/")[-1].split("-")[0] for one in papers}, mark))
+        return found
+
+    before = topics()
+    edited = folder / "bread-03.md"
+    edited.write_text(edited.read_text("utf-8") + "\nOlga Tamm baked rye bread in Tallinn with Peter Sepp.\n", "utf-8")
+    after = topics()
+    (folder / "bread-99.md").write_text("# Bread 99\n\nThe flour and the oven and the crust of Bread Street matter. The dough is a loaf.\n", "utf-8")
+    for later in (after, topics()):
+        for subjects, mark in before:
+            if "bread" not in subjects:
+                same = [other for held, other in later if held == subjects]
+                assert len(same) == 1 and same[0]["colour"] == mark["colour"]
+                assert max(abs(same[0][name] - mark[name]) for name in "xyr") < 1e-3, (subjects, mark, same)
+    assert sum("bread" not in subjects for subjects, _ in before) >= 3
+
+
+def test_a_topic_that_changes_stays_near_its_place() -> None:
+    """A quarter of the text units go to another topic: the circles stay where most of theirs were."""
+    children = {"": ["a", "b", "c", "d"]}
+    units = {id: [f"{id}{i}" for i in range(40)] for id in "abcd"}
+    first = arranged(children, lambda id: len(units[id]))
+    last = {unit: [[*place, 0]] for id, held in units.items() for unit in held for place in [(first.circles[id].x, first.circles[id].y, first.circles[id].r)]}
+    moved = {"a": units["a"][:30], "b": units["b"] + units["a"][30:], "c": units["c"], "d": [*units["d"], "new"]}
+    before = anchors(moved, dict.fromkeys("abcd", 0), last) | {"": Circle(0, 0, first.radius)}
+    second = arranged(children, lambda id: len(moved[id]), before)
+    for id in "abcd":
+        apart = abs(complex(first.circles[id].x - second.circles[id].x, first.circles[id].y - second.circles[id].y))
+        assert apart < 0.1 * first.radius
+
+
+def test_a_damaged_last_map_is_no_last_map(tmp_path: Path) -> None:
+    for text in ("", "[]", '{"topics": 3, "radius": 1}', '{"topics": [{"way": [[1]], "units": ["a"]}], "radius": 1}'):
+        (tmp_path / "places.json").write_text(text, "utf-8")
+        assert last_map(tmp_path / "places.json") == ({}, 0.0)
+
+
 def test_circles_lie_inside_each_other_and_side_by_side() -> None:
     children = {"": [f"a{i}" for i in range(40)], **{f"a{i}": [f"a{i}b{j}" for j in range(i % 9)] for i in range(40)}}
-    found = nested(children, lambda id: 1 + len(id) * 7 % 13)
+    found = arranged(children, lambda id: 1 + len(id) * 7 % 13)
 
     def gap(one: Circle, other: Circle) -> float:
         return ((one.x - other.x) ** 2 + (one.y - other.y) ** 2) ** 0.5 - one.r - other.r
 
     for parent, ids in children.items():
-        outer = found.get(parent, Circle(0.0, 0.0, 1.0))
+        outer = found.circles.get(parent, Circle(0.0, 0.0, found.radius))
         for at, id in enumerate(ids):
-            one = found[id]
-            assert ((one.x - outer.x) ** 2 + (one.y - outer.y) ** 2) ** 0.5 + one.r <= outer.r + 1e-6
-            assert all(gap(one, found[other]) >= -1e-9 for other in ids[:at])
-    assert nested(children, lambda id: 1 + len(id) * 7 % 13) == found
+            one = found.circles[id]
+            assert ((one.x - outer.x) ** 2 + (one.y - outer.y) ** 2) ** 0.5 + one.r <= outer.r + 1e-5
+            assert all(gap(one, found.circles[other]) >= -1e-5 for other in ids[:at])
+    assert arranged(children, lambda id: 1 + len(id) * 7 % 13) == found
+    again = arranged(children, lambda id: 1 + len(id) * 7 % 13, {**found.circles, "": Circle(0.0, 0.0, found.radius)})
+    assert all(abs(again.circles[id].x - one.x) < 1e-4 and abs(again.circles[id].y - one.y) < 1e-4 for id, one in found.circles.items())
     assert len(pack([1.0] * 300)) == 300

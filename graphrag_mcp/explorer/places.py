@@ -1,18 +1,30 @@
-"""Places of communities on the map: nested circles, the same in every process.
+"""Places of communities on the map: nested circles that stay where they were when an index changes.
 
-Siblings are packed along a front chain (Wang et al. 2006, "Visualization of large hierarchical data by
-circle packing"), in the order of a key that survives edits, with radii that change in steps of a factor
-of 1.4, so that an edit leaves the circles of other communities where they are.
+An edit of one document can change the division of all. So a place belongs to text units: a community
+goes to the median of the places that its text units had on the last map, and circles that then
+overlap are moved apart. Without a last map, siblings are packed along a front chain (Wang et al.
+2006, "Visualization of large hierarchical data by circle packing").
 """
 
 from __future__ import annotations
 
+import json
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 GAP = 0.06  # of a circle's radius, left free around it
-STEPS = 2.0  # radii per doubling of a size
+LOOSE = 1.6  # times the radius of a tight packing, from which circles are packed again
+LEAST = 0.01  # the gap that is left between circles that had to be moved
+SLACK = 1.06  # room around the circles inside of one, so that it need not change when one of them grows
+STEPS = 200  # of moving circles apart
+DIGITS = 6
+
+Way = list[list[float]]  # of a text unit: [x, y, radius, colour] of its communities on the map, the coarsest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,37 +34,158 @@ class Circle:
     r: float
 
 
-def nested(
-    children: Mapping[str, Sequence[str]], size: Callable[[str], int], root: str = ""
-) -> dict[str, Circle]:
-    """Circles of all communities inside the unit circle around 0, 0.
-
-    `children` gives the ids below an id in their stable order; `root` stands above the top ones.
-    `size` is asked for communities without children.
+@dataclass(slots=True)
+class Map:
+    """Circles by community in map units: a community of n text units without children has the radius
+    sqrt(n). `radius`: of the circle around all of them, whose centre is 0, 0.
     """
-    radius: dict[str, float] = {}
-    inside: dict[str, list[Circle]] = {}
-    for id in _bottom_up(children, root):
-        below = children.get(id, ())
+
+    circles: dict[str, Circle]
+    radius: float = 1.0
+
+    def unit(self, id: str) -> Circle:
+        """A circle in the unit circle."""
+        one = self.circles[id]
+        return Circle(one.x / self.radius, one.y / self.radius, one.r / self.radius)
+
+
+def arranged(
+    children: Mapping[str, Sequence[str]],
+    size: Callable[[str], int],
+    last: Mapping[str, Circle] | None = None,
+    root: str = "",
+) -> Map:
+    """The circles of all communities. `children` gives the ids below an id in a stable order, `root`
+    stands above the top ones; `last` are the places that communities, and the root, had before.
+    """
+    last = last or {}
+    found = {root: Circle(0.0, 0.0, 0.0)}
+    waiting = [root]
+    while waiting:
+        id = waiting.pop()
+        below, outer = children.get(id, ()), found[id]
         if not below:
-            radius[id] = 2.0 ** (round(STEPS * math.log2(max(size(id), 1))) / STEPS / 2)
             continue
-        packed = pack([radius[one] * (1 + GAP) for one in below])
-        centre = _enclosing(packed)
-        inside[id] = [Circle(one.x - centre.x, one.y - centre.y, one.r) for one in packed]
-        radius[id] = centre.r
-    found = {root: Circle(0.0, 0.0, 1.0)}
-    for id in reversed(_bottom_up(children, root)):
-        outer = found[id]
-        scale = outer.r / radius[id]
-        for one, circle in zip(children.get(id, ()), inside.get(id, ()), strict=True):
-            found[one] = Circle(
-                outer.x + circle.x * scale,
-                outer.y + circle.y * scale,
-                circle.r * scale / (1 + GAP),
-            )
-    del found[root]
+        waiting += below
+        radii = [math.sqrt(max(size(one), 1)) for one in below]
+        before = [last.get(one) for one in below] if id in last else []
+        known = [one.r / r for one, r in zip(before, radii, strict=bool(before)) if one is not None]
+        scale = sorted(known)[len(known) // 2] if known else 0.0
+        placed = _inside(radii, before, last.get(id), scale)
+        reach = max(math.hypot(one.x, one.y) + one.r for one in placed)
+        if id == root:
+            room = last[root].r if root in last else 0.0
+            outer = found[root] = Circle(0.0, 0.0, room if reach <= room <= LOOSE * reach else reach * SLACK)
+            scale = 1.0
+        elif not 0.8 * outer.r <= reach * scale <= outer.r:
+            scale = outer.r / (reach * SLACK)
+        for one, circle in zip(below, placed, strict=True):
+            x, y = round(outer.x + circle.x * scale, DIGITS), round(outer.y + circle.y * scale, DIGITS)
+            found[one] = Circle(x, y, circle.r * scale)
+    whole = found.pop(root)
+    return Map(found, whole.r or 1.0)
+
+
+def _inside(
+    radii: Sequence[float], before: Sequence[Circle | None], outer: Circle | None, scale: float
+) -> list[Circle]:
+    """Circles of these radii around 0, 0: where they were in `outer`, drawn at `scale`, moved apart
+    where they overlap; packed where nothing is known or too much room would be left."""
+    tight = pack([r * (1 + GAP) for r in radii])
+    middle = _enclosing(tight)
+    packed = [Circle(one.x - middle.x, one.y - middle.y, r) for one, r in zip(tight, radii, strict=True)]
+    if outer is None or not scale:
+        return packed
+    placed = _apart(
+        [
+            Circle((one.x - outer.x) / scale, (one.y - outer.y) / scale, r)
+            if one is not None
+            else Circle(place.x, place.y, r)
+            for one, place, r in zip(before, packed, radii, strict=True)
+        ]
+    )
+    reach = max(math.hypot(one.x, one.y) + one.r for one in placed)
+    return placed if reach <= LOOSE * middle.r else packed
+
+
+def _apart(circles: Sequence[Circle]) -> list[Circle]:
+    """The same circles, those that overlap moved apart, small ones more than large ones."""
+    import numpy as np
+
+    at = np.array([[one.x, one.y] for one in circles])
+    r = np.array([one.r for one in circles])
+    room, weight = r[:, None] + r[None, :], r**2
+    share = weight[None, :] / (weight[:, None] + weight[None, :])
+    # Two at the same place part in a direction of their own.
+    turn = np.arange(len(circles)) * 2.399963
+    nudge = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    for _ in range(STEPS):
+        line = at[:, None, :] - at[None, :, :]
+        far = np.hypot(line[..., 0], line[..., 1])
+        over = np.where(room - far > 1e-4 * room, room * (1 + LEAST) - far, 0.0)
+        np.fill_diagonal(over, 0.0)
+        if not over.any():
+            break
+        same = far < 1e-9
+        line = np.where(same[..., None], nudge[:, None, :] - nudge[None, :, :], line)
+        far = np.where(same, np.maximum(np.hypot(line[..., 0], line[..., 1]), 1e-9), far)
+        push = (line / far[..., None]) * (over * share)[..., None]
+        at = at + 0.9 * push.sum(axis=1)
+    return [Circle(float(x), float(y), one.r) for (x, y), one in zip(at, circles, strict=True)]
+
+
+# ---- the last map -------------------------------------------------------------------------------------
+
+
+def anchors(
+    held: Mapping[str, Sequence[str]], level: Mapping[str, int], last: Mapping[str, Way]
+) -> dict[str, Circle]:
+    """Where communities were: by id the median of the places of their text units at their level."""
+    from statistics import median
+
+    found = {}
+    for id, units in held.items():
+        ways = [last[unit] for unit in units if unit in last]
+        known = [way[min(level[id], len(way) - 1)] for way in ways if way]
+        if known:
+            found[id] = Circle(*(float(median(one[part] for one in known)) for part in range(3)))
     return found
+
+
+def read(path: Path) -> tuple[dict[str, Way], float]:
+    """The ways of text units on the last map and its radius; ({}, 0) where there is none."""
+    try:
+        held = json.loads(path.read_bytes())
+        ways = {unit: one["way"] for one in held["topics"] for unit in one["units"]}
+        if not all(one["way"] and all(len(place) == 4 for place in one["way"]) for one in held["topics"]):
+            return {}, 0.0
+        return ways, float(held["radius"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}, 0.0
+
+
+def write(
+    path: Path,
+    made: Map,
+    ways: Mapping[tuple[str, ...], Sequence[str]],
+    colours: Mapping[str, int],
+) -> None:
+    """Keep a map for the next one. `ways`: communities from the top to one without children -> its
+    text units; `colours` of those at the top. Where nothing can be written there is no last map.
+    """
+    topics: list[dict[str, Any]] = []
+    for way, units in ways.items():
+        circles = [made.circles[id] for id in way]
+        places = [[one.x, one.y, round(one.r, DIGITS), colours[way[0]]] for one in circles]
+        topics.append({"way": places, "units": [*units]})
+    text = json.dumps({"radius": made.radius, "topics": topics}, separators=(",", ":"))
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    with suppress(OSError):
+        fresh.write_text(text, "utf-8")
+        fresh.replace(path)
+
+
+# ---- packing ------------------------------------------------------------------------------------------
 
 
 def sunflower(count: int) -> list[tuple[float, float]]:
@@ -161,12 +294,3 @@ def _enclosing(circles: Sequence[Circle]) -> Circle:
             step = 1 / (turn + 1) * (1 + far.r / apart)
             x, y = x + (far.x - x) * min(step, 1.0), y + (far.y - y) * min(step, 1.0)
     return Circle(x, y, max(math.hypot(one.x - x, one.y - y) + one.r for one in circles))
-
-
-def _bottom_up(children: Mapping[str, Sequence[str]], root: str) -> list[str]:
-    order, stack = [], [root]
-    while stack:
-        id = stack.pop()
-        order.append(id)
-        stack.extend(children.get(id, ()))
-    return order[::-1]

@@ -1,15 +1,14 @@
 """The communities of a generation as the map shows them: titles, sizes, dominant types, dates, circles.
 
 Takes a snapshot; gives `Topics`, made once for a generation, and the data of the views map and
-overview. A community's place follows the smallest number of its text units, which edits of other
-documents do not change.
+overview. The last map is kept beside the index (LAST), so that the next one has its places.
 """
 
 from __future__ import annotations
 
 import datetime
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,11 +17,13 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.explorer.places import Circle, nested, sunflower
+from graphrag_mcp.explorer import places
+from graphrag_mcp.explorer.places import Circle, sunflower
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import context, filters
 from graphrag_mcp.store.tables import Snapshot
 
+LAST = "places.json"  # of a corpus folder: the last map that was drawn
 TITLE = 160  # characters of a title in lists
 FIRST = 400  # communities of the first answer, level by level
 DOTS = 60  # entities shown in a community without children
@@ -47,6 +48,7 @@ class Topic:
     circle: Circle = Circle(0.0, 0.0, 0.0)
     type: str = ""
     day: int = 0
+    colour: int = 0  # of the top community that it is in
 
 
 @dataclass(slots=True)
@@ -101,14 +103,56 @@ def _made(snapshot: Snapshot) -> Topics:
         one.children = sorted((c for c in one.children if c in by_id), key=order.__getitem__)
         one.day = days.get(id, 0)
     roots = sorted((id for id, one in by_id.items() if one.parent not in by_id), key=order.__getitem__)
-    circles = nested(
-        {"": roots, **{id: one.children for id, one in by_id.items()}}, lambda id: by_id[id].size
-    )
+    held = dict(zip(reports["id"].to_pylist(), reports["text_unit_ids"].to_pylist(), strict=True))
+    made = _placed(snapshot, by_id, roots, held)
     types = _types(snapshot)
     for id, one in by_id.items():
-        one.circle, one.type = circles[id], types.get(id, "")
+        one.circle, one.type = made.unit(id), types.get(id, "")
     dated = sorted(fact["date"][:10] for fact in filters.documents(snapshot).values() if _dated(fact))
     return Topics(by_id, roots, *((dated[0], dated[-1]) if dated else ("", "")))
+
+
+def _placed(
+    snapshot: Snapshot,
+    by_id: Mapping[str, Topic],
+    roots: Sequence[str],
+    held: Mapping[str, Sequence[str]],
+) -> places.Map:
+    """The circles of the communities, where those of the same text units were on the last map."""
+    path = snapshot.folder / LAST
+    last, radius = places.read(path)
+    before = places.anchors(held, {id: one.level for id, one in by_id.items()}, last)
+    before |= {"": Circle(0.0, 0.0, radius)} if radius else {}
+    children = {"": roots, **{id: one.children for id, one in by_id.items()}}
+    made = places.arranged(children, lambda id: by_id[id].size, before)
+    ways = {}
+    for id, one in by_id.items():
+        if not one.children:
+            above = [id]
+            while (parent := by_id[above[0]].parent) in by_id:
+                above.insert(0, parent)
+            ways[tuple(above)] = held[id]
+    colours = _coloured(sorted(roots, key=lambda id: (-by_id[id].size, id)), held, last)
+    for way in ways:
+        for id in way:
+            by_id[id].colour = colours[way[0]]
+    places.write(path, made, ways, colours)
+    return made
+
+
+def _coloured(
+    roots: Sequence[str], held: Mapping[str, Sequence[str]], last: Mapping[str, places.Way]
+) -> dict[str, int]:
+    """A number for each top community: that of most of its text units on the last map, else a free one."""
+    found: dict[str, int] = {}
+    for id in roots:
+        votes = Counter(int(last[unit][0][3]) for unit in held[id] if unit in last)
+        free = (number for number in range(len(roots)) if number not in found.values())
+        asked = (colour for colour, _ in votes.most_common() if colour not in found.values())
+        found[id] = next(asked, -1)
+        if found[id] < 0:
+            found[id] = next(free)
+    return found
 
 
 def _units(snapshot: Snapshot, reports: pa.Table) -> tuple[dict[str, int], dict[str, int]]:
@@ -177,7 +221,7 @@ def marks(found: Topics, ids: Iterable[str]) -> list[dict[str, Any]]:
         above = found.by_id.get(one.parent)
         place = {"x": round(one.circle.x, 7), "y": round(one.circle.y, 7), "r": round(one.circle.r, 7)}
         facts = {"parent": above.n if above else 0, "children": len(one.children)}
-        listed.append({**brief(one), **facts, **place, "type": one.type, "day": one.day})
+        listed.append({**brief(one), **facts, **place, "type": one.type, "day": one.day, "colour": one.colour})
     return listed
 
 

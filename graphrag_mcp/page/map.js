@@ -166,14 +166,7 @@ export class Map2D {
       return SCALE[Math.min(SCALE.length - 1, Math.max(0, Math.floor(((day - this.first) / (this.last - this.first + 1)) * SCALE.length)))];
     }
     if (this.colour === "changes") return this.changed.has(one.dot ? one.community : one.n) ? CHANGED : styles.line;
-    return PALETTE[this.root(one) % PALETTE.length];
-  }
-
-  // The number of the topic at the top that holds it: colours stay when others come and go.
-  root(one) {
-    let node = one.dot ? this.nodes.get(one.community) : one;
-    while (node && node.parent && this.nodes.get(node.parent)) node = this.nodes.get(node.parent);
-    return node ? node.n : 0;
+    return PALETTE[((one.dot ? this.nodes.get(one.community)?.colour : one.colour) || 0) % PALETTE.length];
   }
 
   paint() {
