@@ -97,9 +97,13 @@ export class Map2D {
     else { this.view.x += (this.width - before[0]) / 2; this.view.y += (this.height - before[1]) / 2; this.draw(); }
   }
 
+  // All topics, as large as there is room for above the buttons.
   whole() {
-    const k = 0.47 * Math.min(this.width || 1, this.height || 1);
-    this.view = { x: (this.width || 0) / 2, y: (this.height || 0) / 2, k }; this.draw();
+    const roots = this.roots(), [width, height] = [this.width || 1, (this.height || 1) - 50];
+    const side = (name, sign) => (roots.length ? sign * Math.max(...roots.map((one) => sign * one[name] + one.r)) : sign);
+    const [left, right, top, bottom] = [side("x", -1), side("x", 1), side("y", -1), side("y", 1)];
+    const k = 0.95 * Math.min(width / (right - left), height / (bottom - top));
+    this.view = { x: width / 2 - (k * (left + right)) / 2, y: height / 2 - (k * (top + bottom)) / 2, k }; this.draw();
   }
 
   zoom(by, x = this.width / 2, y = this.height / 2) {
@@ -229,12 +233,19 @@ export class Map2D {
     return this.fit(all[0], room);
   }
 
-  // A title inside of its circle: its phrases one below the other, as many as there is room for.
+  // A title inside of its circle: as many of its phrases as have room one below the other, whole ones rather than cut ones.
   lines(title, radius, size) {
     const phrases = title.split(" · "), words = phrases.length > 1 ? phrases : this.wrapped(title, radius * 1.6);
     const most = Math.max(1, Math.min(words.length, 4, Math.floor((radius * 1.5) / (size * 1.2))));
-    const half = (most * size * 1.2) / 2, room = 2 * Math.sqrt(Math.max(radius * radius - half * half, radius * radius * 0.35)) - 6;
-    return words.slice(0, most).map((line) => this.fit(line.trim(), room)).filter(Boolean);
+    let best = [];
+    for (let count = 1; count <= most; count++) {
+      const half = (count * size * 1.2) / 2, room = 2 * Math.sqrt(Math.max(radius * radius - half * half, radius * radius * 0.3)) - 4;
+      const whole = words.filter((line) => this.context.measureText(line).width <= room).slice(0, count);
+      if (whole.length > best.length) best = whole;
+      if (phrases.length === 1 && whole.length < count) break; // of running text the first lines only
+    }
+    const cut = best.length || radius < 24 ? "" : this.fit(words[0].trim(), 2 * radius - 8);
+    return best.length ? best : [...cut].length > 6 ? [cut] : []; // two letters say nothing
   }
 
   wrapped(text, room) {
