@@ -136,6 +136,8 @@ def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:
     """Serve the explorer page alone on a free port of this machine until Ctrl-C; `opened` is given
     the address, which holds a token that can be used once.
     """
+    import uvicorn  # noqa: F401  (before the browser asks, not while it waits)
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: F401  (the same)
     from starlette.applications import Starlette
     from starlette.routing import Route
 

@@ -269,6 +269,27 @@ def test_dark_and_light_follow_the_system(tab: Tab) -> None:
     assert colours[0] != colours[1]
 
 
+@browser_only
+def test_the_pictures_of_the_documentation(browser: Any, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """`pytest tests/test_explorer.py -k pictures --pictures docs` writes them. Without the texts in Chinese, for which
+    not every machine has letters."""
+    folder = Path(request.config.getoption("--pictures") or tmp_path).resolve()
+    shutil.copytree(SAMPLE, tmp_path / "skerrow", ignore=shutil.ignore_patterns("zh"))
+    assert run_cli("index", tmp_path / "skerrow", "--home", tmp_path / "home", "--corpus", "skerrow").returncode == 0
+    with explored(tmp_path / "home", "skerrow") as address:
+        made = browser.new_context(viewport={"width": 1040, "height": 640}, color_scheme="light")
+        tab = Tab(made).open(address)
+        app = App(Settings(home=tmp_path / "home"), "skerrow")
+        found = load(app, "search", {"query": "Harbour Tide Authority"})
+        for name, view in (("map", "map"), ("entity", f"entity/{found['entities'][0]['n']}")):
+            tab.go(view)
+            tab.page.wait_for_timeout(300)
+            tab.page.screenshot(path=folder / f"explore-{name}.png")
+            assert (folder / f"explore-{name}.png").stat().st_size > 20_000
+        assert tab.wrong == []
+        made.close()
+
+
 # ---- keyboard and screen readers ------------------------------------------------------------------
 
 

@@ -48,15 +48,14 @@ def explore(options: argparse.Namespace) -> int:
 def _page(options: argparse.Namespace) -> int:
     """The explorer page on this machine until Ctrl-C."""
     from graphrag_mcp import http
-    from graphrag_mcp.explorer.topics import topics
+    from graphrag_mcp.explorer.data import load
 
     app = app_of(options)
     corpus = app.corpus_for_reading(options.corpus)
-    snapshot = app.snapshot(corpus)  # what is wrong with the index is said here
+    load(app, "overview", {}, corpus)  # what is wrong with the index is said here, and the map is ready
 
     def opened(address: str) -> None:
         print(f"{address}\nThis address works once. Ctrl-C ends it.", flush=True)
-        threading.Thread(target=topics, args=(snapshot,), daemon=True).start()
         if not options.no_browser:
             import webbrowser
 
