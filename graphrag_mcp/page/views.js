@@ -37,7 +37,7 @@ export function overview(data) {
 
 export function community(data) {
   const report = data.report, said = report.paragraphs.length + report.findings.length;
-  const written = report.method === "extractive" ? "sentences of the documents" : `report by ${report.method || "nobody"}`;
+  const written = report.method === "extractive" ? "sentences of the documents" : `report by ${report.method || "an unknown author"}`;
   return [data.parents.length ? trail(data.parents) : "", element("h1", { dir: "auto" }, visible(data.title)),
     note(`Topic c${data.n}, ${counted(data.size, "text")}; ${written}`),
     said ? "" : element("p", {}, "This topic has no report yet."),
