@@ -224,6 +224,37 @@ def test_the_path_between_two_names_is_offered_and_shown(tab: Tab, sample: Path)
 
 
 @browser_only
+def test_a_second_name_can_be_typed(tab: Tab, sample: Path) -> None:
+    tab.go(f"entity/{numbers(sample)['entities']['Tobias Fenn']}")
+    tab.page.fill("#side form input", "zzyzx qwrtp")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_function("() => document.getElementById('status').textContent.startsWith('No other name')")
+    tab.page.fill("#side form input", "Ines Calloway")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_function("() => document.querySelector('#side h1').innerText === 'Tobias Fenn – Ines Calloway'")
+
+
+@browser_only
+def test_a_corpus_without_texts_says_so(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("nothing here", "utf-8")
+    home = ("--home", tmp_path / "home", "--corpus", "sample")
+    assert run_cli("index", tmp_path / "docs", *home).returncode == 0
+    with explored(tmp_path / "home") as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address)
+        assert tab.heading == "sample"
+        (tmp_path / "docs" / "a.md").unlink()
+        assert run_cli("index", tmp_path / "docs", "--remove-missing", *home).returncode == 0
+        assert "holds no document yet" in tab.open(address.partition("#")[0]).text
+        assert "No topics to draw" in tab.page.locator("#legend").inner_text()
+        for view, said in (("timeline", "No document states a date"), ("drift", "No session on this corpus"), ("search/x", "Nothing in this corpus")):
+            assert said in tab.go(view).text
+        assert tab.wrong == []
+        made.close()
+
+
+@browser_only
 def test_the_neighbourhood_has_at_most_forty_names_and_no_title_over_another(tab: Tab, sample: Path) -> None:
     tab.go(f"entity/{numbers(sample)['entities']['Narrows']}")
     assert 1 < tab.page.locator("#graph svg a").count() <= 41

@@ -72,7 +72,7 @@ const VIEWS = {
     graph.neighbourhood(found);
     const other = recent && recent.n !== found.n && transport.kind !== "file" ? recent : null;
     recent = { n: found.n, title: found.title };
-    return views.entity(found, other ? link(`path/${other.n}/${found.n}`, `How is this connected with ${short(other.title, 50)}?`) : null);
+    return views.entity(found, [other ? element("p", {}, link(`path/${other.n}/${found.n}`, `How is this connected with ${short(other.title, 50)}?`)) : "", transport.kind === "file" ? "" : connecting(found)]);
   },
   async passage([id, span]) {
     onMap();
@@ -107,10 +107,21 @@ const VIEWS = {
     onMap();
     const found = await transport.load("changes", { since: since || "" });
     calm();
-    map.changed = new Map(found.communities.added.map((one) => [one.n, 1])); map.paintBy("changes"); map.whole();
+    map.changed = new Map(found.communities.added.map((one) => [one.n, 1])); if (found.since !== null) map.paintBy("changes");
+    map.whole();
     return views.changes(found);
   },
 };
+
+// Asks for a second name, and shows how the two are connected.
+function connecting(found) {
+  const field = element("input", { type: "search", "aria-label": "Another name", placeholder: "How is this connected with … (a name)", maxlength: 300 });
+  return element("form", { onsubmit: async (event) => {
+    event.preventDefault();
+    const name = field.value.trim(), other = name && (await transport.load("search", { query: name })).entities.find((one) => one.n !== found.n);
+    if (other) go(`path/${found.n}/${other.n}`); else say(name ? "No other name like that is in this corpus." : "Type a name first.", true);
+  } }, field, element("button", { type: "submit" }, "Connect"));
+}
 
 function corpora(found) {
   if (byId("corpora").childElementCount || transport.kind !== "server" || found.corpora.length < 2) return;

@@ -261,11 +261,11 @@ export class Map2D {
     const swatch = (colour, text) => element("span", { class: "key" }, element("span", { class: "swatch", style: `background:${colour}` }), visible(text));
     const time = this.from ? SCALE.map((colour, at) => swatch(colour, at === 0 ? this.from.slice(0, 4) : at === SCALE.length - 1 ? this.to.slice(0, 4) : "")) : ["no document states a date"];
     const keys = { topic: [], type: [...(this.palette || [])].slice(0, 8).map(([type, colour]) => swatch(colour, type)), time, changes: [swatch(CHANGED, "new or changed")] }[this.colour];
-    const text = this.colour + this.drawn.length + keys.length;
+    const text = this.colour + this.drawn.some((one) => one.dot) + keys.length + this.roots().length;
     if (text === this.told) return;
     this.told = text;
     const empty = this.roots().length ? "" : "No topics to draw: the corpus is empty or they have not been computed yet.";
-    byId("legend").replaceChildren(...(empty ? [empty] : [...keys, ` A circle is a topic, its size the number of texts. ${this.drawn.length} shown; scroll to zoom, click to open.`]));
+    byId("legend").replaceChildren(...(empty ? [empty] : [...keys, ` A circle is a topic, its size the number of texts${this.drawn.some((one) => one.dot) ? "; a dot is a name" : ""}. Scroll to zoom, click to open.`]));
   }
 
   at(px, py) {

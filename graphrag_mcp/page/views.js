@@ -25,7 +25,8 @@ const trail = (many, view = "community/") => element("p", { class: "note" }, man
 const inline = (many) => element("p", {}, many.flatMap((one, at) => [at ? " · " : "", ...named(one)]));
 
 export function overview(data) {
-  const counts = Object.entries(data.counts).filter(([, count]) => count).map(([name, count]) => `${number(count)} ${name}`);
+  const words = { documents: "document", entities: "name", relationships: "connection", communities: "topic" };
+  const counts = Object.entries(words).filter(([kind]) => data.counts[kind]).map(([kind, word]) => counted(data.counts[kind], word));
   const empty = data.counts.documents ? "" : element("p", {}, "This corpus holds no document yet. Index a folder with graphrag-mcp index.");
   const without = data.counts.documents && !data.main.length ? element("p", {}, "This corpus has no topics: it is too small, or they have not been computed yet.") : "";
   return [element("h1", { dir: "auto" }, visible(data.title)), note(counts.join(", ") + (data.from ? `; dated ${data.from} to ${data.to}` : "")),
@@ -53,7 +54,7 @@ export function entity(data, others) {
   const facts = [`e${data.n}`, data.type === "other" ? "" : data.type, data.aliases.length ? "also " + data.aliases.join(", ") : "", "named in " + counted(data.texts, "text")];
   return [data.communities.length ? trail(data.communities) : "", element("h1", { dir: "auto" }, visible(data.title)), note(facts.filter(Boolean).join(" · ")),
     data.description ? element("p", { dir: "auto" }, visible(data.description)) : "",
-    others ? element("p", {}, others) : "",
+    ...others,
     ...some("What the documents say", data.statements.map(statement)), ...some("Claims", data.claims.map(statement)),
     ...some("Connected with", data.relations.map((one) => [...named(one.other), element("br"), ...statement(one)])), left(data.more.relations, "connections"),
     data.relations.length ? "" : note("It is connected with no other name.")];
