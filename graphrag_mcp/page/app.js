@@ -115,7 +115,7 @@ const VIEWS = {
 
 // Asks for a second name, and shows how the two are connected.
 function connecting(found) {
-  const field = element("input", { type: "search", "aria-label": "Another name", placeholder: "How is this connected with … (a name)", maxlength: 300 });
+  const field = element("input", { type: "search", "aria-label": "Another name", placeholder: "Connected with … (a name)", maxlength: 300 });
   return element("form", { onsubmit: async (event) => {
     event.preventDefault();
     const name = field.value.trim(), other = name && (await transport.load("search", { query: name })).entities.find((one) => one.n !== found.n);
