@@ -207,6 +207,7 @@ export class Map2D {
       if (!lines.length) continue;
       const wide = Math.max(...lines.map((line) => context.measureText(line).width)), tall = lines.length * size * 1.2;
       const cx = opened ? Math.min(Math.max(px, wide / 2 + 6), this.width - wide / 2 - 6) : px;
+      if (opened && Math.abs(cx - px) > 0.6 * pr) continue; // pushed back onto the screen it would stand in another circle
       const top = one.dot ? py + Math.max(pr, 2.5) + 2 : opened ? Math.max(py - pr + 6, 6) : py - tall / 2;
       const box = [cx - wide / 2 - 3, top - 1, cx + wide / 2 + 3, top + tall + 1];
       if (one.dot && dots.some((dot) => dot !== one && box[0] < x + (dot.x + dot.r) * k && x + (dot.x - dot.r) * k < box[2] && box[1] < y + (dot.y + dot.r) * k && y + (dot.y - dot.r) * k < box[3])) continue;
