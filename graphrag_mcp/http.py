@@ -28,12 +28,15 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.connections import Limits, Server, listening
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.explorer import site
 from graphrag_mcp.logs import Repeats
 from graphrag_mcp.server import build_server, last_moments
 from graphrag_mcp.settings import Settings
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
+
+    from graphrag_mcp.app import App
 
 HOST, PORT, PATH = "127.0.0.1", 8765, "/mcp"
 TOKENS = "GRAPHRAG_MCP_TOKENS"
@@ -42,6 +45,7 @@ SESSIONS = 1_000  # in all, shared by the tokens: one takes some 60 kB
 COUNTED_EVERY = 60.0  # seconds between two counts of errors of the same kind
 GRACE = 8.0  # seconds for calls to finish after SIGTERM; containers are killed after 10
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+OPEN = site.OPEN | {"/health"}  # paths without a token: they give nothing of an index
 
 _STOPPING = "the server is stopping. Try again later."
 _TOO_LARGE = "the request is over 4 MiB. Give long texts as files (paths), or in several calls."
@@ -90,7 +94,7 @@ def serve(
             f"with the tokens of {names_of}" if tokens else "without tokens, for this machine only"
         )
         log.info("listening on %s (%s)", address_of(listener), who)
-        asyncio.run(run(http_app(server, names, tokens), listener))
+        asyncio.run(run(http_app(server, names, tokens, site.routes(app, corpus)), listener))
     except KeyboardInterrupt:
         status = 130
     except Exception as error:
@@ -128,11 +132,36 @@ async def run(door: Door, listener: socket.socket, limits: Limits | None = None)
     await serving
 
 
+def explore(app: App, corpus: str, opened: Callable[[str], None]) -> None:
+    """Serve the explorer page alone on a free port of this machine until Ctrl-C; `opened` is given
+    the address, which holds a token that can be used once.
+    """
+    import uvicorn  # noqa: F401  (before the browser asks, not while it waits)
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: F401  (the same)
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    once = site.OneTime()
+    listener = listening(HOST, 0)
+    handlers = [
+        Route(path, call, methods=[how]) for path, how, call in site.routes(app, corpus, once)
+    ]
+    tokens = [Token("explore", hashlib.sha256(once.session.encode()).digest())]
+    shares = Shares(1, Limits.of_process().connections)
+    door = Door(Starlette(routes=handlers), LOOPBACK, tokens, shares)
+    address = address_of(listener).removesuffix(PATH)
+    opened(f"{address}{site.BASE}/#token={once.token}")
+    asyncio.run(run(door, listener))
+
+
 def http_app(
-    server: MCPServer[Any], names: Iterable[str] = LOOPBACK, tokens: Sequence[Token] = ()
+    server: MCPServer[Any],
+    names: Iterable[str] = LOOPBACK,
+    tokens: Sequence[Token] = (),
+    routes: Iterable[tuple[str, str, Any]] = (),
 ) -> Door:
-    """The ASGI application of a server: `/mcp`, and `/health`, which says nothing of what is
-    indexed.
+    """The ASGI application of a server: `/mcp`, `/health`, which says nothing of what is indexed,
+    and `routes` (path, method, handler).
     """
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.responses import JSONResponse
@@ -141,6 +170,8 @@ def http_app(
     async def health(_: Any) -> Any:
         return JSONResponse({"status": "ok"})
 
+    for path, method, handler in routes:
+        server.custom_route(path, methods=[method])(handler)
     names = frozenset(names)
     hosts = [f"[{name}]" if ":" in name else name for name in sorted(names)]
     origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
@@ -364,7 +395,7 @@ class Door:
                 "pages of that Origin may not use this server. Start it with --allow-host NAME otherwise.",
                 "",
             )
-        if not self.tokens or scope["path"] == "/health":
+        if not self.tokens or scope["path"] in OPEN:
             return None
         given = headers.get("authorization", [])
         name = self.owner(given[0]) if len(given) == 1 else ""

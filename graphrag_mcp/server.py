@@ -142,12 +142,14 @@ def build_server(
         import anyio
         from mcp.server import MCPServer
 
-        from graphrag_mcp.tools import completion, contract, offered, prompts, resources
+        from graphrag_mcp.tools import completion, contract, offered, prompts, resources, with_page
+        from graphrag_mcp.tools.explorer import without_app
         from graphrag_mcp.tools.results import THREADS, Desk
         from graphrag_mcp.tools.updates import Updates
 
         warmer = _Once(app.warm) if warm else None
-        given = [*offered(tools, read_only, compat, bool(app.settings.chat_model)), *more]
+        plain = [*offered(tools, read_only, compat, bool(app.settings.chat_model)), *more]
+        given, extensions = with_page(plain)
         updates = Updates(app)
         known = {tool.name: tool for tool in given}
         lessons = contract.teach(known)
@@ -174,12 +176,15 @@ def build_server(
                     )
                 if ctx.method == "subscriptions/listen":
                     return await updates.listen(ctx, call_next)
+                if ctx.method == "resources/list":
+                    return await without_app(ctx, call_next)
                 if ctx.method == "prompts/get":
                     prompts.check(server, ctx.params)
-                result = await call_next(ctx)
-                if warmer is not None and ctx.method == "tools/list":
+                if ctx.method != "tools/list":
+                    return await call_next(ctx)
+                if warmer is not None:
                     warmer.start(0.1)  # the answer is written first
-                return result
+                return await without_app(ctx, call_next)
             finally:
                 SUBJECT.reset(token)
 
@@ -191,6 +196,7 @@ def build_server(
             instructions=_instructions(set(known)),
             lifespan=lifespan,
             middleware=[door],
+            extensions=extensions,
             subscriptions=updates.bus,
             log_level="WARNING",
         )

@@ -24,6 +24,10 @@ LONGEST = ("test_bits", "test_generations", "test_conformance", "test_campaigns"
            "test_hostile_files", "test_index_model", "test_cli", "test_lance", "test_wheel")  # fmt: skip
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--pictures", default="", metavar="DIR", help="write the pictures of docs/explore.md there")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 

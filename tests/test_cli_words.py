@@ -125,7 +125,7 @@ def test_without_a_model_no_walk_is_advised_that_fails_again(place: Path, capsys
 @pytest.mark.parametrize("command", [
     ["search", "zebra"], ["search", "zebra", "--mode", "text"], ["search", "x", "--filter", "entity=Nobody"],
     ["entity", "Nobody"], ["report", "c99"], ["source", "t99"], ["source", ""], ["explore", "Nobody"],
-    ["explore", "--corpus", "*"], ["explore"], ["edit", "merge", "e1"], ["edit", "merge"], ["edit", "undo"],
+    ["explore", "Nobody", "--corpus", "*"], ["edit", "merge", "e1"], ["edit", "merge"], ["edit", "undo"],
     ["edit", "update", "e99"], ["edit", "proposals"], ["edit", "delete", "Heron"], ["remove", "zz.md"],
     ["remove", "a.md"], ["status"], ["status", "--corpus", "zz"], ["search", "x", "--mode", "drift"],
     ["search", "Lindholm", "--max-tokens", "200"], ["explore", "c99"], ["search", "x", "--level", "9", "--mode", "global"],

@@ -260,7 +260,13 @@ def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
     )
     command("digest")
     add = command("export")
-    add("folder", metavar="DIR", help="where the Parquet files go")
+    add("folder", nargs="?", default="", metavar="DIR", help="where the Parquet files go")
+    add(
+        "--html",
+        default="",
+        metavar="FILE",
+        help="write the graph as one page, to open without a server",
+    )
     add(
         "--graphml",
         action="store_true",
@@ -341,11 +347,12 @@ def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
         nargs="?",
         default="",
         metavar="START",
-        help="an entity (name or e12), a community (c5), or nothing",
+        help="an entity (name or e12) or a community (c5); without it the page opens",
     )
     add("goal", nargs="?", default="", metavar="GOAL", help="an entity to connect it with")
     add("--hops", type=int, default=1, metavar="N", help="steps around START, 1 to 4")
     add("--max-nodes", type=int, default=30, metavar="N", help="entities, 2 to 200")
+    add("--no-browser", action="store_true", help="only print the address of the page")
     add("--max-tokens", type=int, metavar="N", help="budget of the result")
     add = command("drift")
     add(

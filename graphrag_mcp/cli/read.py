@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 
 def explore(options: argparse.Namespace) -> int:
-    """What is around an entity, how two are connected, or where to begin."""
+    """Open the graph as a page in the browser; with START what is around an entity, in the terminal."""
+    if not options.start and not options.json:
+        return _page(options)
     from graphrag_mcp.query.explore import explore_graph
     from graphrag_mcp.query.federated import ends
 
@@ -40,6 +43,28 @@ def explore(options: argparse.Namespace) -> int:
         snapshot_of(options), start, goal, hops=options.hops, max_nodes=options.max_nodes, **given
     )
     return show(options, found)
+
+
+def _page(options: argparse.Namespace) -> int:
+    """The explorer page on this machine until Ctrl-C."""
+    from graphrag_mcp import http
+    from graphrag_mcp.explorer.data import load
+
+    app = app_of(options)
+    corpus = app.corpus_for_reading(options.corpus)
+    load(
+        app, "overview", {}, corpus
+    )  # what is wrong with the index is said here, and the map is ready
+
+    def opened(address: str) -> None:
+        print(f"{address}\nThis address works once. Ctrl-C ends it.", flush=True)
+        if not options.no_browser:
+            import webbrowser
+
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    http.explore(app, corpus, opened)
+    return 0
 
 
 def drift(options: argparse.Namespace) -> int:

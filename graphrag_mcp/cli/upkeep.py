@@ -382,7 +382,11 @@ def digest(options: argparse.Namespace) -> int:
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write the index as Parquet files with GraphRAG's column names."""
+    """Write the index as Parquet files with GraphRAG's column names, or its graph as one page."""
+    if options.html:
+        return _html(options)
+    if not options.folder:
+        raise BadInput("export needs a folder", "Name one, or a file for the page with --html FILE")
     from graphrag_mcp.exchange.export import export as write
 
     snapshot, folder = snapshot_of(options), Path(options.folder).expanduser().absolute()
@@ -395,6 +399,20 @@ def export(options: argparse.Namespace) -> int:
         print_json(rows)
     else:
         print("\n".join(f"{name}.parquet {count:,} rows" for name, count in rows.items()))
+    return 0
+
+
+def _html(options: argparse.Namespace) -> int:
+    """The explorer page as one file that needs no server."""
+    from graphrag_mcp.explorer.file import document
+
+    text, held = document(app_of(options), options.corpus)
+    path = Path(options.html).expanduser().absolute()
+    path.write_text(text, "utf-8", "replace")
+    if options.json:
+        print_json({"file": str(path), "bytes": path.stat().st_size, **held})
+    else:
+        print(f"{path} {path.stat().st_size:,} bytes: {counts_line(held)}")
     return 0
 
 

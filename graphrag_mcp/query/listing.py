@@ -214,6 +214,19 @@ def _periods(
     snapshot: Snapshot, ids: Sequence[str], dates: Mapping[str, str], length: int
 ) -> list[Line]:
     """One line a period: how many documents, and names that this period has more than others."""
+    names = characteristic(snapshot, ids, dates, length)
+    documents_of = Counter(dates[id][:length] for id in ids if dates[id])
+    lines = []
+    for period in sorted(documents_of):
+        said = f": {', '.join(names[period])}" if names.get(period) else ""
+        lines.append(f"- {period} ({counted(documents_of[period], 'documents')}){said}")
+    return [partial(str, line) for line in lines]
+
+
+def characteristic(
+    snapshot: Snapshot, ids: Sequence[str], dates: Mapping[str, str], length: int
+) -> dict[str, list[str]]:
+    """By period (the first `length` characters of a date): up to NAMES names that it has more than others."""
     period = {id: dates[id][:length] for id in ids if dates[id]}
     rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
     counts: dict[str, Counter[str]] = defaultdict(Counter)
@@ -225,7 +238,6 @@ def _periods(
     within: Counter[str] = Counter()
     for counter in counts.values():
         within.update(counter.keys())
-    documents_of = Counter(period.values())
     best = {
         name: sorted(
             counter,
@@ -234,14 +246,12 @@ def _periods(
         for name, counter in counts.items()
     }
     wanted = list(dict.fromkeys(id for some in best.values() for id in some))
-    named = snapshot.by_key("entities", wanted, "id", ["id", "title"])
-    title = dict(zip(named["id"].to_pylist(), named["title"].to_pylist(), strict=True))
-    lines = []
-    for name in sorted(documents_of):
-        names = [one_line(title[id], 40) for id in best.get(name, ()) if id in title][:NAMES]
-        said = f": {', '.join(names)}" if names else ""
-        lines.append(f"- {name} ({counted(documents_of[name], 'documents')}){said}")
-    return [partial(str, line) for line in lines]
+    found = snapshot.by_key("entities", wanted, "id", ["id", "title"])
+    title = dict(zip(found["id"].to_pylist(), found["title"].to_pylist(), strict=True))
+    return {
+        name: [one_line(title[id], 40) for id in some if id in title][:NAMES]
+        for name, some in best.items()
+    }
 
 
 # ---- outline -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.tools import drift, edit, index, lookup, search, work
+from graphrag_mcp.tools import drift, edit, explorer, index, lookup, search, work
 
 READS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -130,6 +130,16 @@ def offered(
         names = {tool.name for tool in kept}
         kept = [tool for tool in kept if tool.name != "drift_finish" or "drift_search" in names]
     return [_shortened(tool, model) for tool in kept] + [*(_pair() if compat else [])]
+
+
+def with_page(tools: Sequence[Tool]) -> tuple[list[Tool], list[Any]]:
+    """The tools and the extensions of a server whose results the explorer page shows in hosts that
+    render apps; as they are where none of the tools has such results.
+    """
+    extensions = explorer.extension(tools)
+    data = _tool(explorer.explore_data, "Explorer data", READS)
+    data.meta = {"ui": {"resourceUri": explorer.URI, "visibility": ["app"]}}
+    return [*tools, *([data] if extensions else [])], extensions
 
 
 def _shortened(tool: Tool, model: bool) -> Tool:

@@ -27,7 +27,7 @@ from graphrag_mcp.logs import place_of
 from graphrag_mcp.packing import wire
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.principal import SUBJECT, sealed
-from graphrag_mcp.types import Result
+from graphrag_mcp.types import DriftResult, ExploreResult, Result, SearchResult
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.tables import Snapshot
@@ -41,6 +41,7 @@ SHORT = 2_000
 SHOW_SHORT = re.compile(
     "visual studio code|code - oss|code-server|vscodium", re.IGNORECASE
 )  # how it calls itself
+EXPLORER = "graphrag/explorer"  # in `_meta` of a result: {"view", "corpus"}
 THREADS = 4  # engine calls at a time
 
 ADVISED = re.compile(
@@ -166,9 +167,29 @@ def _sent(result: Result) -> CallToolResult:
     """Text; and for results on which programs act, their fields. A host that is given fields may
     show the model these alone, so other results have none."""
     text = [TextContent(type="text", text=_encodable(result.text))]
+    meta = meta_of(result)
     if not wire.structured(result):
-        return CallToolResult(content=text)
-    return CallToolResult(content=text, structured_content=encodable(wire.fields(result)))
+        return CallToolResult(content=text, _meta=meta)
+    fields = encodable(wire.fields(result))
+    return CallToolResult(content=text, structured_content=fields, _meta=meta)
+
+
+def meta_of(result: Result) -> dict[str, Any] | None:
+    """Which view of the page shows a result; None for results that it does not show."""
+    view = None
+    if isinstance(result, ExploreResult):
+        view = "map"
+        if result.start.startswith("e"):
+            view = f"entity/{result.start[1:]}"
+        if result.goal.startswith("e"):
+            view = f"path/{result.start[1:]}/{result.goal[1:]}"
+    elif isinstance(result, DriftResult) and result.session_id:
+        view = f"drift/{result.session_id}"
+    elif isinstance(result, SearchResult) and result.mode == "global":
+        view = ""  # a search for the question, which the page knows from the host
+    if view is None or (corpus := getattr(result, "corpus", "")) and "," in corpus:
+        return None
+    return {EXPLORER: {"view": view, "corpus": corpus}}
 
 
 def fresh(hint: str, told: set[str]) -> str:

@@ -30,11 +30,11 @@ LAYERS = {
     "packing": 4,
     **dict.fromkeys(("index", "query", "evaluate", "install"), 5),
     **dict.fromkeys(("app", "jobs", "doctor", "exchange"), 6),
-    **dict.fromkeys(("tools", "connections"), 7),
+    **dict.fromkeys(("tools", "connections", "explorer"), 7),
     **dict.fromkeys(("server", "http"), 8),
     **dict.fromkeys(("cli", "__main__"), 9),
 }
-WITHIN_A_LAYER = {("settings", "errors"), ("settings", "trust"), ("http", "server"), ("doctor", "exchange"), ("__main__", "cli")}
+WITHIN_A_LAYER = {("settings", "errors"), ("settings", "trust"), ("http", "server"), ("tools", "explorer"), ("doctor", "exchange"), ("__main__", "cli")}
 
 # Words and phrases of an earlier manner of writing. New text does without them.
 AVOIDED = re.compile(

@@ -1,0 +1,171 @@
+// The page: addresses, the search box, and which view stands where.
+
+import { byId, element, link, say, short, visible } from "./dom.js";
+import { Host } from "./bridge.js";
+import { Map2D } from "./map.js";
+import { Refused, Transport } from "./transport.js";
+import { Tree } from "./tree.js";
+import * as graph from "./graph.js";
+import * as views from "./views.js";
+
+const TABS = [["map", "map"], ["timeline", "timeline"], ["changes", "what changed"], ["drift", "DRIFT sessions"]];
+let transport, map, tree, recent = null, turn = 0;
+
+const go = (view) => { location.hash = "#" + view; };
+const tabs = () => TABS.filter(([name]) => transport.kind !== "file" || transport.embedded.views[name + "?"]);
+
+// Parts are decoded one by one: a slash inside of a question is no separator.
+function parts() {
+  const [view, ...rest] = (location.hash.slice(1) || "map").split("/");
+  try { return [view, ...rest.map(decodeURIComponent)]; } catch { return [view, ...rest]; }
+}
+
+async function route() {
+  const mine = ++turn, [view, ...rest] = parts();
+  byId("views").replaceChildren(...tabs().map(([name, text]) => { const made = link(name, text); if (name === view) made.setAttribute("aria-current", "page"); return made; }));
+  say("Loading…");
+  try {
+    if (!map.started) { await map.start(); map.started = true; }
+    const shown = await (Object.hasOwn(VIEWS, view) ? VIEWS[view] : VIEWS.map)(rest);
+    if (mine !== turn) return; // another address was opened meanwhile
+    byId("side").replaceChildren(...shown.filter((one) => one !== ""));
+    byId("side").scrollTop = 0;
+    document.title = visible(byId("side").querySelector("h1")?.textContent || "graphrag-mcp") + " · explorer";
+    byId("side").querySelector("mark")?.scrollIntoView({ block: "center" });
+    say("");
+  } catch (error) {
+    if (mine !== turn) return;
+    byId("side").replaceChildren(...(error instanceof Refused ? refused(error.message) : failed(error)));
+    say(error instanceof Refused ? "No access." : error.message, true);
+  }
+}
+
+const failed = (error) => [element("h1", {}, "This cannot be shown"), element("p", {}, visible(error.message)), element("p", {}, link("map", "Back to the map"))];
+
+function refused(why) {
+  if (why === "used") return [element("h1", {}, "This address is no longer valid"), element("p", {}, "It opens the page once, and its server may have ended since. Run graphrag-mcp explore again.")];
+  const field = element("input", { type: "password", "aria-label": "Token", autocomplete: "off" });
+  const form = element("form", { onsubmit: (event) => { event.preventDefault(); transport.keep(field.value.trim()); route(); } }, field, element("button", { type: "submit" }, "Open"));
+  return [element("h1", {}, "This server asks for a token"), element("p", {}, "It is the one that MCP clients of this server use."), form];
+}
+
+const onMap = () => { graph.hide(); map.draw(); };
+const calm = () => { map.light(new Map()); if (map.borrowed) map.paintBy("topic"); };
+
+const VIEWS = {
+  async map() {
+    onMap(); calm();
+    const found = await transport.load("overview");
+    corpora(found);
+    map.show(0); map.whole();
+    return [...views.overview(found), ...(map.roots().length ? [element("h2", {}, "All topics"), tree.render()] : [])];
+  },
+  async community([n]) {
+    onMap();
+    const found = await transport.load("community", { id: n });
+    for (const one of [...found.parents, found]) await map.open_(one.n);
+    map.show(found.n);
+    return views.community(found);
+  },
+  async entity([n]) {
+    const found = await transport.load("entity", { id: n });
+    graph.neighbourhood(found);
+    const other = recent && recent.n !== found.n && transport.kind !== "file" ? recent : null;
+    recent = { n: found.n, title: found.title };
+    return views.entity(found, [other ? element("p", {}, link(`path/${other.n}/${found.n}`, `How is this connected with ${short(other.title, 50)}?`)) : "", transport.kind === "file" ? "" : connecting(found)]);
+  },
+  async passage([id, span]) {
+    onMap();
+    const [unit, part] = String(id).split("."), found = await transport.load("passage", { id: unit });
+    map.light(new Map(found.communities.map((one) => [one.n, 1])));
+    return views.passage(found, Number(part || 0), span);
+  },
+  async document([n]) {
+    onMap();
+    const found = await transport.load("document", { id: n });
+    map.light(new Map(found.communities.map((one) => [one.n, 1])));
+    return views.document_(found);
+  },
+  async search(rest) {
+    onMap();
+    const query = rest.join("/");
+    byId("query").value = query;
+    const found = await transport.load("search", { query });
+    map.light(new Map([...found.lit, ...found.entities.map((one) => ["e" + one.n, 1])])); map.show(0); map.whole();
+    return views.search(found);
+  },
+  async path([from, to]) { const found = await transport.load("path", { id: from, to }); graph.ways(found); return views.path(found); },
+  async drift([id]) { onMap(); return views.drift(await transport.load("drift", { id: id || "" })); },
+  async timeline() {
+    onMap();
+    calm();
+    const found = await transport.load("timeline");
+    if (found.periods.length) map.paintBy("time");
+    return views.timeline(found);
+  },
+  async changes([since]) {
+    onMap();
+    const found = await transport.load("changes", { since: since || "" });
+    calm();
+    map.changed = new Map(found.communities.added.map((one) => [one.n, 1])); if (found.since !== null) map.paintBy("changes");
+    map.whole();
+    return views.changes(found);
+  },
+};
+
+// Asks for a second name, and shows how the two are connected.
+function connecting(found) {
+  const field = element("input", { type: "search", "aria-label": "Another name", placeholder: "Connected with … (a name)", maxlength: 300 });
+  return element("form", { onsubmit: async (event) => {
+    event.preventDefault();
+    const name = field.value.trim(), other = name && (await transport.load("search", { query: name })).entities.find((one) => one.n !== found.n);
+    if (other) go(`path/${found.n}/${other.n}`); else say(name ? "No other name like that is in this corpus." : "Type a name first.", true);
+  } }, field, element("button", { type: "submit" }, "Connect"));
+}
+
+function corpora(found) {
+  if (byId("corpora").childElementCount || transport.kind !== "server" || found.corpora.length < 2) return;
+  const chosen = element("select", { "aria-label": "Corpus", onchange: (event) => { const to = new URL(location.href); to.hash = ""; to.searchParams.set("corpus", event.target.value); location.assign(to); } },
+    found.corpora.map((name) => element("option", { value: name, selected: name === found.corpus }, short(name, 40))));
+  byId("corpora").append(chosen);
+}
+
+function searched(event) {
+  event.preventDefault();
+  const text = byId("query").value.trim(), id = /^([etcd])(\d{1,12})(\.\d{1,6})?$/i.exec(text);
+  if (!text) go("map");
+  else if (id) go({ e: "entity/", c: "community/", d: "document/", t: "passage/t" }[id[1].toLowerCase()] + id[2] + (id[1] === "t" && id[3] ? id[3] : ""));
+  else go("search/" + encodeURIComponent(text));
+}
+
+// In a frame made of text (srcdoc) the address of a link is the host's: only the fragment is ours to change.
+function followed(event) {
+  const to = event.target.closest?.("a")?.getAttribute("href");
+  if (!to?.startsWith("#") || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault(); location.hash = to;
+}
+
+async function start() {
+  const embedded = JSON.parse(byId("data").textContent || "{}"), host = embedded.app ? await Host.connect() : null;
+  transport = new Transport(embedded, host);
+  map = new Map2D(transport, go); tree = new Tree(map, go);
+  transport.onnewer = async () => { map.clear(); await map.start(); say("The index has changed. This is its newest state."); };
+  window.graphragExplorer = { map, transport };
+  byId("search").addEventListener("submit", searched);
+  window.addEventListener("hashchange", route);
+  document.addEventListener("click", followed);
+  try { await transport.start(); } catch (error) { byId("side").replaceChildren(...refused(error.message)); say("No access.", true); return; }
+  if (host) {
+    const follow = (result) => {
+      const shown = result?._meta?.["graphrag/explorer"] || {}, asked = host.input.query || host.input.start;
+      host.corpus = shown.corpus || host.corpus;
+      const view = shown.view || (asked ? "search/" + encodeURIComponent(asked) : "map");
+      if ("#" + view !== location.hash) go(view); else route();
+    };
+    host.onresult = follow;
+    if (host.result) { follow(host.result); return; }
+  }
+  await route();
+}
+
+start();

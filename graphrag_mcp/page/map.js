@@ -1,0 +1,287 @@
+// The map: communities as nested circles on a canvas, at places that the server computed.
+
+import { byId, element, short, visible } from "./dom.js";
+
+const MOST = 1500; // marks drawn at once
+const OPEN = 90, DOTTED = 150; // pixels of radius from which a circle shows the circles, or the names, inside
+const SCALE = ["#2c5aa0", "#4d7fb0", "#7f9f8f", "#c08a4a", "#c9601f"]; // old to new
+const CHANGED = "#d9480f";
+const PALETTE = ["#0b6e75", "#b8561b", "#5b4b9a", "#3c7a36", "#a03a63", "#8a6d1a", "#2f6fb0", "#6d6d6d"];
+
+export class Map2D {
+  constructor(transport, open) {
+    this.transport = transport; this.open = open;
+    this.canvas = byId("canvas"); this.context = this.canvas.getContext("2d");
+    this.nodes = new Map(); this.inside = new Map(); this.asked = new Set(); this.drawn = [];
+    this.hits = new Map(); this.changed = new Map(); this.selected = 0; this.colour = "topic"; this.borrowed = false; // a view chose the colour, not the person
+    this.view = { x: 0, y: 0, k: 1 }; this.wanted = 0; this.types = new Map();
+    new ResizeObserver(() => this.resize()).observe(this.canvas.parentElement);
+    this.listen(); this.buttons();
+  }
+
+  async start() { this.take(await this.transport.load("map")); this.whole(); }
+
+  roots() { return this.inside.get(0) || []; }
+
+  take(found) {
+    for (const one of found.communities || []) {
+      this.nodes.set(one.n, one);
+      const siblings = this.inside.get(one.parent) || [];
+      if (!siblings.some((other) => other.n === one.n)) siblings.push(one);
+      this.inside.set(one.parent, siblings);
+      if (one.type && !one.parent) this.types.set(one.type, (this.types.get(one.type) || 0) + one.size);
+    }
+    for (const dot of found.entities || []) {
+      const key = "e" + dot.community, dots = this.inside.get(key) || [];
+      if (!dots.some((other) => other.n === dot.n)) dots.push({ ...dot, dot: true });
+      this.inside.set(key, dots);
+    }
+    for (const name of ["from", "to", "first", "last"]) this[name] = found[name] ?? this[name];
+    for (const one of this.nodes.values()) if (one.type && !this.types.has(one.type)) this.types.set(one.type, 0);
+    this.palette = new Map([...this.types].sort((a, b) => b[1] - a[1]).map(([type], at) => [type, PALETTE[Math.min(at, PALETTE.length - 1)]]));
+  }
+
+  clear() { this.nodes.clear(); this.inside.clear(); this.asked.clear(); this.types.clear(); }
+
+  buttons() {
+    const button = (text, label, act) => element("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
+    this.choice = element("select", { "aria-label": "Colour by", onchange: (event) => { this.paintBy(event.target.value); this.borrowed = false; } },
+      [["topic", "topic"], ["type", "kind of names"], ["time", "time"], ["changes", "changes"]].map(([name, text]) => element("option", { value: name }, "colour: " + text)));
+    byId("tools").append(
+      button("+", "Zoom in", () => this.zoom(1.5)), button("−", "Zoom out", () => this.zoom(1 / 1.5)),
+      button("whole", "Show the whole map", () => this.whole()), this.choice);
+  }
+
+  listen() {
+    const canvas = this.canvas;
+    let from = null, moved = false, pinch = 0;
+    const points = new Map();
+    canvas.addEventListener("pointerdown", (event) => {
+      points.set(event.pointerId, event); canvas.setPointerCapture(event.pointerId);
+      from = { x: event.offsetX, y: event.offsetY, view: { ...this.view } }; moved = false;
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (points.has(event.pointerId)) points.set(event.pointerId, event);
+      if (points.size === 2) {
+        const [a, b] = [...points.values()];
+        const apart = Math.hypot(a.offsetX - b.offsetX, a.offsetY - b.offsetY);
+        if (pinch) this.zoom(apart / pinch, (a.offsetX + b.offsetX) / 2, (a.offsetY + b.offsetY) / 2);
+        pinch = apart; moved = true;
+      } else if (from) {
+        const [dx, dy] = [event.offsetX - from.x, event.offsetY - from.y];
+        moved = moved || Math.hypot(dx, dy) > 4;
+        this.view = { ...from.view, x: from.view.x + dx, y: from.view.y + dy }; this.draw();
+      } else this.hover(event.offsetX, event.offsetY);
+    });
+    const end = (event) => {
+      points.delete(event.pointerId); pinch = 0;
+      if (from && !moved && event.type === "pointerup") this.click(event.offsetX, event.offsetY);
+      from = null;
+    };
+    canvas.addEventListener("pointerup", end); canvas.addEventListener("pointercancel", end);
+    canvas.addEventListener("dblclick", (event) => this.zoom(2, event.offsetX, event.offsetY));
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault(); this.zoom(Math.exp(-event.deltaY / 400), event.offsetX, event.offsetY);
+    }, { passive: false });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+  }
+
+  resize() {
+    const ratio = window.devicePixelRatio || 1, box = this.canvas.parentElement.getBoundingClientRect();
+    const before = [this.width, this.height];
+    if (!box.width || !box.height) return;
+    [this.width, this.height] = [box.width, box.height];
+    this.canvas.width = box.width * ratio; this.canvas.height = box.height * ratio;
+    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    if (!before[0]) this.whole();
+    else { this.view.x += (this.width - before[0]) / 2; this.view.y += (this.height - before[1]) / 2; this.draw(); }
+  }
+
+  // All topics, as large as there is room for above the buttons.
+  whole() {
+    const roots = this.roots(), [width, height] = [this.width || 1, (this.height || 1) - 50];
+    const side = (name, sign) => (roots.length ? sign * Math.max(...roots.map((one) => sign * one[name] + one.r)) : sign);
+    const [left, right, top, bottom] = [side("x", -1), side("x", 1), side("y", -1), side("y", 1)];
+    const k = 0.95 * Math.min(width / (right - left), height / (bottom - top));
+    this.view = { x: width / 2 - (k * (left + right)) / 2, y: height / 2 - (k * (top + bottom)) / 2, k }; this.draw();
+  }
+
+  zoom(by, x = this.width / 2, y = this.height / 2) {
+    const k = Math.min(Math.max(this.view.k * by, 40), 5e6), real = k / this.view.k;
+    this.view = { k, x: x - (x - this.view.x) * real, y: y - (y - this.view.y) * real }; this.draw();
+  }
+
+  show(n) {
+    // Bring a community into the middle, so large that what is inside can be seen.
+    const node = this.nodes.get(n);
+    this.selected = n;
+    if (node) {
+      const k = 0.36 * Math.min(this.width, this.height) / node.r;
+      this.view = { k, x: this.width / 2 - node.x * k, y: this.height / 2 - node.y * k };
+    }
+    this.draw();
+  }
+
+  paintBy(colour) { this.borrowed = true; this.colour = this.choice.value = colour; this.draw(); }
+
+  light(hits) { this.hits = hits; this.draw(); }
+
+  draw() {
+    if (this.pending) return;
+    this.pending = true;
+    requestAnimationFrame(() => { this.pending = false; this.paint(); });
+  }
+
+  // What is on the screen, large circles first, at most MOST marks.
+  visible() {
+    const { x, y, k } = this.view, found = [], queue = [...(this.inside.get(0) || [])];
+    const onScreen = (one) => {
+      const [px, py, pr] = [x + one.x * k, y + one.y * k, one.r * k];
+      return px + pr > 0 && px - pr < this.width && py + pr > 0 && py - pr < this.height && pr > 2;
+    };
+    queue.sort((a, b) => b.r - a.r);
+    for (let at = 0; at < queue.length && found.length < MOST; at++) {
+      const one = queue[at];
+      if (!onScreen(one)) continue;
+      found.push(one);
+      if (one.r * k < OPEN || one.dot) continue;
+      const below = this.inside.get(one.n), dots = this.inside.get("e" + one.n);
+      if (!one.children && one.r * k < DOTTED) continue;
+      if (!below && !dots && !this.asked.has(one.n)) this.fetch(one.n);
+      queue.push(...(below || []), ...(dots || []));
+    }
+    return found;
+  }
+
+  async fetch(n) {
+    this.asked.add(n);
+    try { this.take(await this.transport.load("map", { under: n })); this.draw(); } catch { /* the list beside says what is wrong */ }
+  }
+
+  opened(one, pr) { return !one.dot && (this.inside.get(one.n) ? pr >= OPEN : pr >= DOTTED && this.inside.has("e" + one.n)); }
+
+  async open_(n) { if (!this.inside.get(n) && !this.inside.get("e" + n) && !this.asked.has(n)) await this.fetch(n); }
+
+  colourOf(one, styles) {
+    if (this.colour === "type") return this.palette.get(one.type) || styles.line;
+    if (this.colour === "time") {
+      const day = one.dot ? this.nodes.get(one.community)?.day : one.day;
+      if (!day || this.last <= this.first) return styles.line;
+      return SCALE[Math.min(SCALE.length - 1, Math.max(0, Math.floor(((day - this.first) / (this.last - this.first + 1)) * SCALE.length)))];
+    }
+    if (this.colour === "changes") return this.changed.has(one.dot ? one.community : one.n) ? CHANGED : styles.line;
+    return PALETTE[((one.dot ? this.nodes.get(one.community)?.colour : one.colour) || 0) % PALETTE.length];
+  }
+
+  paint() {
+    const { context, width, height } = this, { x, y, k } = this.view, css = getComputedStyle(document.documentElement);
+    const styles = Object.fromEntries(["disc-line", "ink", "paper", "hit", "accent"].map((name) => [name.replace("disc-", ""), css.getPropertyValue("--" + name)]));
+    context.clearRect(0, 0, width, height);
+    this.drawn = this.visible();
+    const lit = this.hits.size > 0;
+    for (const one of this.drawn) {
+      const [px, py, pr] = [x + one.x * k, y + one.y * k, one.r * k], open = this.opened(one, pr);
+      const hit = this.hits.get(one.dot ? "e" + one.n : one.n), chosen = one.n === this.selected && !one.dot;
+      context.beginPath(); context.arc(px, py, Math.max(pr, one.dot ? 2.5 : 1), 0, 7);
+      context.globalAlpha = (one.dot ? 0.85 : open ? 0.1 : 0.3) * (lit && !hit ? 0.5 : 1); context.fillStyle = this.colourOf(one, styles); context.fill();
+      context.globalAlpha = 1;
+      context.lineWidth = hit || chosen ? 3 : 1; context.strokeStyle = hit ? styles.hit : chosen ? styles.accent : styles.line;
+      if (!one.dot || hit) context.stroke();
+    }
+    this.labels(styles);
+    this.legend();
+    this.frames = (this.frames || 0) + 1;
+  }
+
+  // Titles, those of large circles first; one that would cover another is left out.
+  labels(styles) {
+    const { context } = this, { x, y, k } = this.view, taken = [], dots = this.drawn.filter((one) => one.dot);
+    context.textAlign = "center"; context.lineJoin = "round"; context.strokeStyle = styles.paper; context.fillStyle = styles.ink;
+    for (const one of this.drawn) {
+      const [px, py, pr] = [x + one.x * k, y + one.y * k, one.r * k];
+      if (taken.length > 160 || pr < (one.dot ? 2 : 18)) continue;
+      const opened = this.opened(one, pr);
+      const size = one.dot ? 11 : opened ? 13 : Math.min(14, Math.max(10.5, pr / 6));
+      context.font = `${opened ? 600 : 400} ${size}px system-ui, "Noto Sans", "Noto Sans CJK SC", sans-serif`;
+      const lines = one.dot ? [this.fit(visible(one.title), 130)] : opened ? [this.phrases(visible(one.title), Math.min(Math.max(pr * 1.9, 90), this.width - 20))] : this.lines(visible(one.title), pr, size);
+      if (!lines.length) continue;
+      const wide = Math.max(...lines.map((line) => context.measureText(line).width)), tall = lines.length * size * 1.2;
+      const cx = opened ? Math.min(Math.max(px, wide / 2 + 6), this.width - wide / 2 - 6) : px;
+      if (opened && Math.abs(cx - px) > 0.6 * pr) continue; // pushed back onto the screen it would stand in another circle
+      const top = one.dot ? py + Math.max(pr, 2.5) + 2 : opened ? Math.max(py - pr + 6, 6) : py - tall / 2;
+      const box = [cx - wide / 2 - 3, top - 1, cx + wide / 2 + 3, top + tall + 1];
+      if (one.dot && dots.some((dot) => dot !== one && box[0] < x + (dot.x + dot.r) * k && x + (dot.x - dot.r) * k < box[2] && box[1] < y + (dot.y + dot.r) * k && y + (dot.y - dot.r) * k < box[3])) continue;
+      if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+      taken.push(box);
+      context.lineWidth = 3;
+      lines.forEach((line, at) => { const base = top + size * (0.95 + at * 1.2); context.strokeText(line, cx, base); context.fillText(line, cx, base); });
+    }
+    this.boxes = taken;
+  }
+
+  // As much of a text as has room in so many pixels.
+  fit(text, room) {
+    if (this.context.measureText(text).width <= room) return text;
+    let [low, high] = [0, Math.min(text.length, 200)];
+    while (low < high) { const middle = (low + high + 1) >> 1; if (this.context.measureText(text.slice(0, middle) + "…").width <= room) low = middle; else high = middle - 1; }
+    return low > 1 ? short(text, [...text.slice(0, low)].length + 1) : "";
+  }
+
+  // The first phrases of a title that have room.
+  phrases(title, room) {
+    const all = title.split(" · ");
+    for (let count = all.length; count > 0; count--) { const some = all.slice(0, count).join(" · "); if (this.context.measureText(some).width <= room) return some; }
+    return this.fit(all[0], room);
+  }
+
+  // A title inside of its circle: as many of its phrases as have room one below the other, whole ones rather than cut ones.
+  lines(title, radius, size) {
+    const phrases = title.split(" · "), words = phrases.length > 1 ? phrases : this.wrapped(title, radius * 1.6);
+    const most = Math.max(1, Math.min(words.length, 4, Math.floor((radius * 1.5) / (size * 1.2))));
+    let best = [];
+    for (let count = 1; count <= most; count++) {
+      const half = (count * size * 1.2) / 2, room = 2 * Math.sqrt(Math.max(radius * radius - half * half, radius * radius * 0.3)) - 4;
+      const whole = words.filter((line) => this.context.measureText(line).width <= room).slice(0, count);
+      if (whole.length > best.length) best = whole;
+      if (phrases.length === 1 && whole.length < count) break; // of running text the first lines only
+    }
+    const cut = best.length || radius < 24 ? "" : this.fit(words[0].trim(), 2 * radius - 8);
+    return best.length ? best : [...cut].length > 6 ? [cut] : []; // two letters say nothing
+  }
+
+  wrapped(text, room) {
+    const lines = [""];
+    for (const word of short(text, 120).split(/\s+/)) {
+      const longer = (lines.at(-1) + " " + word).trim();
+      if (lines.at(-1) && this.context.measureText(longer).width > room) lines.push(word); else lines[lines.length - 1] = longer;
+    }
+    return lines;
+  }
+
+  legend() {
+    const swatch = (colour, text) => element("span", { class: "key" }, element("span", { class: "swatch", style: `background:${colour}` }), visible(text));
+    const time = this.from ? SCALE.map((colour, at) => swatch(colour, at === 0 ? this.from.slice(0, 4) : at === SCALE.length - 1 ? this.to.slice(0, 4) : "")) : ["no document states a date"];
+    const keys = { topic: [], type: [...(this.palette || [])].slice(0, 8).map(([type, colour]) => swatch(colour, type)), time, changes: [swatch(CHANGED, "new or changed")] }[this.colour];
+    const text = this.colour + this.drawn.some((one) => one.dot) + keys.length + this.roots().length;
+    if (text === this.told) return;
+    this.told = text;
+    const empty = this.roots().length ? "" : "No topics to draw: the corpus is empty or they have not been computed yet.";
+    byId("legend").replaceChildren(...(empty ? [empty] : [...keys, ` A circle is a topic, its size the number of texts${this.drawn.some((one) => one.dot) ? "; a dot is a name" : ""}. Scroll to zoom, click to open.`]));
+  }
+
+  at(px, py) {
+    const { x, y, k } = this.view;
+    return [...this.drawn].reverse().find((one) => Math.hypot(px - x - one.x * k, py - y - one.y * k) <= Math.max(one.r * k, 5));
+  }
+
+  hover(px, py) {
+    const one = this.at(px, py);
+    this.canvas.style.cursor = one ? "pointer" : "grab";
+    this.canvas.title = one ? visible(one.title) + (one.size ? ` (${one.size} texts)` : "") : "";
+  }
+
+  click(px, py) {
+    const one = this.at(px, py);
+    if (one) this.open(one.dot ? "entity/" + one.n : "community/" + one.n);
+  }
+}

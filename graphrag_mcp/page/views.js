@@ -1,0 +1,145 @@
+// What stands beside the picture: one function per view, from the server's data to elements.
+
+import { element, link, number, short, visible } from "./dom.js";
+
+const heading = (text) => element("h2", {}, text);
+const list = (items, plain = true) => element("ul", plain ? { class: "plain" } : {}, items.map((one) => element("li", {}, one)));
+const some = (title, items) => (items.length ? [heading(title), list(items)] : []);
+const left = (count, what) => (count > 0 ? element("p", { class: "note" }, `and ${number(count)} more ${what}, not shown`) : "");
+const note = (text) => (text ? element("p", { class: "note", dir: "auto" }, visible(text)) : "");
+const counted = (count, thing) => `${number(count)} ${thing}${count === 1 ? "" : "s"}`;
+
+export const place = (cite) => "passage/" + cite.id + (cite.end ? `/${cite.start}-${cite.end}` : "");
+
+function cited(cite) {
+  const where = cite.uri && !cite.uri.includes(cite.title) ? `${short(cite.uri, 60)}` : "";
+  return element("span", { class: "where" }, link(place(cite), `[${cite.id}] ${short(cite.title, 60)}`, "Show the source"),
+    where ? element("span", { dir: "auto" }, " " + visible(where)) : "", cite.date ? ` · ${cite.date}` : "");
+}
+
+const statement = (one) => [element("span", { dir: "auto" }, visible(one.text)), ...one.cites.slice(0, 4).map(cited)];
+const named = (one) => [link("entity/" + one.n, short(one.title, 120)), one.type && one.type !== "other" ? element("span", { class: "type" }, " " + visible(one.type)) : ""];
+const topic = (one) => [link("community/" + one.n, short(one.title, 120)), element("span", { class: "type" }, " " + counted(one.size, "text"))];
+const paper = (one) => [link("document/" + one.n, short(one.title, 120)), one.date ? element("span", { class: "type" }, " " + one.date) : ""];
+const trail = (many, view = "community/") => element("p", { class: "note" }, many.flatMap((one, at) => [at ? " › " : "", link(view + one.n, short(one.title, 60))]));
+const inline = (many) => element("p", {}, many.flatMap((one, at) => [at ? " · " : "", ...named(one)]));
+
+export function overview(data) {
+  const words = { documents: "document", entities: "name", relationships: "connection", communities: "topic" };
+  const counts = Object.entries(words).filter(([kind]) => data.counts[kind]).map(([kind, word]) => counted(data.counts[kind], word));
+  const empty = data.counts.documents ? "" : element("p", {}, "This corpus holds no document yet. Index a folder with graphrag-mcp index.");
+  const without = data.counts.documents && !data.main.length ? element("p", {}, "This corpus has no topics: it is too small, or they have not been computed yet.") : "";
+  return [element("h1", { dir: "auto" }, visible(data.title)), note(counts.join(", ") + (data.from ? `; dated ${data.from} to ${data.to}` : "")),
+    note(data.note), data.stale ? note("Documents have changed since the topics were computed.") : "", empty, without,
+    ...(data.main.length ? [heading("Largest topics")] : []),
+    ...data.main.flatMap((one) => [element("p", {}, topic(one)), element("p", { class: "note", dir: "auto" }, visible(short(one.summary, 280)))]),
+    ...(data.central.length ? [heading("Most connected names"), inline(data.central)] : [])];
+}
+
+export function community(data) {
+  const report = data.report, said = report.paragraphs.length + report.findings.length;
+  const written = report.method === "extractive" ? "sentences of the documents" : `report by ${report.method || "an unknown author"}`;
+  return [data.parents.length ? trail(data.parents) : "", element("h1", { dir: "auto" }, visible(data.title)),
+    note(`Topic c${data.n}, ${counted(data.size, "text")}; ${written}`),
+    said ? "" : element("p", {}, "This topic has no report yet."),
+    ...report.paragraphs.map((one) => element("p", {}, statement(one))),
+    ...(report.findings.length ? [heading("Findings")] : []),
+    ...report.findings.flatMap((one) => [element("h3", { dir: "auto" }, visible(one.title)), list(one.statements.map(statement))]),
+    ...some("Topics inside", data.children.map(topic)),
+    ...(data.members.length ? [heading("People, places and things"), inline(data.members)] : []), left(data.more.members, "names"),
+    ...some("Documents", data.documents.map(paper)), left(data.more.documents, "documents")];
+}
+
+export function entity(data, others) {
+  const facts = [`e${data.n}`, data.type === "other" ? "" : data.type, data.aliases.length ? "also " + data.aliases.join(", ") : "", "named in " + counted(data.texts, "text")];
+  return [data.communities.length ? trail(data.communities) : "", element("h1", { dir: "auto" }, visible(data.title)), note(facts.filter(Boolean).join(" · ")),
+    data.description ? element("p", { dir: "auto" }, visible(data.description)) : "",
+    ...others,
+    ...some("What the documents say", data.statements.map(statement)), ...some("Claims", data.claims.map(statement)),
+    ...some("Connected with", data.relations.map((one) => [...named(one.other), element("br"), ...statement(one)])), left(data.more.relations, "connections"),
+    data.relations.length ? "" : note("It is connected with no other name.")];
+}
+
+// Offsets count characters as Python does: an emoji is one.
+function marked(text, spans) {
+  const points = [...text], parts = [];
+  let at = 0;
+  for (const [start, end] of spans) {
+    if (start < at || end <= start) continue;
+    parts.push(visible(points.slice(at, start).join("")), element("mark", {}, visible(points.slice(start, end).join(""))));
+    at = end;
+  }
+  return [...parts, visible(points.slice(at).join(""))];
+}
+
+export function passage(data, part, span) {
+  const parts = data.parts[part - 1], between = /^(\d{1,9})-(\d{1,9})$/.exec(span || "");
+  const spans = between ? [[Number(between[1]), Number(between[2])]] : parts && data.parts.length > 1 ? [parts] : [];
+  const step = (id, text) => (id ? link("passage/" + id, text) : element("span", { class: "note" }, text));
+  const lines = data.line ? `, lines ${data.line} to ${data.last_line}` : "";
+  return [trail([data.document], "document/"), element("h1", { dir: "auto" }, visible(data.title)),
+    note(`[${data.id}] ${data.document.uri}${lines}${data.document.date ? ", " + data.document.date : ""}`),
+    data.before || data.after ? element("p", {}, step(data.before, "‹ text before"), " ", step(data.after, "text after ›")) : note("This is the whole document."),
+    element("div", { class: "passage", dir: "auto", tabindex: "-1" }, marked(data.text, spans)),
+    ...(data.entities.length ? [heading("Names in this text"), inline(data.entities)] : []),
+    ...(data.communities.length ? [heading("Topics of this text"), trail(data.communities)] : [])];
+}
+
+export function search(data) {
+  const nothing = data.passages.length + data.entities.length + data.communities.length === 0;
+  return [element("h1", { dir: "auto" }, "“" + visible(short(data.query, 120)) + "”"), note(data.hint),
+    nothing ? element("p", {}, "Nothing in this corpus speaks of that.") : "", ...some("Did you mean", data.near.map(named)),
+    ...(data.entities.length ? [heading("Names"), inline(data.entities)] : []), ...some("Topics", data.communities.map(topic)), ...some("Passages", data.passages.map(statement))];
+}
+
+export function path(data) {
+  const step = (one) => element("li", {}, [...named(one.from), " – ", ...named(one.to), element("br"), ...statement(one)]);
+  const none = `No connection was found: ${counted(data.reached[0], "name")} can be reached from one side and ${number(data.reached[1])} from the other.`;
+  return [element("h1", { dir: "auto" }, `${visible(short(data.from.title, 60))} – ${visible(short(data.to.title, 60))}`),
+    element("p", { class: "note" }, link("entity/" + data.from.n, short(data.from.title, 60)), " and ", link("entity/" + data.to.n, short(data.to.title, 60))),
+    data.paths.length ? "" : element("p", {}, none), data.whole ? "" : note("Not everything between them was read: a shorter way may exist."),
+    ...data.paths.flatMap((steps, at) => [heading(`${at ? "Another way" : "The strongest way"}, ${counted(steps.length, "step")}`), element("ol", {}, steps.map(step))])];
+}
+
+export function drift(data) {
+  if (!data.nodes) {
+    const line = (one) => [link("drift/" + one.id, short(one.query, 140)), element("span", { class: "where" }, `${one.answered} answered, ${one.open} open, ${one.frontier} waiting, ${one.pruned} pruned`)];
+    return [element("h1", {}, "DRIFT sessions"), note("A session is a question that an agent followed through the graph, with its follow-up questions."),
+      data.sessions.length ? list(data.sessions.map(line)) : element("p", {}, "No session on this corpus yet. An agent begins one with the tool drift_search.")];
+  }
+  const below = new Map(), words = { answered: "answered", open: "open", frontier: "waiting", pruned: "pruned" };
+  for (const node of data.nodes) below.set(node.parent, [...(below.get(node.parent) || []), node]);
+  const folded = (title, body) => element("details", {}, element("summary", {}, title), body);
+  const branch = (node) => element("li", { class: node.status },
+    element("span", { class: "q", dir: "auto" }, visible(node.query)), element("span", { class: "type" }, ` ${words[node.status]}${node.score === null ? "" : ", score " + node.score}`),
+    node.answer ? folded("answer", [element("p", { dir: "auto" }, visible(node.answer)), ...node.cites.map(cited)]) : "",
+    node.context.length ? folded("what was read", node.context.map(cited)) : "",
+    below.has(node.id) ? element("ul", {}, below.get(node.id).map(branch)) : "");
+  return [element("p", { class: "note" }, link("drift", "DRIFT sessions")), element("h1", { dir: "auto" }, visible(data.query)), note(`Session ${data.id}, begun in generation ${data.began}`),
+    element("ul", { class: "plain tree" }, (below.get("") || []).map(branch))];
+}
+
+export function changes(data) {
+  if (data.since === null) return [element("h1", {}, "What changed"), element("p", {}, `This is the first generation that is kept (${data.now}), so there is nothing to compare it with. After the next change of a document this view shows what came, went and changed.`)];
+  const group = (name, items, show) => some(`${name} (${number(items.length)})`, items.slice(0, 60).map(show));
+  const lists = [...group("New documents", data.documents.added, paper), ...group("Changed documents", data.documents.changed, paper),
+    ...group("Documents gone", data.documents.removed, (one) => visible(one.title)), ...group("New or changed topics", data.communities.added, topic),
+    ...group("Topics as they were before", data.communities.removed, (one) => visible(one.title))];
+  return [element("h1", {}, `What changed since generation ${data.since}`), note(`${counted(data.communities.kept, "topic")} stayed as before; the map colours the others.`),
+    element("p", {}, "Compare with: ", ...data.generations.flatMap((one) => [link("changes/" + one.generation, `${one.generation} (${one.time.slice(0, 16).replace("T", " ")})`), " "])),
+    ...(lists.length ? lists : [element("p", {}, "No document and no topic has changed.")]), left(data.more, "documents")];
+}
+
+export function timeline(data) {
+  const most = Math.max(1, ...data.periods.map((one) => one.count));
+  const row = (one) => [element("strong", {}, one.period), " ", element("span", { class: "bar", style: `width:${Math.max(2, Math.round((90 * one.count) / most))}px` }), ` ${counted(one.count, "document")} `,
+    note(one.terms.join(", ")), element("span", {}, one.documents.flatMap((doc, at) => [at ? ", " : "", link("document/" + doc.n, short(doc.title, 80))])), one.more ? ` and ${number(one.more)} more` : ""];
+  return [element("h1", {}, "Timeline"), data.periods.length ? "" : element("p", {}, "No document states a date of its own, so there is nothing to order by time."),
+    data.undated ? note(`${counted(data.undated, "document")} without a date`) : "", list(data.periods.map(row))];
+}
+
+export function document_(data) {
+  return [element("h1", { dir: "auto" }, visible(data.title)), note(`d${data.n} ${data.uri} ${data.date}`),
+    ...(data.communities.length ? [heading("Topics"), ...data.communities.map((one) => element("p", {}, topic(one)))] : []),
+    heading("Texts"), list(data.units.map((one) => [link("passage/" + one.id, `[${one.id}]`), " ", element("span", { dir: "auto" }, visible(one.first))])), left(data.more, "texts")];
+}

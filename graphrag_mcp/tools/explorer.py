@@ -1,0 +1,91 @@
+"""The explorer page as an MCP App: its resource, the tool that gives it data, what links results to it.
+
+Takes the tools of a server; gives them their `_meta` and the extension that the server is built
+with. The tool `explore_data` is for the page alone: clients that render no apps are not told of it,
+and results say everything as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import anyio.to_thread
+from mcp.types import CallToolResult, TextContent
+from pydantic import Field
+
+from graphrag_mcp.tools.contract import Corpus, Text
+from graphrag_mcp.tools.results import Ctx, encodable, telling
+
+if TYPE_CHECKING:
+    from mcp.server.extension import Extension
+    from mcp.server.mcpserver.tools import Tool
+
+TOOL = "explore_data"
+URI = "ui://graphrag/explore.html"
+SHOWN = ("explore_graph", "global_search", "drift_search")  # tools whose results the page shows
+
+
+async def explore_data(
+    ctx: Ctx,
+    view: Annotated[Text, Field(description="overview, map, community, entity, passage, ...")],
+    id: Annotated[Text, Field(description="as c5, e12, t33")] = "",
+    to: Annotated[Text, Field(description="of a path: its other end")] = "",
+    under: Annotated[Text, Field(description="of the map: a community")] = "",
+    query: Annotated[Text, Field(description="of a search")] = "",
+    since: Annotated[Text, Field(description="of changes: a generation")] = "",
+    corpus: Corpus = "",
+) -> CallToolResult:
+    """Data of one view of the explorer page. For the page itself."""
+    desk = ctx.request_context.lifespan_context
+    given = {"id": id, "to": to, "under": under, "query": query, "since": since}
+
+    def work() -> dict[str, Any]:
+        from graphrag_mcp.explorer.data import load
+
+        return load(desk.app, view, given, corpus)
+
+    with telling("explore_data"):
+        found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=desk.threads)
+    said = f"Data of the view {view} for the explorer page."
+    return CallToolResult(
+        content=[TextContent(type="text", text=said)],
+        structured_content=encodable({"data": found})["data"],
+    )
+
+
+def extension(tools: Iterable[Tool]) -> list[Extension]:
+    """The extension with the page, where one of the tools is shown by it; these tools get their `_meta`."""
+    from mcp.server.apps import Apps
+
+    shown = [tool for tool in tools if tool.name in SHOWN]
+    if not shown:
+        return []
+    from graphrag_mcp.explorer.page import page
+
+    for tool in shown:
+        tool.meta = {
+            "ui": {"resourceUri": URI},
+            "ui/resourceUri": URI,
+        }  # some hosts know the flat key
+    apps = Apps()
+    about = "The knowledge graph as a page: topics, names, sources"
+    apps.add_html_resource(
+        URI, page({"app": True}), name="explorer", title="Explorer", description=about
+    )
+    return [apps]
+
+
+async def without_app(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+    """A list of tools or resources; for a client that renders no apps without what is the page's."""
+    from mcp.server.apps import client_supports_apps
+
+    result = await call_next(ctx)
+    if client_supports_apps(ctx) or not isinstance(result, dict):
+        return result
+    for name in {"tools", "resources"} & result.keys():
+        kept = [one for one in result[name] if one["name"] != TOOL and one.get("uri") != URI]
+        result[name] = [
+            {key: value for key, value in one.items() if key != "_meta"} for one in kept
+        ]
+    return result

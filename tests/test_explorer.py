@@ -1,0 +1,738 @@
+"""The explorer page in a real browser, on real indexes, served by the real command. Skipped without Chromium."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+from mcp.client.extension import advertise
+from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
+
+from graphrag_mcp.app import App
+from graphrag_mcp.explorer import page as pages
+from graphrag_mcp.explorer.data import load
+from graphrag_mcp.explorer.places import Circle, anchors, arranged, pack
+from graphrag_mcp.explorer.places import read as last_map
+from graphrag_mcp.query.drift import Drift
+from graphrag_mcp.server import build_server
+from graphrag_mcp.settings import Settings
+from tests.conftest import ROOT, SAMPLE, clean_environment, run_cli
+from tests.serving import Caller, connected
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+SECONDS = 15_000  # milliseconds that a view may take before a test fails
+TEMPLATE = 150_000  # bytes
+
+browser_only = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+
+
+@contextmanager
+def explored(home: Path, corpus: str = "sample") -> Iterator[str]:
+    """The address that `graphrag-mcp explore` prints."""
+    command = [sys.executable, "-m", "graphrag_mcp", "explore", "--no-browser", "--home", str(home), "--corpus", corpus]
+    server = subprocess.Popen(command, cwd=ROOT, env=clean_environment(), stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+class Tab:
+    """One tab of a browser; `wrong` collects console errors, exceptions and violations of the policy."""
+
+    def __init__(self, context: Any) -> None:
+        self.page = context.new_page()
+        self.wrong: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda one: self.wrong.append(one.text) if one.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.wrong.append("dialog: " + dialog.message), dialog.dismiss()))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def open(self, address: str) -> Tab:
+        self.page.goto(address)
+        return self.settled()
+
+    def go(self, view: str) -> Tab:
+        self.page.evaluate("view => { document.getElementById('side').replaceChildren(); location.hash = '#' + view; }", view)
+        return self.settled()
+
+    def settled(self) -> Tab:
+        ready = "() => document.querySelector('#side h1') && !document.getElementById('status').textContent.startsWith('Loading')"
+        self.page.wait_for_function(ready, timeout=SECONDS)
+        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        return self
+
+    @property
+    def heading(self) -> str:
+        return str(self.page.locator("#side h1").first.inner_text())
+
+    @property
+    def text(self) -> str:
+        return str(self.page.locator("#side").inner_text())
+
+    def links(self) -> list[str]:
+        found = self.page.eval_on_selector_all("#side a[href^='#']", "all => all.map(one => one.getAttribute('href').slice(1))")
+        return list(dict.fromkeys(found))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as run:
+        started = run.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def sample(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sample's home, with a DRIFT session in it."""
+    home = tmp_path_factory.mktemp("explored") / "home"
+    shutil.copytree(sample_home, home)
+    app = App(Settings(home=home), "sample")
+    session = Drift(app.snapshot(), app.drift_path("session-1"))
+    begun = session.start("Why was the array moved out of the Narrows?")
+    session.step(begun.open_node, "A sill crosses the Narrows [t2].", 80, ["Who found the sill?", "Who signed the accord?"])
+    return home
+
+
+@pytest.fixture(scope="module")
+def served(sample: Path) -> Iterator[str]:
+    with explored(sample) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def context(browser: Any, served: str) -> Iterator[Any]:
+    """A browser that has opened the address once: its tabs share the session."""
+    made = browser.new_context(viewport={"width": 1280, "height": 800})
+    Tab(made).open(served)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def tab(context: Any, served: str) -> Iterator[Tab]:
+    """A tab on the map. Every test that uses it fails on a console error or a violation of the policy."""
+    made = Tab(context).open(served.partition("#")[0])
+    yield made
+    made.page.close()
+    assert made.wrong == []
+
+
+def numbers(home: Path) -> dict[str, dict[str, int]]:
+    """Numbers of entities by title and of documents by uri."""
+    snapshot = App(Settings(home=home), "sample").snapshot()
+    entities = {row["title"]: row["n"] for row in snapshot.rows("entities", "", ["title", "n"]).to_pylist()}
+    documents = {row["uri"]: row["n"] for row in snapshot.rows("documents", "", ["uri", "n"]).to_pylist()}
+    return {"entities": entities, "documents": documents}
+
+
+# ---- views ----------------------------------------------------------------------------------------
+
+
+@browser_only
+def test_the_first_view_says_what_the_corpus_is(tab: Tab) -> None:
+    assert tab.heading == "sample"
+    assert "26 documents" in tab.text and "LARGEST TOPICS" in tab.text and "MOST CONNECTED NAMES" in tab.text
+    assert tab.page.locator("[role=treeitem]").count() >= 5
+    assert tab.page.evaluate("graphragExplorer.map.drawn.length") >= 7
+
+
+@browser_only
+def test_every_link_of_every_view_opens(tab: Tab) -> None:
+    """Two steps from the first view and from a search: at most three links of each kind of each page."""
+    seen: set[str] = set()
+    todo = ["map", "search/Narrows", "timeline", "changes", "drift"]
+    while todo and len(seen) < 60:
+        view = todo.pop(0)
+        seen.add(view)
+        tab.go(view)
+        assert tab.heading != "This cannot be shown", view
+        assert tab.text.strip().count("\n") > 0, view
+        by_kind: dict[str, list[str]] = {}
+        for link in tab.links():
+            by_kind.setdefault(link.partition("/")[0], []).append(link)
+        for links in by_kind.values():
+            todo += [one for one in links[:3] if one not in seen and one not in todo]
+    assert {one.partition("/")[0] for one in seen} >= {"map", "community", "entity", "passage", "document", "search", "drift"}
+
+
+@browser_only
+def test_a_statement_leads_to_its_sentence_in_the_source(tab: Tab, sample: Path) -> None:
+    tab.go(f"entity/{numbers(sample)['entities']['Harbour Tide Authority']}")
+    item = tab.page.locator("#side li", has_text="The Harbour Tide Authority confirms that model T5").first
+    item.locator("a").first.click()
+    tab.page.wait_for_selector("mark")
+    assert tab.page.locator("mark").inner_text() == "The Harbour Tide Authority confirms that model T5 has replaced T4."
+    assert tab.page.locator("mark").is_visible()
+
+
+@browser_only
+def test_the_sentences_of_a_report_are_marked_in_their_sources(tab: Tab, sample: Path) -> None:
+    found = load(App(Settings(home=sample), "sample"), "community", {"id": "5"})
+    said = [one for one in found["report"]["paragraphs"] if one["cites"]]
+    assert said and all(cite["end"] > cite["start"] for one in said for cite in one["cites"])
+    for one in said[:3]:
+        cite = one["cites"][0]
+        tab.go(f"passage/{cite['id']}/{cite['start']}-{cite['end']}")
+        assert " ".join(tab.page.locator("mark").inner_text().split()) == one["text"]
+
+
+@browser_only
+def test_any_passage_is_two_requests_away(tab: Tab) -> None:
+    tab.asked.clear()
+    tab.page.fill("#query", "Who found the sill in the Narrows?")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_selector("#side li a[href^='#passage/']")
+    tab.page.locator("#side li a[href^='#passage/']").first.click()
+    tab.page.wait_for_selector(".passage")
+    assert len([url for url in tab.asked if "/data/" in url and "/data/map" not in url]) == 2
+
+
+@browser_only
+def test_a_search_lights_the_topics_that_hold_its_hits(tab: Tab) -> None:
+    tab.go(f"search/{quote('Ines Calloway eelgrass')}")
+    lit = tab.page.evaluate("[...graphragExplorer.map.hits.keys()].filter(key => Number.isInteger(key))")
+    assert lit and set(lit) <= set(tab.page.evaluate("[...graphragExplorer.map.nodes.keys()]"))
+    assert tab.page.locator("#side mark, #side li").count() > 0
+    tab.go(f"search/{quote('zzyzx qwrtp')}")
+    assert "Nothing in this corpus speaks of that." in tab.text
+
+
+@browser_only
+def test_the_path_between_two_names_is_offered_and_shown(tab: Tab, sample: Path) -> None:
+    known = numbers(sample)["entities"]
+    tab.go(f"entity/{known['Tobias Fenn']}").go(f"entity/{known['Harbour Tide Authority']}")
+    tab.page.locator("#side a", has_text="How is this connected with Tobias Fenn?").click()
+    tab.page.wait_for_selector("#side ol")
+    assert "strongest way" in tab.text.lower()
+    assert tab.page.locator("#graph svg a").count() >= 3
+
+
+@browser_only
+def test_a_second_name_can_be_typed(tab: Tab, sample: Path) -> None:
+    tab.go(f"entity/{numbers(sample)['entities']['Tobias Fenn']}")
+    tab.page.fill("#side form input", "zzyzx qwrtp")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_function("() => document.getElementById('status').textContent.startsWith('No other name')")
+    tab.page.fill("#side form input", "Ines Calloway")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_function("() => document.querySelector('#side h1').innerText === 'Tobias Fenn – Ines Calloway'")
+
+
+@browser_only
+def test_a_corpus_without_texts_says_so(browser: Any, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("nothing here", "utf-8")
+    home = ("--home", tmp_path / "home", "--corpus", "sample")
+    assert run_cli("index", tmp_path / "docs", *home).returncode == 0
+    with explored(tmp_path / "home") as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address)
+        assert tab.heading == "sample"
+        (tmp_path / "docs" / "a.md").unlink()
+        assert run_cli("index", tmp_path / "docs", "--remove-missing", *home).returncode == 0
+        assert "holds no document yet" in tab.open(address.partition("#")[0]).text
+        assert "No topics to draw" in tab.page.locator("#legend").inner_text()
+        for view, said in (("timeline", "No document states a date"), ("drift", "No session on this corpus"), ("search/x", "Nothing in this corpus")):
+            assert said in tab.go(view).text
+        assert tab.wrong == []
+        made.close()
+
+
+@browser_only
+def test_the_neighbourhood_has_at_most_forty_names_and_no_title_over_another(tab: Tab, sample: Path) -> None:
+    tab.go(f"entity/{numbers(sample)['entities']['Narrows']}")
+    assert 1 < tab.page.locator("#graph svg a").count() <= 41
+    overlapping = """() => { const boxes = [...document.querySelectorAll('#graph text')].map(one => one.getBoundingClientRect());
+      return boxes.filter((a, i) => boxes.some((b, j) => i < j && a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4)).length; }"""
+    assert tab.page.evaluate(overlapping) == 0
+
+
+@browser_only
+@pytest.mark.parametrize("view", ["map", "community/5", "community/6"])
+def test_no_title_of_the_map_covers_another(tab: Tab, view: str) -> None:
+    tab.go(view)
+    tab.page.wait_for_function("() => graphragExplorer.map.boxes && graphragExplorer.map.boxes.length > 1")
+    boxes = tab.page.evaluate("graphragExplorer.map.boxes")
+    over = [(a, b) for i, a in enumerate(boxes) for b in boxes[:i] if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]]
+    assert over == []
+
+
+@browser_only
+def test_a_session_is_a_tree_of_questions_with_what_was_read(tab: Tab) -> None:
+    tab.go("drift")
+    tab.page.locator("#side li a").first.click()
+    tab.page.wait_for_selector(".tree li li")
+    assert "Why was the array moved out of the Narrows?" in tab.heading
+    assert "answered, score 80" in tab.text and "Who found the sill?" in tab.text
+    tab.page.locator("summary", has_text="what was read").first.click()
+    tab.page.locator("#side details[open] a[href^='#passage/']").first.click()
+    tab.page.wait_for_selector(".passage")
+
+
+@browser_only
+def test_the_timeline_has_a_row_a_year(tab: Tab) -> None:
+    tab.go("timeline")
+    assert "1972" in tab.text and "2023" in tab.text and "13 documents without a date" in tab.text
+
+
+@browser_only
+def test_dark_and_light_follow_the_system(tab: Tab) -> None:
+    colours = []
+    for scheme in ("light", "dark"):
+        tab.page.emulate_media(color_scheme=scheme)
+        colours.append(tab.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert colours[0] != colours[1]
+
+
+@browser_only
+def test_the_pictures_of_the_documentation(browser: Any, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """`pytest tests/test_explorer.py -k pictures --pictures docs` writes them. Without the texts in Chinese, for which
+    not every machine has letters."""
+    folder = Path(request.config.getoption("--pictures") or tmp_path).resolve()
+    shutil.copytree(SAMPLE, tmp_path / "skerrow", ignore=shutil.ignore_patterns("zh"))
+    assert run_cli("index", tmp_path / "skerrow", "--home", tmp_path / "home", "--corpus", "skerrow").returncode == 0
+    with explored(tmp_path / "home", "skerrow") as address:
+        made = browser.new_context(viewport={"width": 1040, "height": 640}, color_scheme="light")
+        tab = Tab(made).open(address)
+        app = App(Settings(home=tmp_path / "home"), "skerrow")
+        found = load(app, "search", {"query": "Harbour Tide Authority"})
+        for name, view in (("map", "map"), ("entity", f"entity/{found['entities'][0]['n']}")):
+            tab.go(view)
+            tab.page.wait_for_timeout(300)
+            tab.page.screenshot(path=folder / f"explore-{name}.png")
+            assert (folder / f"explore-{name}.png").stat().st_size > 20_000
+        assert tab.wrong == []
+        made.close()
+
+
+# ---- keyboard and screen readers ------------------------------------------------------------------
+
+
+@browser_only
+def test_the_keyboard_reaches_everything(tab: Tab) -> None:
+    focused = "() => document.activeElement.id || document.activeElement.getAttribute('role') || document.activeElement.tagName"
+    order = []
+    for _ in range(40):
+        tab.page.keyboard.press("Tab")
+        order.append(tab.page.evaluate(focused))
+        if order[-1] == "treeitem":
+            break
+    assert order[0] == "query" and "SELECT" in order and order[-1] == "treeitem"
+    first = tab.page.evaluate("document.activeElement.community.n")
+    tab.page.keyboard.press("ArrowRight")
+    tab.page.wait_for_function("() => document.activeElement.getAttribute('aria-expanded') === 'true'")
+    tab.page.keyboard.press("ArrowRight")
+    assert tab.page.evaluate("document.activeElement.getAttribute('aria-level')") == "2"
+    tab.page.keyboard.press("ArrowLeft")
+    assert tab.page.evaluate("document.activeElement.community.n") == first
+    tab.page.keyboard.press("End")
+    assert tab.page.evaluate("document.activeElement.community.n") != first
+    tab.page.keyboard.press("Home")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_function("() => location.hash.startsWith('#community/')")
+
+
+@browser_only
+def test_everything_that_can_be_used_has_a_name(tab: Tab) -> None:
+    unnamed = """() => [...document.querySelectorAll('a, button, input, select, [role=treeitem], section, aside, nav')].filter(one =>
+      !(one.textContent.trim() || one.getAttribute('aria-label') || one.labels?.length)).map(one => one.outerHTML.slice(0, 80))"""
+    for view in ("map", "entity/1", "search/Narrows"):
+        assert tab.go(view).page.evaluate(unnamed) == []
+
+
+# ---- hostile texts ----------------------------------------------------------------------------------
+
+SCRIPT = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
+TURNED = "abc\u202etxt.exe"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, home = tmp_path_factory.mktemp("hostile"), tmp_path_factory.mktemp("hostile-home")
+    long = "Bartholomew" * 910
+    (folder / "<img src=x onerror=alert(2)>.md").write_text(f"# {SCRIPT}\n\nAda Lovelace met Charles Babbage in London. {SCRIPT}\n", "utf-8")
+    (folder / "turned.md").write_text(f"# {TURNED}\n\nAda Lovelace wrote to {TURNED}. كتبت ليلى حداد رسالة إلى سامي نصار في بيروت. 😀 Ada Lovelace laughed.\n", "utf-8")
+    (folder / "long.md").write_text(f"# {long}\n\n{long} met Ada Lovelace. Mr {long} Smith wrote to Charles Babbage.\n", "utf-8")
+    (folder / "json.md").write_text('# </script><script>alert(3)</script>\n\nAda Lovelace said "</script>" -->. api_key = "sk-proj-Zq83hfKd92Lw0xPvT4mN7bYc"\n', "utf-8")
+    done = run_cli("index", folder, "--home", home, "--corpus", "sample")
+    assert done.returncode == 0, done.stderr
+    return home
+
+
+@browser_only
+def test_hostile_names_titles_and_texts_are_shown_as_text(browser: Any, hostile: Path) -> None:
+    with explored(hostile) as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address)
+        shown = ""
+        views = ["map", f"search/{quote('Ada Lovelace')}", f"search/{quote(SCRIPT, safe='')}", "timeline", "changes", "drift"]
+        app = App(Settings(home=hostile), "sample")
+        for table, view in (("entities", "entity"), ("documents", "document"), ("text_units", "passage"), ("reports", "community")):
+            rows = app.snapshot().rows(table, "", ["n"]).to_pylist()
+            views += [f"{view}/{'t' if view == 'passage' else ''}{row['n']}" for row in rows]
+        for view in views:
+            tab.go(view)
+            shown += tab.text
+            assert tab.page.evaluate("document.querySelectorAll('#side script, #side img, #side iframe').length") == 0
+            assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+        assert "<script>" in shown and "\\u202e" in shown and "\u202e" not in shown
+        assert "sk-proj-Zq83hfKd92Lw0xPvT4mN7bYc" not in shown
+        assert tab.wrong == []
+        made.close()
+
+
+@browser_only
+def test_marks_are_right_behind_an_emoji(browser: Any, hostile: Path) -> None:
+    app = App(Settings(home=hostile), "sample")
+    rows = app.snapshot().rows("text_units", "", ["n", "text"]).to_pylist()
+    row = next(row for row in rows if "laughed" in row["text"])
+    start = row["text"].index("Ada Lovelace laughed")
+    assert "😀" in row["text"][:start]
+    with explored(hostile) as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address).go(f"passage/t{row['n']}/{start}-{start + 20}")
+        assert tab.page.locator("mark").inner_text() == "Ada Lovelace laughed"
+        made.close()
+
+
+# ---- who may come in --------------------------------------------------------------------------------
+
+
+def asked(address: str, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:
+    """(status, body) of one request; `host` replaces the Host header."""
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 0, timeout=20)
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(method, path, headers=given)
+    response = connection.getresponse()
+    body = response.read().decode()
+    connection.close()
+    return response.status, body
+
+
+def test_requests_of_others_are_refused(sample: Path) -> None:
+    with explored(sample) as address:
+        token = address.partition("#token=")[2]
+        bearer = {"Authorization": f"Bearer {token}"}
+        assert asked(address, "/explore/data/overview")[0] == 401
+        assert asked(address, "/explore/data/overview", **bearer)[0] == 401  # it is for one exchange, not for data
+        assert asked(address, "/explore/session", "POST", Host="evil.example", **bearer)[0] == 421
+        assert asked(address, "/explore/session", "POST", Origin="https://evil.example", **bearer)[0] == 403
+        assert asked(address, "/explore/session", "POST", Authorization="Bearer wrong")[0] == 401
+        status, body = asked(address, "/explore/session", "POST", **bearer)
+        session = {"Authorization": f"Bearer {json.loads(body)['token']}"}
+        assert status == 200
+        assert asked(address, "/explore/session", "POST", **bearer)[0] == 401  # used
+        status, body = asked(address, "/explore/data/overview", **session)
+        assert (status, json.loads(body)["corpus"]) == (200, "sample")
+        assert asked(address, "/explore/data/overview", Origin="https://evil.example", **session)[0] == 403
+        assert asked(address, "/explore/data/overview", Host="evil.example", **session)[0] == 421
+        assert asked(address, "/explore/data/nothing", **session)[0] == 400
+        assert asked(address, "/explore/data/entity?id=e99999", **session)[0] == 404
+        assert asked(address, "/explore/data/entity?id=../../x", **session)[0] == 400
+        assert asked(address, "/explore/data/drift?id=../../etc/passwd", **session)[0] == 400
+        assert asked(address, "/mcp", "POST", **session)[0] == 404
+        assert asked(address, "/explore/data/overview", "POST", **session)[0] == 405
+
+
+@browser_only
+def test_the_address_works_once_and_tabs_share_the_session(browser: Any, sample: Path) -> None:
+    with explored(sample) as address:
+        first = browser.new_context()
+        tab = Tab(first).open(address)
+        assert "token" not in tab.page.url
+        assert Tab(first).open(address.partition("#")[0]).heading == "sample"
+        assert Tab(first).open(address).heading == "sample"  # the same browser, with its session
+        other = browser.new_context()
+        late = Tab(other).open(address)
+        assert late.heading == "This address is no longer valid"
+        assert "graphrag-mcp explore" in late.text
+        assert tab.wrong == []
+        first.close()
+        other.close()
+
+
+def test_the_page_is_small_and_asks_for_nothing_elsewhere() -> None:
+    document = pages.page()
+    assert len(document.encode()) <= TEMPLATE
+    assert set(re.findall(r"https?://[^\s\"'<>]+", document)) <= {"http://www.w3.org/2000/svg"}
+    for never in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
+        assert never not in document
+    policy = pages.policy_of(document)
+    assert "default-src 'none'" in policy and "unsafe-inline'" not in policy.partition("style-src-attr")[0]
+
+
+# ---- without a server, and behind the tokens of one ------------------------------------------------
+
+
+@browser_only
+def test_the_page_as_a_file_has_every_view_that_it_offers(browser: Any, sample: Path, tmp_path: Path) -> None:
+    done = run_cli("export", "--html", tmp_path / "graph.html", "--home", sample, "--corpus", "sample")
+    assert done.returncode == 0 and "157 entities" in done.stdout, done.stderr
+    made = browser.new_context(offline=True)
+    tab = Tab(made).open((tmp_path / "graph.html").as_uri())
+    assert "This file holds 7 of 7 topics, 157 of 157 names" in tab.text
+    assert tab.page.locator("#views a").all_inner_texts() == ["map", "timeline"]
+    seen: set[str] = set()
+    todo = ["map", "timeline", f"search/{quote('Tobias Fenn')}"]
+    while todo and len(seen) < 40:
+        view = todo.pop(0)
+        seen.add(view)
+        assert tab.go(view).heading != "This cannot be shown", view
+        kinds = {link.partition("/")[0]: link for link in tab.links()}
+        todo += [link for link in kinds.values() if link not in seen and link not in todo]
+    tab.go(f"search/{quote('Tobias Fenn')}")
+    tab.page.locator("#side li a[href^='#passage/']").first.click()
+    tab.page.wait_for_selector("mark")
+    assert "tobias" in tab.page.locator("mark").inner_text().lower()
+    assert tab.wrong == [] and all(url.startswith(("file:", "data:")) for url in tab.asked)
+    made.close()
+
+
+def test_export_needs_a_folder_or_a_file(sample: Path) -> None:
+    done = run_cli("export", "--home", sample, "--corpus", "sample")
+    assert done.returncode == 2 and "--html FILE" in done.stderr
+
+
+@browser_only
+def test_a_server_with_tokens_shows_the_page_to_who_has_one(browser: Any, sample: Path) -> None:
+    token = "long-enough-for-a-test-token"
+    command = [sys.executable, "-m", "graphrag_mcp", "serve", "--http", "--port", "0", "--home", str(sample), "--corpus", "sample"]
+    env = clean_environment(GRAPHRAG_MCP_TOKENS=f"ada={token}")
+    server = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stderr is not None
+        line = next(line for line in server.stderr if "listening on" in line)
+        base = re.search(r"http://[\w.:]+", line)[0]
+        bearer = {"Authorization": f"Bearer {token}"}
+        assert asked(base, "/explore/data/overview")[0] == 401
+        assert asked(base, "/explore/data/overview", Host="evil.example", **bearer)[0] == 421
+        assert asked(base, "/explore/session", "POST", **bearer)[0] in (404, 405)
+        made = browser.new_context()
+        tab = Tab(made).open(f"{base}/explore")
+        assert tab.heading == "This server asks for a token"
+        tab.page.fill("#side input", token)
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector("[role=tree]")
+        assert tab.heading == "sample"
+        made.close()
+        other = browser.new_context()
+        assert Tab(other).open(f"{base}/explore/#token={token}").heading == "sample"
+        other.close()
+    finally:
+        server.kill()
+        server.wait(20)
+
+
+# ---- as an MCP App ----------------------------------------------------------------------------------
+
+HOST = """<!doctype html><title>host</title><iframe sandbox="allow-scripts" style="width:1200px;height:700px;border:0"></iframe>
+<script>
+  const frame = document.querySelector("iframe"); window.heard = [];
+  const send = (message) => frame.contentWindow.postMessage({ jsonrpc: "2.0", ...message }, "*");
+  window.addEventListener("message", async ({ source, data }) => {
+    if (source !== frame.contentWindow) return;
+    window.heard.push(data.method || "answer");
+    if (data.method === "ui/initialize") send({ id: data.id, result: { protocolVersion: "2026-01-26", hostInfo: { name: "host", version: "1" },
+      hostCapabilities: { serverTools: {} }, hostContext: { theme: "dark" } } });
+    if (data.method === "ui/notifications/initialized") {
+      send({ method: "ui/notifications/tool-input", params: { arguments: window.given.arguments } });
+      send({ method: "ui/notifications/tool-result", params: window.given.result });
+    }
+    if (data.method === "tools/call") send({ id: data.id, result: await window.callTool(data.params.name, data.params.arguments) });
+  });
+</script>"""
+
+
+@contextmanager
+def hosted(browser: Any, call: Caller, tool: str, **arguments: Any) -> Iterator[tuple[Any, Tab]]:
+    """(the frame of the page, its tab) in a host that has called a tool and shows the page for it."""
+    listed = {one.name: one for one in call.portal.call(call.client.list_tools).tools}
+    uri = listed[tool].meta["ui"]["resourceUri"]
+    read = call.portal.call(lambda: call.client.read_resource(uri)).contents[0]
+    assert read.mime_type == "text/html;profile=mcp-app"
+
+    def sent(result: Any) -> dict[str, Any]:
+        return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+    made = browser.new_context(viewport={"width": 1280, "height": 800})
+    tab = Tab(made)
+    tab.page.expose_function("callTool", lambda name, given: sent(call(name, **given)))
+    tab.page.set_content(HOST)
+    given = {"arguments": arguments, "result": sent(call(tool, **arguments))}
+    tab.page.evaluate("([given, html]) => { window.given = given; document.querySelector('iframe').srcdoc = html; }", [given, read.text])
+    frame = tab.page.wait_for_selector("iframe").content_frame()
+    frame.wait_for_selector("#side h1", timeout=SECONDS)
+    yield frame, tab
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def call(sample: Path) -> Iterator[Caller]:
+    """A client that renders apps."""
+    apps = advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]})
+    server = build_server(App(Settings(home=sample), "sample"))
+    with connected(server, extensions=[apps]) as made:
+        yield made
+
+
+@browser_only
+@pytest.mark.parametrize(("tool", "arguments", "wanted"), [
+    ("explore_graph", {"start": "Tobias Fenn"}, "Tobias Fenn"),
+    ("explore_graph", {"start": "Tobias Fenn", "goal": "Harbour Tide Authority"}, "Tobias Fenn – Harbour Tide Authority"),
+    ("explore_graph", {}, "sample"),
+    ("global_search", {"query": "What do the letters say of the tide?"}, "“What do the letters say of the tide?”"),
+    ("drift_search", {"query": "Who found the sill?"}, "Who found the sill?"),
+])  # fmt: skip
+def test_a_host_shows_the_view_of_a_result(browser: Any, call: Caller, tool: str, arguments: dict[str, Any], wanted: str) -> None:
+    with hosted(browser, call, tool, **arguments) as (frame, tab):
+        frame.wait_for_function("wanted => document.querySelector('#side h1')?.innerText === wanted", arg=wanted, timeout=SECONDS)
+        assert frame.evaluate("document.documentElement.dataset.theme") == "dark"
+        if tool == "drift_search":
+            frame.locator("#side summary").first.click()
+        frame.locator("#side a[href^='#passage/']:visible, #side a[href^='#community/']:visible").first.click()
+        frame.wait_for_function("wanted => document.querySelector('#side h1').innerText !== wanted", arg=wanted, timeout=SECONDS)
+        assert "cannot be shown" not in frame.locator("#side").inner_text()
+        assert "ui/notifications/size-changed" in tab.page.evaluate("window.heard")
+        assert tab.wrong == [] and all(url.startswith(("about:", "data:")) for url in tab.asked)
+
+
+def test_the_page_is_offered_to_hosts_that_render_apps_alone(call: Caller, sample: Path) -> None:
+    def offered(one: Caller) -> tuple[dict[str, Any], set[str]]:
+        tools = one.portal.call(one.client.list_tools).tools
+        return {tool.name: tool.meta for tool in tools}, {str(one.uri) for one in one.portal.call(one.client.list_resources).resources}
+
+    tools, resources = offered(call)
+    assert tools["explore_data"]["ui"]["visibility"] == ["app"]
+    assert {name for name, meta in tools.items() if meta and "resourceUri" in meta.get("ui", {})} == {
+        "explore_data", "explore_graph", "global_search", "drift_search"
+    }  # fmt: skip
+    assert "ui://graphrag/explore.html" in resources
+    with connected(build_server(App(Settings(home=sample), "sample"))) as plain:
+        tools, resources = offered(plain)
+        assert "explore_data" not in tools and not any(tools.values()) and "ui://graphrag/explore.html" not in resources
+        assert "Tobias Fenn" in plain.good("explore_graph", start="Tobias Fenn")["text"]
+
+
+# ---- while it is open -------------------------------------------------------------------------------
+
+
+@browser_only
+def test_an_edit_and_a_deletion_while_it_is_open(browser: Any, tmp_path: Path) -> None:
+    folder, home = tmp_path / "docs", tmp_path / "home"
+    shutil.copytree(SAMPLE, folder)
+    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    with explored(home) as address:
+        made = browser.new_context()
+        tab = Tab(made).open(address)
+        tab.go("changes")
+        assert "first generation" in tab.text
+        (folder / "corrie-accord.md").write_text("# The Corrie Accord\n\nOlga Tamm signed the Corrie Accord in Tallinn.\n", "utf-8")
+        (folder / "packet-2023-02-03.html").unlink()
+        assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+        tab.go(f"search/{quote('Olga Tamm')}")
+        assert "Tallinn" in tab.text
+        tab.go("changes")
+        assert "CHANGED DOCUMENTS (1)" in tab.text and "DOCUMENTS GONE (1)" in tab.text
+        shutil.rmtree(home / "corpora" / "sample")
+        tab.go("entity/3")
+        assert tab.heading == "This cannot be shown"
+        assert [one for one in tab.wrong if "404" not in one] == []
+        made.close()
+
+
+SUBJECTS = {
+    "bread": "flour yeast oven crust dough loaf bakery kneading rye sourdough", "ships": "hull mast anchor deck rudder keel harbour sail cargo crew",
+    "bees": "hive queen nectar swarm drone comb pollen smoker wax honey", "rail": "train platform signal driver carriage track junction ticket station tunnel",
+    "music": "violin cello concert sonata tempo orchestra rehearsal score pianist choir", "law": "judge appeal verdict witness statute court lawyer contract plea jury",
+}  # fmt: skip
+
+
+def test_an_edit_elsewhere_moves_no_other_topic(tmp_path: Path) -> None:
+    """Six subjects of twelve documents; one document of one subject is changed, then one is added."""
+    folder, home = tmp_path / "docs", tmp_path / "home"
+    folder.mkdir()
+    for subject, words in SUBJECTS.items():
+        listed = words.split()
+        for i in range(12):
+            said = [f"The {listed[(i + j) % 10]} and the {listed[(i + 3 * j) % 10]} of {subject.title()} Street {j} matter." for j in range(8)]
+            (folder / f"{subject}-{i:02}.md").write_text(f"# {subject.title()} {i}\n\n{' '.join(said)}\n", "utf-8")
+    app = App(Settings(home=home), "sample")
+
+    def topics() -> list[tuple[set[str], dict[str, Any]]]:
+        """(subjects of its documents, mark) of the topics at the top."""
+        assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+        found = []
+        for mark in load(app, "map", {})["communities"]:
+            if not mark["parent"]:
+                papers = load(app, "community", {"id": str(mark["n"])})["documents"]
+                found.append(({one["uri"].split("/")[-1].split("-")[0] for one in papers}, mark))
+        return found
+
+    before = topics()
+    edited = folder / "bread-03.md"
+    edited.write_text(edited.read_text("utf-8") + "\nOlga Tamm baked rye bread in Tallinn with Peter Sepp.\n", "utf-8")
+    after = topics()
+    (folder / "bread-99.md").write_text("# Bread 99\n\nThe flour and the oven and the crust of Bread Street matter. The dough is a loaf.\n", "utf-8")
+    for later in (after, topics()):
+        for subjects, mark in before:
+            if "bread" not in subjects:
+                same = [other for held, other in later if held == subjects]
+                assert len(same) == 1 and same[0]["colour"] == mark["colour"]
+                assert max(abs(same[0][name] - mark[name]) for name in "xyr") < 1e-3, (subjects, mark, same)
+    assert sum("bread" not in subjects for subjects, _ in before) >= 3
+
+
+def test_a_topic_that_changes_stays_near_its_place() -> None:
+    """A quarter of the text units go to another topic: the circles stay where most of theirs were."""
+    children = {"": ["a", "b", "c", "d"]}
+    units = {id: [f"{id}{i}" for i in range(40)] for id in "abcd"}
+    first = arranged(children, lambda id: len(units[id]))
+    last = {unit: [[*place, 0]] for id, held in units.items() for unit in held for place in [(first.circles[id].x, first.circles[id].y, first.circles[id].r)]}
+    moved = {"a": units["a"][:30], "b": units["b"] + units["a"][30:], "c": units["c"], "d": [*units["d"], "new"]}
+    before = anchors(moved, dict.fromkeys("abcd", 0), last) | {"": Circle(0, 0, first.radius)}
+    second = arranged(children, lambda id: len(moved[id]), before)
+    for id in "abcd":
+        apart = abs(complex(first.circles[id].x - second.circles[id].x, first.circles[id].y - second.circles[id].y))
+        assert apart < 0.1 * first.radius
+
+
+def test_a_damaged_last_map_is_no_last_map(tmp_path: Path) -> None:
+    for text in ("", "[]", '{"topics": 3, "radius": 1}', '{"topics": [{"way": [[1]], "units": ["a"]}], "radius": 1}'):
+        (tmp_path / "places.json").write_text(text, "utf-8")
+        assert last_map(tmp_path / "places.json") == ({}, 0.0)
+
+
+def test_circles_lie_inside_each_other_and_side_by_side() -> None:
+    children = {"": [f"a{i}" for i in range(40)], **{f"a{i}": [f"a{i}b{j}" for j in range(i % 9)] for i in range(40)}}
+    found = arranged(children, lambda id: 1 + len(id) * 7 % 13)
+
+    def gap(one: Circle, other: Circle) -> float:
+        return ((one.x - other.x) ** 2 + (one.y - other.y) ** 2) ** 0.5 - one.r - other.r
+
+    for parent, ids in children.items():
+        outer = found.circles.get(parent, Circle(0.0, 0.0, found.radius))
+        for at, id in enumerate(ids):
+            one = found.circles[id]
+            assert ((one.x - outer.x) ** 2 + (one.y - outer.y) ** 2) ** 0.5 + one.r <= outer.r + 1e-5
+            assert all(gap(one, found.circles[other]) >= -1e-5 for other in ids[:at])
+    assert arranged(children, lambda id: 1 + len(id) * 7 % 13) == found
+    again = arranged(children, lambda id: 1 + len(id) * 7 % 13, {**found.circles, "": Circle(0.0, 0.0, found.radius)})
+    assert all(abs(again.circles[id].x - one.x) < 1e-4 and abs(again.circles[id].y - one.y) < 1e-4 for id, one in found.circles.items())
+    assert len(pack([1.0] * 300)) == 300
