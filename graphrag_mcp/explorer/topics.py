@@ -197,7 +197,7 @@ def _types(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _dated(fact: Row) -> bool:
-    return fact["dated"] == "itself" and _ordinal(fact["date"]) > 0
+    return _ordinal(fact["date"]) > 0
 
 
 def _ordinal(date: str) -> int:

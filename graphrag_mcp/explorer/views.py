@@ -65,7 +65,7 @@ def place_of(said: str, text: str) -> tuple[int, int]:
 
 def _document(fact: Row) -> Data:
     _, _, title, uri, name = fact["document"]
-    date = fact["date"][:10] if fact["dated"] == "itself" else ""
+    date = fact["date"][:10]
     return {"title": one_line(title or name, TITLE), "uri": one_line(uri, TITLE), "date": date}
 
 
