@@ -81,11 +81,16 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def deep_sample(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    """The sample corpus in so many text units that there are two levels of communities."""
-    home = tmp_path_factory.mktemp("deep-sample")
+def deep_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As `sample_home`, in so many text units that there are two levels of communities."""
+    home = tmp_path_factory.mktemp("deep-home")
     settings = Settings(home=home, roots=(ROOT,), chunk_size=200, chunk_overlap=10)
-    index_documents(home / "sample", IndexRequest(paths=(str(SAMPLE),)), settings)
-    snapshot = open_snapshot(home / "sample")
+    index_documents(home / "corpora" / "sample", IndexRequest(paths=(str(SAMPLE),)), settings)
+    return home
+
+
+@pytest.fixture(scope="session")
+def deep_sample(deep_home: Path) -> Snapshot:
+    snapshot = open_snapshot(deep_home / "corpora" / "sample")
     assert max(snapshot.rows("communities", "", ["level"])["level"].to_pylist()) >= 1
     return snapshot

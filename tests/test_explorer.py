@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,10 +99,10 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def sample(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sample(deep_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the sample's home, with a DRIFT session in it."""
     home = tmp_path_factory.mktemp("explored") / "home"
-    shutil.copytree(sample_home, home)
+    shutil.copytree(deep_home, home)
     app = App(Settings(home=home), "sample")
     session = Drift(app.snapshot(), app.drift_path("session-1"))
     begun = session.start("Why was the array moved out of the Narrows?")
@@ -426,6 +427,31 @@ def asked(address: str, path: str, method: str = "GET", **headers: str) -> tuple
     return response.status, body
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the browser is a script for a shell")
+def test_the_browser_is_opened_where_there_is_a_screen(sample: Path, tmp_path: Path) -> None:
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part\nmv {opened}.part {opened}\n', "utf-8")
+    browser.chmod(0o755)
+    command = [sys.executable, "-m", "graphrag_mcp", "explore", "--home", str(sample), "--corpus", "sample"]
+    for screen in ("", ":9"):
+        env = clean_environment(BROWSER=str(browser), DISPLAY=screen, WAYLAND_DISPLAY="")
+        server = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+        try:
+            assert server.stdout is not None
+            address = server.stdout.readline().strip()
+            assert asked(address, "/explore/data/overview")[0] == 401  # it serves by now
+            for _ in range(100 if screen else 1):
+                if opened.exists():
+                    break
+                threading.Event().wait(0.1)
+            assert opened.exists() == bool(screen)
+        finally:
+            server.terminate()
+            server.wait(20)
+    assert opened.read_text("utf-8").strip() == address
+
+
 def test_requests_of_others_are_refused(sample: Path) -> None:
     with explored(sample) as address:
         token = address.partition("#token=")[2]
@@ -484,10 +510,10 @@ def test_the_page_is_small_and_asks_for_nothing_elsewhere() -> None:
 @browser_only
 def test_the_page_as_a_file_has_every_view_that_it_offers(browser: Any, sample: Path, tmp_path: Path) -> None:
     done = run_cli("export", "--html", tmp_path / "graph.html", "--home", sample, "--corpus", "sample")
-    assert done.returncode == 0 and "157 entities" in done.stdout, done.stderr
+    assert done.returncode == 0 and re.search(r" \d+ topics, \d{3} entities, \d+ texts", done.stdout), done.stderr
     made = browser.new_context(offline=True)
     tab = Tab(made).open((tmp_path / "graph.html").as_uri())
-    assert "This file holds 7 of 7 topics, 157 of 157 names" in tab.text
+    assert "This file holds 29 of 29 topics, 163 of 163 names" in tab.text
     assert tab.page.locator("#views a").all_inner_texts() == ["map", "timeline"]
     seen: set[str] = set()
     todo = ["map", "timeline", f"search/{quote('Tobias Fenn')}"]
@@ -524,6 +550,9 @@ def test_a_server_with_tokens_shows_the_page_to_who_has_one(browser: Any, sample
         assert asked(base, "/explore/data/overview")[0] == 401
         assert asked(base, "/explore/data/overview", Host="evil.example", **bearer)[0] == 421
         assert asked(base, "/explore/session", "POST", **bearer)[0] in (404, 405)
+        assert asked(base, "/explore/", Host="evil.example")[0] == 421
+        assert json.loads(asked(base, "/explore/data/drift", **bearer)[1])["sessions"] == []  # the session is another's
+        assert asked(base, "/explore/data/drift?id=session-1", **bearer)[0] == 404
         made = browser.new_context()
         tab = Tab(made).open(f"{base}/explore")
         assert tab.heading == "This server asks for a token"

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -58,7 +60,13 @@ def _page(options: argparse.Namespace) -> int:
 
     def opened(address: str) -> None:
         print(f"{address}\nThis address works once. Ctrl-C ends it.", flush=True)
-        if not options.no_browser:
+        # Without a screen Python would start a browser for terminals in this one.
+        screen = (
+            sys.platform != "linux"
+            or os.environ.get("DISPLAY")
+            or os.environ.get("WAYLAND_DISPLAY")
+        )
+        if screen and not options.no_browser:
             import webbrowser
 
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

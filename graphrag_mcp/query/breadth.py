@@ -7,6 +7,7 @@ name the person count, and the name is no word to match.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -70,7 +71,7 @@ def _best(hit: Hit, worth: Worth) -> Line | None:
         said = hit.body[start:end]
         if not says_something(said):
             continue
-        value = sum(worth.get(term, 0.0) for term in set(terms(said))) / whole
+        value = math.fsum(worth.get(term, 0.0) for term in set(terms(said))) / whole
         if value <= 0:
             continue
         words = said.split()

@@ -8,6 +8,7 @@ ranking.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -413,7 +414,7 @@ def _values(
     whole = sum(worth.values()) + 1.0
     for start, end in spans:
         said = text[start:end]
-        value = sum(worth.get(term, 0.0) for term in set(terms(said)))
+        value = math.fsum(worth.get(term, 0.0) for term in set(terms(said)))
         if literals:
             folded = said.casefold()
             value += whole * sum(one.casefold() in folded for one in literals)

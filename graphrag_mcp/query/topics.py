@@ -387,7 +387,7 @@ def _weights(inside: Sequence[Mapping[str, Any]], known: _Counted) -> dict[str, 
 
 def _value(held: Iterable[str], weights: Mapping[str, float]) -> float:
     listed = list(held)
-    return sum(weights.get(term, 0.0) for term in set(listed)) / math.sqrt(1 + len(listed))
+    return math.fsum(weights.get(term, 0.0) for term in set(listed)) / math.sqrt(1 + len(listed))
 
 
 def _names(snapshot: Snapshot, inside: Sequence[Mapping[str, Any]], known: _Counted) -> list[str]:
