@@ -37,7 +37,8 @@ from tests.conftest import ROOT, SAMPLE, clean_environment, run_cli
 
 DOCS = ROOT / "docs"
 SITE = "https://github.com/graphrag-mcp/graphrag-mcp/"
-PAGES = [ROOT / "README.md", ROOT / "AGENTS.md", ROOT / "CHANGELOG.md", ROOT / "prompts" / "README.md"]
+NAMED = ("README.md", "AGENTS.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "prompts/README.md")
+PAGES = [ROOT / name for name in NAMED]
 PAGES += sorted(page for page in DOCS.rglob("*.md") if SAMPLE not in page.parents)
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
