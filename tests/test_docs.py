@@ -26,7 +26,6 @@ from mcp import Client
 
 from graphrag_mcp import errors
 from graphrag_mcp.app import App
-from graphrag_mcp.cli.main import COMMANDS, main, parser
 from graphrag_mcp.exchange.export import SCHEMAS
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.server import build_server
@@ -294,21 +293,6 @@ def test_every_table_has_its_line() -> None:
     rows = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
     assert rows.findall(stored) == list(TABLES)
     assert rows.findall(exported) == list(SCHEMAS)
-
-
-def test_the_help_shows_every_command_once_in_a_group_with_what_it_does() -> None:
-    text = parser(COMMANDS).format_help()
-    for run in COMMANDS:
-        assert len(re.findall(rf"^  {run.__name__} +\w.*$", text, re.MULTILINE)) == 1, run.__name__
-
-
-@pytest.mark.parametrize("line, said", [
-    ("serach x", "Did you mean 'search'?"), ("index . --dryrun", "Did you mean --dry-run?"), ("index . --quux", "--quux"),
-])  # fmt: skip
-def test_a_wrong_word_gets_the_nearest_right_one(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(shlex.split(line))
-    assert said in capsys.readouterr().err
 
 
 def test_try_indexes_a_folder_and_shows_topics_questions_and_how_to_connect(tmp_path: Path) -> None:

@@ -8,16 +8,15 @@ Only this folder prints.
 from __future__ import annotations
 
 import argparse
-import difflib
 import gc
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from graphrag_mcp import __version__
 from graphrag_mcp.cli.evaluate import eval as evaluate
+from graphrag_mcp.cli.help import Parser
 from graphrag_mcp.cli.output import as_utf8, failed
 from graphrag_mcp.cli.read import drift, entity, explore, report, search, source, status
 from graphrag_mcp.cli.read import list as list_documents
@@ -29,46 +28,6 @@ from graphrag_mcp.lazy_imports import alone
 
 METHODS = ("auto", "fast", "llm", "agent")
 Run = Callable[[argparse.Namespace], int]
-GROUPS = {
-    "Start": "try index serve install init",
-    "Ask": "search list entity report explore source drift",
-    "Keep in order": "status edit remove rollback doctor delete digest export import",
-    "Models": "answers tune eval",
-}
-EXAMPLES = """\
-Examples:
-  graphrag-mcp try ~/notes                      index a folder and see what it is about
-  graphrag-mcp search "Who was against it?"     passages with their sources
-  graphrag-mcp search "main themes"             a map of the topics
-  graphrag-mcp install --client claude-code     let an assistant use it
-
-graphrag-mcp COMMAND --help tells the options of a command."""
-
-
-class Parser(argparse.ArgumentParser):
-    """Commands in groups, with examples; a wrong word gets the nearest right one."""
-
-    def format_help(self) -> str:
-        commands = next(
-            (one for one in self._actions if isinstance(one, argparse._SubParsersAction)), None
-        )
-        if commands is None:
-            return super().format_help()
-        about = {one.dest: one.help or "" for one in commands._choices_actions}
-        lines = [self.format_usage().rstrip(), "", self.description or "", ""]
-        for title, names in GROUPS.items():
-            lines += [f"{title}:", *(f"  {name:<10} {about[name]}" for name in names.split()), ""]
-        return "\n".join([*lines, EXAMPLES, ""])
-
-    def error(self, message: str) -> NoReturn:
-        wrong = re.search(r"invalid choice: '([^']+)' \(choose from (.*)\)", message)
-        if wrong:
-            near = difflib.get_close_matches(wrong[1], re.findall(r"[\w-]+", wrong[2]), 1)
-            message = message.partition(" (choose from ")[0] if near else message
-            message += f". Did you mean {near[0]!r}?" if near else ""
-        super().error(message)
-
-
 BUDGET: dict[str, Any] = {"type": int, "metavar": "N", "help": "budget of the result"}
 FORMATS: dict[str, Any] = {
     "choices": ("concise", "detailed"),
@@ -77,7 +36,7 @@ FORMATS: dict[str, Any] = {
 }
 
 
-def parser(runs: Sequence[Run]) -> argparse.ArgumentParser:
+def parser(runs: Sequence[Run]) -> Parser:
     """The whole command line; each of `runs` is a command named after it and described by its
     docstring.
     """
@@ -101,6 +60,7 @@ def parser(runs: Sequence[Run]) -> argparse.ArgumentParser:
         about = " ".join((run.__doc__ or "").partition("\n\n")[0].split())
         made = commands.add_parser(name, help=about, description=about, parents=[common])
         made.set_defaults(run=run)
+        parser.commands[name] = made
         return made.add_argument
 
     for add_all in (_serving, _reading, _upkeep, _installing):
@@ -405,8 +365,9 @@ def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
 
 def _installing(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("install")
-    hosts = ("claude-desktop", "claude-code", "cursor", "vscode", "codex")
-    add("--client", choices=hosts, default="", help="the host; without it: which hosts are here")
+    hosts = ("all", "claude-desktop", "claude-code", "cursor", "vscode", "codex")
+    about = "the host, or all that are here; without it: which hosts are here"
+    add("--client", choices=hosts, default="", help=about)
     add(
         "--root",
         action="append",
@@ -457,24 +418,6 @@ COMMANDS = (
 COMMANDS += (remove, delete, edit, explore, drift, evaluate, install, import_)
 
 
-def _unknown(made: argparse.ArgumentParser, command: str, unknown: Sequence[str]) -> str:
-    """What to say of arguments that a command does not take, with the nearest option."""
-    commands = next(one for one in made._actions if isinstance(one, argparse._SubParsersAction))
-    known = (
-        list(commands.choices[command]._option_string_actions)
-        if command in commands.choices
-        else []
-    )
-    near = [
-        found
-        for word in unknown
-        if word.startswith("-")
-        for found in difflib.get_close_matches(word.partition("=")[0], known, 1)
-    ]
-    said = f"unrecognized arguments: {' '.join(unknown)}"
-    return f"{said}. Did you mean {near[0]}?" if near else said
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (argparse itself exits with 2 for arguments it does
     not know).
@@ -486,10 +429,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help", "--version")):
         given.insert(0, "serve")  # `graphrag-mcp --home X` is what a host's configuration says
-    made = parser(COMMANDS)
-    options, unknown = made.parse_known_args(given)
-    if unknown:
-        made.error(_unknown(made, given[0], unknown))
+    options = parser(COMMANDS).parse_args(given)
     if options.run is not serve:
         as_utf8(sys.stdout)
         as_utf8(sys.stderr)

@@ -153,33 +153,40 @@ class Bar:
 
     def __init__(self, shown: bool) -> None:
         self.shown = shown
-        self.last = self.began = 0.0
+        self.last = 0.0
         self.width = 0
         self.phase = ""
+        self.start = (0.0, 0)  # of the phase: the time, and how many were done then
 
     def __call__(self, phase: str, done: int, total: int) -> None:
         now = time.monotonic()
+        if phase != self.phase:
+            self.phase, self.start = phase, (now, done)
         if not self.shown or (now - self.last < 0.1 and done < total):
             return
         self.last = now
-        if phase != self.phase:
-            self.phase, self.began = phase, now
         share = min(done / total, 1.0) if total else 0.0
-        line = f"{phase:<12} [{'#' * int(30 * share):<30}] {done:,}/{total:,}{self._pace(now, done, total)}"
+        line = f"{phase:<12} [{'#' * int(30 * share):<30}] {done:,}/{total:,}"
+        line += pace(now - self.start[0], done - self.start[1], total - done)
         print(f"\r{line:<{self.width}}", end="", file=sys.stderr, flush=True)
         self.width = len(line)
-
-    def _pace(self, now: float, done: int, total: int) -> str:
-        """How many a second, and how long the rest of the phase takes at that rate."""
-        taken = now - self.began
-        if taken < 1 or not done or done >= total:
-            return ""
-        rate = done / taken
-        return f"  {rate:,.0f}/s, {(total - done) / rate:,.0f} s left"
 
     def clear(self) -> None:
         if self.width:
             print("\r" + " " * self.width, end="\r", file=sys.stderr, flush=True)
+
+
+def pace(seconds: float, done: int, left: int) -> str:
+    """`, 12/s, 2:05 left`: the rate of a phase and the time that it still takes; "" in its first second."""
+    if seconds < 1 or done <= 0:
+        return ""
+    rate = done / seconds
+    minutes, rest = divmod(round(left / rate), 60)
+    return (
+        f", {rate:,.0f}/s, {minutes}:{rest:02d} left"
+        if rate >= 1
+        else f", {minutes}:{rest:02d} left"
+    )
 
 
 def show(options: argparse.Namespace, result: Result) -> int:

@@ -26,11 +26,12 @@ from graphrag_mcp.cli.output import (
     counts_line,
     elsewhere,
     existing,
+    failed,
     print_json,
     settings_of,
     snapshot_of,
 )
-from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.settings import Settings, default_roots
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def install(options: argparse.Namespace) -> int:
         if options.undo:
             raise BadInput("--undo takes the server out of one host", "Say which with --client")
         return _overview(options)
+    if options.client == "all":
+        return _everywhere(options)
     host = BY_NAME[options.client]
     project = _project(options, host)
     file = Path(options.config).expanduser().absolute() if options.config else _file(host, project)
@@ -90,6 +93,25 @@ def install(options: argparse.Namespace) -> int:
         )
     _tell(notes, [*record["next"], "Then say: index this folder, and tell me what it is about"])
     return 0
+
+
+def _everywhere(options: argparse.Namespace) -> int:
+    """The same for each host that seems to be on this machine; the highest exit status of them."""
+    from graphrag_mcp.install.hosts import HOSTS, seen
+
+    if options.config or options.json:
+        raise BadInput("--client all takes no --config and no --json", "Name one host")
+    here = [host.name for host in HOSTS if seen(host, os.environ, Path.home())]
+    if not here:
+        raise BadInput("no host was found on this machine", "Name one with --client")
+    worst = 0
+    for name in here:
+        one = argparse.Namespace(**{**vars(options), "client": name})
+        try:
+            worst = max(worst, install(one))
+        except GraphRAGError as error:
+            worst = max(worst, failed(one, error, 1))
+    return worst
 
 
 def _undo(options: argparse.Namespace, host: Host, file: Path) -> int:

@@ -217,8 +217,13 @@ def index(options: argparse.Namespace) -> int:
         print_json(_index_record(result, elapsed))
     else:
         _print_index(result, elapsed)
-        if result.status == "done" and (said := elsewhere(app, corpus)):
+        said = elsewhere(app, corpus) if result.status == "done" else ""
+        if said:
             print(said, file=sys.stderr)
+        if result.status == "done" and sys.stderr.isatty():
+            named = f" --corpus {corpus}" if said else ""
+            print(f'next: graphrag-mcp search "YOUR QUESTION"{named}', file=sys.stderr)
+            print("      graphrag-mcp install    connects an MCP client", file=sys.stderr)
     return 0 if result.status in ("done", "estimate") and not result.errors else 1
 
 
