@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -136,6 +137,11 @@ def test_a_corpus_without_any_name_has_communities(tmp_path: Path) -> None:
     assert sorted(unit for units in found for unit in units) == sorted(topic)
     assert len(found) == 4 and all(len({topic[unit] for unit in units}) == 1 for units in found)
     assert doctor(tmp_path / "kb") == []
+    for row in snapshot.rows("reports").to_pylist():
+        words = TOPICS[topic[row["text_unit_ids"][0]]].split()
+        title = re.split(r", | and | ", row["title"].lower())
+        assert set(title) <= set(words) and len(title) >= 3, row["title"]
+        assert "Sources (" in row["summary"] and any(word in row["summary"] for word in words)
 
 
 @pytest.mark.parametrize("documents", [1, 2, 3])

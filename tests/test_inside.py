@@ -11,7 +11,8 @@ import pytest
 
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index import report_content
-from graphrag_mcp.index.communities_stage import links_of, stored_tree
+from graphrag_mcp.index.communities import ClusterParams
+from graphrag_mcp.index.communities_stage import links_of, stored_tree, tree_of
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.report_content import (
     Columns,
@@ -68,13 +69,16 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path,
 
 def test_a_report_from_columns_is_the_one_that_all_rows_give(town: tuple[Path, Path, Snapshot]) -> None:
     _, _, snapshot = town
-    every = stored_tree(snapshot).communities
+    tree = tree_of(snapshot, ClusterParams(6), links_of(snapshot))
+    every = tree.communities
+    assert every == stored_tree(snapshot).communities
     entities, edges = everything(snapshot)
     stored = {row["id"]: row for row in snapshot.rows("reports").to_pylist()}
     made, between = {}, 0
     for one in sorted(every.values(), key=lambda one: -one.level):
         divided = [every[child].members for child in one.children]
-        made[one.id] = write(one, entities, edges, [made[child] for child in one.children], divided=divided)
+        made[one.id] = write(one, entities, edges, [made[child] for child in one.children],
+                             divided=divided, weights=tree.terms[one.id])  # fmt: skip
         home = {id: number for number, ids in enumerate(divided) for id in ids}
         crossing = [edge for edge in edges if home.get(edge.source_id, -1) != home.get(edge.target_id, -1)
                     and edge.source_id in home and edge.target_id in home]  # fmt: skip

@@ -141,8 +141,8 @@ def test_every_sentence_is_verbatim_and_ends_with_references_to_what_it_speaks_o
         unit, names = texts[sentence]
         groups = referenced_ids(f"[Data: {reference}]")
         assert groups["Sources"] == [content_id("unit", unit)]
-        assert set(groups["Entities"]) == {content_id("entity", name) for name in names}
-        assert len(groups["Relationships"]) <= 5
+        assert set(groups["Entities"]) <= {content_id("entity", name) for name in names}
+        assert len(groups["Entities"]) == min(3, len(names)) and len(groups["Relationships"]) <= 3
         assert ("+more" in reference) == (len(names) == 4)  # six pairs
         seen.append(sentence)
     findings = seen[len(report.summary.split("]")) - 1 :]

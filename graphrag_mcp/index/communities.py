@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow.compute as pc
 
+from graphrag_mcp.text.terms import is_cjk, stop_word
 from graphrag_mcp.types import content_id
 
 VERSION = 2  # another number when the same content would give another hierarchy
@@ -62,6 +63,7 @@ class Hierarchy:
 
     communities: dict[str, Community]
     path: dict[str, tuple[str, ...]]
+    terms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # `characteristic`
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Texts:
     term: Any
     count: Any
     document: Any
-    n_terms: int
+    words: list[str]  # what each term is
 
 
 def texts_of(batches: Iterable[Any], documents: Mapping[str, str]) -> Texts:
@@ -105,7 +107,7 @@ def texts_of(batches: Iterable[Any], documents: Mapping[str, str]) -> Texts:
     unit, term = pair // max(1, len(order)), pair % max(1, len(order))
     _, document = np.unique([documents[id] for id in ids], return_inverse=True)
     first = np.searchsorted(unit, np.arange(len(ids) + 1))
-    return Texts(ids, first, term, count, document, len(order))
+    return Texts(ids, first, term, count, document, order)
 
 
 def without(texts: Texts, ids: Container[str]) -> Texts:
@@ -181,6 +183,40 @@ def hierarchy_of(path: Mapping[str, Sequence[Any]], units: frozenset[str]) -> Hi
         {one.id: one for one in sorted(found, key=lambda one: (one.level, one.id))},
         {id: ways[tuple(way)] for id, way in path.items()},
     )
+
+
+def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, Mapping[str, float]]:
+    """The terms of each community that set it apart from the one above, with weights up to 1."""
+    import numpy as np
+
+    number = {id: place for place, id in enumerate(texts.ids)}
+    shares = np.bincount(texts.term, minlength=len(texts.words)) / max(1, len(texts.ids))
+    of: dict[str, tuple[Any, Any]] = {"": (np.arange(len(texts.words)), shares)}
+    found: dict[str, Mapping[str, float]] = {}
+    for one in tree.communities.values():
+        rows = [slice(*texts.first[[number[id], number[id] + 1]].tolist()) for id in one.units]
+        term = np.concatenate([texts.term[row] for row in rows]) if rows else np.zeros(0, np.int64)
+        terms, inverse, units = np.unique(term, return_inverse=True, return_counts=True)
+        share = units / max(1, len(rows))
+        of[one.id] = terms, share
+        above, common = of[one.parent]
+        if len(rows) == len(texts.ids):  # nothing to set it apart from
+            count = [texts.count[row] for row in rows] or [np.zeros(0, np.int64)]
+            worth = np.log1p(np.bincount(inverse, np.concatenate(count), len(terms)))
+        else:
+            worth = np.sqrt(share) * np.log(share / common[np.searchsorted(above, terms)]) ** 2
+            worth[units < min(2, len(rows))] = 0
+        order = np.argsort(-worth.round(9), kind="stable")
+        chosen: dict[str, float] = {}
+        for place in order.tolist():
+            word = texts.words[terms[place]]
+            if worth[place] <= 0 or len(chosen) == most:
+                break
+            if not stop_word(word) and not word.isdigit() and (len(word) > 2 or is_cjk(word[0])):
+                chosen[word] = round(float(worth[place]), 6)
+        top = max(chosen.values(), default=1.0)
+        found[one.id] = {word: round(value / top, 4) for word, value in chosen.items()}
+    return found
 
 
 # ---- entities -----------------------------------------------------------------------------------
@@ -294,7 +330,7 @@ def _weighted(texts: Texts, units: Any, sample: Any, common: float) -> tuple[Any
     ends = np.cumsum(lengths)
     at = np.arange(ends[-1]) + np.repeat(texts.first[units] - ends + lengths, lengths)
     unit, term, count = np.repeat(np.arange(len(units)), lengths), texts.term[at], texts.count[at]
-    held = np.bincount(term[np.isin(units, sample)[unit]], minlength=texts.n_terms)
+    held = np.bincount(term[np.isin(units, sample)[unit]], minlength=len(texts.words))
     most = max(common * len(sample), min(3, len(sample) - 1))
     kept = ((held >= 2) & (held <= most))[term]
     unit, term, count = unit[kept], term[kept], count[kept]

@@ -28,6 +28,7 @@ from graphrag_mcp.index.communities import (
     ClusterParams,
     Community,
     Hierarchy,
+    characteristic,
     cluster,
     texts_of,
 )
@@ -52,6 +53,7 @@ from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import LIST, TABLES, VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text.terms import terms
+from graphrag_mcp.types import content_id
 
 Row = dict[str, Any]
 _REFERENCES = re.compile(r"\[Data:[^\[\]]*\]")
@@ -85,8 +87,10 @@ def tree_of(snapshot: Snapshot, params: ClusterParams, links: pa.Table) -> Hiera
     edges = list(zip(*ends, strict=True))
     found = _imported(snapshot)
     if found is not None and found.near:
-        return imported.hierarchy(found, texts, entities, edges, params)
-    return cluster(texts, entities, edges, params)
+        tree = imported.hierarchy(found, texts, entities, edges, params)
+    else:
+        tree = cluster(texts, entities, edges, params)
+    return replace(tree, terms=characteristic(texts, tree))
 
 
 def stored_tree(snapshot: Snapshot) -> Hierarchy:
@@ -331,8 +335,9 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
             () if below else [columns.leaves[id] for id in community.members]
         )  # of others: prints
         own, rest = columns.own.get(community.id, ()), columns.rest(community.id)
+        said = content_id("terms", rest, *map(str, tree.terms.get(community.id, {}).items()))
         plain[community.id] = fingerprint(
-            community, members, own, [prints[child] for child in below], rest
+            community, members, own, [prints[child] for child in below], said
         )
         print_ = (
             writing.fingerprint(community.id, plain[community.id])
@@ -372,9 +377,8 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
         # What a model could not write keeps the other fingerprint, so that it is asked for again,
         # and what it made of such reports is made again with it.
         row |= {"n": numbers[id], "fingerprint": plain[id] if id in unsure else prints[id]}
-        rows.append(
-            row | {"terms": spoken.by(report_, columns.titles(tree.communities[id].members[:50]))}
-        )
+        said = spoken.by(report_, columns.titles(tree.communities[id].members[:50]))
+        rows.append(row | {"terms": " ".join([said, *tree.terms.get(id, ())])})
     return rows, [id for id in todo if id in before], degraded
 
 

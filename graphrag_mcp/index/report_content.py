@@ -155,8 +155,11 @@ def _explanations(findings: str) -> Iterator[str]:
 
 _ENDED = re.compile(r"[.!?。！？…][\"'”’»)）」』\]]*$")
 _DANGLING = re.compile(
-    r"(?:he|she|it|they|we|this|these|those|that|his|her|its|their|however|also|but|and|then|there)\b"
-    r"|[他她它这那其该此]|但|因此|然而|同时|并且",
+    r"(?:he|she|it|they|we|this|these|those|that|his|her|its|their|however|also|but|and|then|there"
+    r"|thus|therefore|instead|moreover|furthermore|indeed|recently|at the time|(?:by|in) contrast|to this end"
+    r"|(?:first|second|third|final)(?:ly)?,|for (?:example|instance)|as a result|one of (?:the|these|them)"
+    r"|figure \d|\(\w\))\b"
+    r"|[他她它这那其该此后将]|但|因此|然而|同时|并且|参见|[.。]",
     re.IGNORECASE,
 )
 _DEFINES = re.compile(r"[^.。]{0,40}?(?:\b(?:is|was|are|were)\b|是|为|,? \(|（)")
@@ -180,7 +183,9 @@ def readable(text: str, limit: int) -> tuple[str, float]:
     if len(flat) > limit:
         flat = _shortened(flat, limit)
     length = len(flat) * (2 if mostly_cjk(flat) else 1)
-    worth = 1.0 if 40 <= length <= 300 else 0.5 if length < 40 else 0.7
+    worth = (
+        0.3 if flat.endswith("…") else 1.0 if 40 <= length <= 300 else 0.5 if length < 40 else 0.7
+    )
     if not _ENDED.search(flat, max(0, len(flat) - 8)) or flat[:1].islower():
         worth *= 0.6
     if _DANGLING.match(flat):
@@ -276,6 +281,8 @@ class Inside:
     relationship_ids: list[str]
     text_unit_ids: list[str]
     n_documents: int = 0  # where that is known
+    terms: Mapping[str, float] = field(default_factory=dict)  # what sets it apart, with weights
+    said: Sequence[Evidence] = ()  # sentences of its texts, where no name stands in them
 
     def place(self, id: str) -> tuple[float, int, str, str]:
         return _place(self.rows[id], self.weight)
@@ -355,7 +362,7 @@ class Columns:
     ) -> None:
         import numpy as np
 
-        self._np, self._tree = np, tree
+        self._np, self._tree, self._snapshot = np, tree, snapshot
         every = tree.communities
         roots = [id for id in sorted(wanted) if every[id].parent not in wanted]
         self._ids = list(dict.fromkeys(chain.from_iterable(every[id].members for id in roots)))
@@ -511,7 +518,10 @@ class Columns:
         """`quoted` and `cited` are entities and relationships that the children's reports name."""
         np, own = self._np, self.own.get(community.id, [])
         if not community.children:  # its rows are here, and few: most communities
-            return of_rows(community, [self.leaves[id] for id in community.members], own)
+            made = of_rows(community, [self.leaves[id] for id in community.members], own)
+            made.terms = self._tree.terms.get(community.id, {})
+            made.said = () if community.members else self._sentences(community.units)
+            return made
         members = self._members(community.id)
         places = self._inside.get(community.id, np.empty(0, np.int64))
         source, target = (end[places] for end in self._ends)
@@ -543,7 +553,16 @@ class Columns:
             entity_ids=sorted(order) if len(members) <= LISTED else order,
             relationship_ids=strong if len(places) > LISTED else sorted(strong),
             text_unit_ids=list(community.units[:LISTED]),
+            terms=self._tree.terms.get(community.id, {}),
         )
+
+    def _sentences(self, units: Sequence[str]) -> list[Evidence]:
+        rows = self._snapshot.by_key("text_units", units[:LISTED], "id", ["id", "text"]).to_pylist()
+        return [
+            (row["id"], row["text"][start:end])
+            for row in sorted(rows, key=lambda row: str(row["id"]))
+            for start, end in sentences(row["text"])
+        ]
 
     def _heaviest(self, members: Any, weights: Any) -> list[str]:
         np = self._np

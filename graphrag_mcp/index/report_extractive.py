@@ -7,13 +7,14 @@ generated but headings made of names. Knows no store and no corpus: nothing here
 lies outside the community, so an edit elsewhere changes nothing.
 
 A reference names content ids, ` [Data: Entities (<32 hex>, ...); Relationships (...); Sources
-(...)]`, at most 5 of a kind, then `+more`; readers see them as short aliases.
+(...)]`, at most 3 of a kind, then `+more`; readers see them as short aliases.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heapreplace
@@ -33,11 +34,13 @@ from graphrag_mcp.index.report_content import (
     mostly_cjk,
     of_rows,
     read_quotes,
+    readable,
 )
 from graphrag_mcp.text.terms import is_cjk
+from graphrag_mcp.text.titles import phrase, terms_of
 from graphrag_mcp.types import content_id
 
-VERSION = "5"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "6"  # part of every fingerprint: raise it when reports come out differently
 _ID = attrgetter("id")
 _JSON = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -55,12 +58,12 @@ class ReportParams:
     max_quotes: int = (
         100  # of them from the reports of children, which say at most 34 sentences themselves
     )
-    summary_sentences: int = 4
+    summary_sentences: int = 3
     max_findings: int = 10
     finding_sentences: int = 3
     max_characters: int = 400  # of one sentence; a longer one is cut at a space
     title_entities: int = 3
-    per_group: int = 5  # references of one kind after a sentence
+    per_group: int = 3  # references of one kind after a sentence
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,7 @@ def write(
     params: ReportParams | None = None,
     document_of: Mapping[str, str] | None = None,
     divided: Sequence[Collection[str]] = (),
+    weights: Mapping[str, float] | None = None,
 ) -> Written:
     """The report of one community, the same whatever the order of its input.
 
@@ -176,9 +180,11 @@ def write(
     rows that lie within a child is not read again: the child's sentences stand for it. `divided`:
     the members of each child, where there are more than its report lists. `document_of` maps text
     unit to document for the rating's spread; without it the spread is taken from the text units.
+    `weights`: of the terms that set the community apart.
     """
     divided = divided or [child.report.entity_ids for child in children]
     inside = of_rows(community, entities, edges, divided, document_of)
+    inside.terms = weights or {}
     return compose(community, inside, quoted(children, params), params)
 
 
@@ -193,12 +199,12 @@ def compose(
     rows = inside.rows
     share = {one: math.sqrt(value) for one, value in inside.weight.items()}
     candidates = _candidates(inside, share, quotes, params)
-    chosen = _summary(candidates, share, params)
+    chosen = _summary(candidates, share, inside.terms, params)
     cite = _Citer(inside, params)
     cjk = mostly_cjk(
         "".join(c.text[:20] for c in chosen) or "".join(rows[one].title for one in inside.order[:3])
     )
-    base = _base(community, inside, cjk, params)
+    base = _base(community, inside, cjk, params, [one.text for one in candidates])
     summary = _running(map(cite, chosen)) or _fallback(inside, cite)
     findings, new = [], []
     for heading, group in _findings(inside, candidates, chosen, params):
@@ -228,9 +234,16 @@ def outlined(community: Community, inside: Inside) -> Report:
     return replace(base, summary=summary, full_content=f"# {base.title}\n\n{summary}")
 
 
-def _base(community: Community, inside: Inside, cjk: bool | None, params: ReportParams) -> Report:
+def _base(
+    community: Community,
+    inside: Inside,
+    cjk: bool | None,
+    params: ReportParams,
+    texts: Sequence[str] = (),
+) -> Report:
     """The report without its text; `cjk` None: the title decides about the language of the rating."""
-    title = _title((inside.rows[one].title for one in inside.order), params)
+    names = [inside.rows[one].title for one in inside.order]
+    title = phrase(inside.terms, names, texts) or _title(names, params)
     title = title or f"{_count(inside.n_units, 'text')} without names"
     rank, explanation = _rating(inside, mostly_cjk(title) if cjk is None else cjk)
     return Report(
@@ -268,35 +281,49 @@ def _candidates(
         one.entities = {id: None for id in one.entities if id in rows}
         one.edges = {id: None for id in one.edges if id in links}
     add_rows(found, inside.own_rows, inside.own_links, params.max_characters)
+    for unit, sentence in inside.said:
+        text, worth = readable(sentence, params.max_characters)
+        found.setdefault(text, Candidate(text, worth)).units[unit] = None
     found.pop("", None)
     dense = [mostly_cjk(one.text) for one in found.values()]
     strange = sum(dense) * 2 < len(
         dense
     )  # of texts in two scripts a report speaks the commoner one where it can
+    full = any(substance(one.text) > _EMPTY for one in found.values())
     for one, is_dense in zip(found.values(), dense, strict=True):
         if is_dense == strange and sum(dense) * 2 != len(dense):
             one.worth *= MINORITY
         one.worth *= introduction(one.text, [rows[id].title for id in one.entities])
-        one.gain = one.worth * sum(map(share.__getitem__, one.entities))
-    return sorted(found.values(), key=lambda one: (-one.gain, one.text))[: params.max_candidates]
+        one.worth *= substance(one.text)
+        if inside.terms:
+            one.gain = one.worth * telling(one.text, inside.terms)
+        else:
+            one.gain = one.worth * sum(map(share.__getitem__, one.entities))
+    kept = [one for one in found.values() if not full or substance(one.text) > _EMPTY]
+    return sorted(kept, key=lambda one: (-one.gain, one.text))[: params.max_candidates]
 
 
 # ---- choosing -----------------------------------------------------------------------------------
 
 
 def _summary(
-    candidates: Sequence[Candidate], share: Mapping[str, float], params: ReportParams
+    candidates: Sequence[Candidate],
+    share: Mapping[str, float],
+    weights: Mapping[str, float],
+    params: ReportParams,
 ) -> list[Candidate]:
-    """Sentences that together cover most of the members' weight; an entity said once counts a tenth
-    after that.
-    """
-    left = dict(share)
+    """Sentences that together say most of the community's terms, or, where these are not known, of
+    its members' weight; what was said once counts a tenth after that."""
+    left: dict[str, float] = dict(weights or share)
     chosen: list[Candidate] = []
     heap = [(-one.gain, place) for place, one in enumerate(candidates)]  # sorted, so a heap
     while heap and len(chosen) < params.summary_sentences:
         known, place = heap[0]
         candidate = candidates[place]
-        gain = candidate.worth * sum(map(left.__getitem__, candidate.entities))
+        speaks = terms_of(candidate.text) & left.keys() if weights else candidate.entities
+        gain = candidate.worth * (
+            telling(candidate.text, left) if weights else sum(map(left.__getitem__, speaks))
+        )
         if (
             gain < -known
         ):  # what it speaks of has been said since; gains only fall, so the others' may wait
@@ -308,8 +335,8 @@ def _summary(
         if any(alike(candidate.text, other.text) for other in chosen):
             continue
         chosen.append(candidate)
-        for one in candidate.entities:
-            left[one] = 0.1 * share[one]
+        for one in speaks:
+            left[one] = 0.1 * (weights or share)[one]
     return chosen
 
 
@@ -463,3 +490,39 @@ def _rating(inside: Inside, cjk: bool) -> tuple[float, str]:
 
 def _count(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+# ---- words --------------------------------------------------------------------------------------
+
+_FIGURE = re.compile(r"\d")
+_NOISE = re.compile(
+    r"\||https?:|www\.|copyright|\blicen[cs]e[ds]?:|all rights reserved|\w\(|[<>={}]|_{2}|\\n",
+    re.IGNORECASE,
+)
+_SPEAKER = re.compile(r"(?:\[[\d: ]{4,9}\] ?)?\*{0,2}[^\W\d_][\w .'-]{0,30}\*{0,2}[:：]\*{0,2} ?")
+_GREETING = re.compile(
+    r"(?:hi|hey|hello|thanks|thank you|bye|goodbye|dear|good (?:morning|afternoon|evening|night)|see you"
+    r"|congratulations|sorry|welcome|cheers|haha|lol|omg|hmm)\b|你好|您好|谢谢|再见|早上好|晚安|大家好",
+    re.IGNORECASE,
+)
+_EMPTY = 0.2  # substance of what is not quoted where anything better is there
+
+
+def telling(text: str, weights: Mapping[str, float]) -> float:
+    """More for a sentence of many characteristic terms and few others; a figure or a date helps."""
+    said = terms_of(text)
+    found = sum(sorted(weights[term] for term in said & weights.keys()))
+    return found / math.sqrt(8 + len(said)) * (1.15 if _FIGURE.search(text) else 1.0)
+
+
+def substance(text: str) -> float:
+    """Little of a greeting, a table, code or a notice that stands on every page; else 1."""
+    spoken = text[mark.end() :] if (mark := _SPEAKER.match(text)) else text
+    worth = 0.1 if _NOISE.search(text) or _GREETING.match(spoken) else 1.0
+    if mark and len(spoken) < 25 and not mostly_cjk(spoken):
+        worth *= 0.3
+    if sum(map(str.isdigit, text)) > 0.15 * len(text):
+        worth *= 0.3
+    if text.endswith(("!", "！", "?", "？", "…")):
+        worth *= 0.5
+    return worth
