@@ -184,7 +184,7 @@ def test_global_gives_cited_points_and_counts_what_it_rated(snapshot: Snapshot) 
     assert result.state == "context" and result.communities and result.citations
     assert "[Data: " in result.text and not re.search(r"\b[0-9a-f]{32}\b", result.text)
     assert result.coverage["rated"] == result.coverage["kept"] + result.coverage["pruned"] <= result.coverage["reports"]
-    assert "eelgrass" in result.text.partition("\n- ")[2][:1500].lower()
+    assert "back-run" in result.text.partition("\n- ")[2][:1500].lower()
 
 
 def test_a_level_covers_each_entity_once(snapshot: Snapshot) -> None:
