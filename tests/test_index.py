@@ -243,3 +243,10 @@ def test_a_relationship_shows_its_best_sentence_and_a_list_of_names_makes_none(t
     }
     assert best[frozenset(("Ada Lovelace", "Charles Babbage"))] == said
     assert frozenset(("Turin", "Bournemouth")) not in best and frozenset(("Turin", "London")) in best
+
+
+def test_an_entity_without_evidence_of_its_type_has_none(tmp_path: Path) -> None:
+    text = InlineText("Dr Ada Lovelace saw the Vellmark. The Vellmark left London.", "a")
+    index_documents(tmp_path / "kb", IndexRequest(texts=(text,)), Settings())
+    types = {row["title"]: row["type"] for row in rows(open_snapshot(tmp_path / "kb"), "entities")}
+    assert types == {"Ada Lovelace": "person", "Vellmark": "", "London": "location"}

@@ -57,7 +57,8 @@ from graphrag_mcp.trust.credentials import masked
 from graphrag_mcp.types import content_id
 
 EditedRow = dict[str, Any]
-UNTYPED = "other"  # a name made by hand without a type
+UNTYPED = ""  # nothing tells what the name is
+VAGUE = ("other", "unknown")  # what mentions say for that
 
 
 def entity_row(row: EditedRow, key: str, edits: Overlay) -> EditedRow:
@@ -263,15 +264,14 @@ def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
         forms[form] += row.count
         if row.key == key:
             own[form] += row.count
-        if row.type not in ("other", "unknown"):
+        if row.type not in VAGUE:
             types[row.type] += row.count
     counted = own or forms
     title = min(counted, key=lambda form: (-counted[form], form))
     aliases = sorted(
         (form for form in forms if form != title), key=lambda form: (-forms[form], form)
     )[:10]
-    vague = "unknown" if all(row.type == "unknown" for row in found) else "other"
-    return title, min(types, key=lambda kind: (-types[kind], kind)) if types else vague, aliases
+    return title, min(types, key=lambda kind: (-types[kind], kind)) if types else UNTYPED, aliases
 
 
 # ---- names that mean the same ----------------------------------------------------------------------
@@ -880,7 +880,8 @@ def _entity(key: str, found: Sequence[Named], quotes: Sequence[tuple[Row, str]])
     """
     if len(found) == 1:
         one = found[0]
-        title, kind, aliases, units = composed(one.form), one.type, [], [one.text_unit_id]
+        kind = UNTYPED if one.type in VAGUE else one.type
+        title, aliases, units = composed(one.form), [], [one.text_unit_id]
     else:
         title, kind, aliases = called(key, found) if found else ("", "", [])
         units = sorted({row.text_unit_id for row in found})
