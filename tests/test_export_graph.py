@@ -29,7 +29,7 @@ def test_the_file_holds_every_entity_and_relationship_with_its_attributes(snapsh
     assert counts == {"nodes": len(rows), "edges": len(links)}
     assert not graph.is_directed() and set(graph) == set(rows)
     for id, node in graph.nodes(data=True):
-        assert (node["title"], node["type"], node["degree"]) == tuple(rows[id][name] for name in ("title", "type", "degree"))
+        assert (node["title"], node.get("type", ""), node["degree"]) == tuple(rows[id][name] for name in ("title", "type", "degree"))
         assert node["description"] == rows[id]["description"] and graph.degree(id) == rows[id]["degree"]
     assert {edge["id"]: edge["weight"] for _, _, edge in graph.edges(data=True)} == {id: row["weight"] for id, row in links.items()}
     number = {row["id"]: row["n"] for row in snapshot.rows("communities").to_pylist()}

@@ -119,6 +119,28 @@ def test_titles_offices_and_possessives_are_cut_off() -> None:
     assert strong(text) == ["Jane Smith", "Finland", "Smith", "King's College"]
 
 
+def test_roles_before_a_full_name_are_cut_off() -> None:
+    text = "They met Tory Shadow Chancellor Oliver Letwin, Writer Tony Cowell and Captain Aldous Renwick at Royal Albert Hall."
+    assert strong(text)[:2] == ["Oliver Letwin", "Tony Cowell"] and "Royal Albert Hall" in strong(text)
+
+
+def test_interjections_are_no_names_and_a_word_that_only_opens_a_sentence_is_weak() -> None:
+    assert strong("Yeah, they left. Awesome! Sounds good. Haha, perfect. Hmm.") == []
+    assert "Picnics" not in strong("Picnics were held by the river. They went home.")
+    assert strong("London is large. Daniel came late.") == ["London", "Daniel"]
+
+
+def test_names_before_colons_are_people_where_lines_are_turns() -> None:
+    talk = "AnnaBerg: Hello there.\nTomReed: It rains.\nAnnaBerg: It does.\n**TomReed**: Then stay in.\n"
+    assert types(talk) | {"AnnaBerg": "person", "TomReed": "person"} == types(talk)
+    notes = "Summary: it rains.\nAction: stay in.\nSummary: it does.\nAction: go out.\n"
+    assert "person" not in types(notes).values()
+
+
+def test_a_number_in_backticks_is_no_name() -> None:
+    assert [m.form for m in extract("The port is `8765`, see `serve_http`.")] == ["serve_http"]
+
+
 def test_headings_do_not_become_one_long_name() -> None:
     text = "ANNUAL REPORT OF THE COMPANY AND ITS SUBSIDIARIES FOR THE YEAR\n\nHow To Choose The Best Theme For Your Store\n"
     assert max((len(m.form.split()) for m in extract(text)), default=0) <= 4

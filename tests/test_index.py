@@ -228,3 +228,25 @@ def test_what_is_given_in_the_call_in_which_settings_changed_follows_them_too(tm
     for corpus, text, settings in (("t", long, Settings()), ("t", f"{long} Zed Zulu.", smaller), ("u", f"{long} Zed Zulu.", smaller)):
         index_documents(tmp_path / corpus, IndexRequest(texts=(InlineText(text, "one"),)), settings)
     assert same(tmp_path / "t", tmp_path / "u") and open_snapshot(tmp_path / "t").count("documents") == 1
+
+
+def test_a_relationship_shows_its_best_sentence_and_a_list_of_names_makes_none(tmp_path: Path) -> None:
+    said = "Ada Lovelace taught Charles Babbage to calculate with punched cards."
+    text = f"""Ada Lovelace, Mary Somerville, Luigi Menabrea, London, Turin and Charles Babbage all sent letters in those years.
+{said} Guests: Mary Somerville, Luigi Menabrea, Edinburgh, Turin, Bournemouth."""
+    index_documents(tmp_path / "kb", IndexRequest(texts=(InlineText(text, "a"),)), Settings())
+    snapshot = open_snapshot(tmp_path / "kb")
+    title = {row["id"]: row["title"] for row in rows(snapshot, "entities")}
+    best = {
+        frozenset((title[row["source_id"]], title[row["target_id"]])): row["evidence"][0]["text"]
+        for row in rows(snapshot, "relationships")
+    }
+    assert best[frozenset(("Ada Lovelace", "Charles Babbage"))] == said
+    assert frozenset(("Turin", "Bournemouth")) not in best and frozenset(("Turin", "London")) in best
+
+
+def test_an_entity_without_evidence_of_its_type_has_none(tmp_path: Path) -> None:
+    text = InlineText("Dr Ada Lovelace saw the Vellmark. The Vellmark left London.", "a")
+    index_documents(tmp_path / "kb", IndexRequest(texts=(text,)), Settings())
+    types = {row["title"]: row["type"] for row in rows(open_snapshot(tmp_path / "kb"), "entities")}
+    assert types == {"Ada Lovelace": "person", "Vellmark": "", "London": "location"}

@@ -47,7 +47,7 @@ def rating(word: str, high: int = 4) -> Callable[..., str]:
 
 
 def asker(*rules: Any, book: Path | None = None, **options: Any) -> tuple[Asker, ScriptedChat]:
-    chat = ScriptedChat([*rules, (RATE, rating("eelgrass")), (MAP, POINTS), (REDUCE, ANSWER)], **options)
+    chat = ScriptedChat([*rules, (RATE, rating("calloway")), (MAP, POINTS), (REDUCE, ANSWER)], **options)
     return Asker(AnswerBook(book) if book else None, chat, None), chat
 
 

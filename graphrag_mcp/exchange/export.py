@@ -365,7 +365,7 @@ def _maps(snapshot: Snapshot) -> _Maps:
     for row in _by_n(snapshot, "entities", *columns).to_pylist():
         choices = (
             row["title"],
-            f"{row['title']} ({row['type']})",
+            f"{row['title']} ({row['type'] or row['key']})",
             f"{row['title']} ({row['key']})",
             row["id"],
         )

@@ -52,12 +52,13 @@ from graphrag_mcp.store.edit_log import Overlay, Pair, PairFact, concerned
 from graphrag_mcp.store.edit_log import facts as facts_of
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
-from graphrag_mcp.text.terms import composed, terms
+from graphrag_mcp.text.terms import composed, is_cjk, terms
 from graphrag_mcp.trust.credentials import masked
 from graphrag_mcp.types import content_id
 
 EditedRow = dict[str, Any]
-UNTYPED = "other"  # a name made by hand without a type
+UNTYPED = ""  # nothing tells what the name is
+VAGUE = ("other", "unknown")  # what mentions say for that
 
 
 def entity_row(row: EditedRow, key: str, edits: Overlay) -> EditedRow:
@@ -263,15 +264,14 @@ def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
         forms[form] += row.count
         if row.key == key:
             own[form] += row.count
-        if row.type not in ("other", "unknown"):
+        if row.type not in VAGUE:
             types[row.type] += row.count
     counted = own or forms
     title = min(counted, key=lambda form: (-counted[form], form))
     aliases = sorted(
         (form for form in forms if form != title), key=lambda form: (-forms[form], form)
     )[:10]
-    vague = "unknown" if all(row.type == "unknown" for row in found) else "other"
-    return title, min(types, key=lambda kind: (-types[kind], kind)) if types else vague, aliases
+    return title, min(types, key=lambda kind: (-types[kind], kind)) if types else UNTYPED, aliases
 
 
 # ---- names that mean the same ----------------------------------------------------------------------
@@ -335,6 +335,10 @@ def group(
 # A sentence that lists many names says little about any far pair: each name is linked to the next
 # six.
 REACH = 6
+# A sentence of at least LIST names with fewer than LIST_SPACING characters each is a list: it says
+# nothing about any two of them.
+LIST, LIST_SPACING = 5, 18
+SAYS_SOMETHING = 20, 300  # characters of a sentence that is quoted first
 # Sentences kept with an entity or a relationship. More would only repeat what the text units say.
 SENTENCES = 3
 
@@ -383,8 +387,9 @@ def pairs(
             strong, first = members.get(target, (False, name.start))
             members[target] = (strong or name.strong, min(first, name.start))
     found: dict[tuple[str, str], Evidence] = {}
+    best: dict[tuple[str, str], tuple[int, ...]] = {}
     for (start, end), members in sorted(by_sentence.items()):
-        if len(members) < 2:
+        if len(members) < 2 or _is_list(end - start, members):
             continue
         order = sorted(members, key=lambda key: (members[key][1], key))
         ids = [entity_id(key) for key in order]
@@ -393,19 +398,31 @@ def pairs(
                 weight = 1.0 if members[order[i]][0] and members[order[j]][0] else 0.5
                 pair = (a, ids[j]) if a < ids[j] else (ids[j], a)
                 known = found.get(pair)
+                # Fewer names between them, then fewer names beside them: more about the pair.
+                rank = (_unreadable(end - start), j - i, len(members), end - start)
                 if known is None:
                     found[pair] = Evidence(relationship_id(*pair), *pair, unit, weight, start, end)
-                else:
-                    known.weight += weight
-                    if (
-                        end - start < known.end - known.start
-                    ):  # the shorter sentence is more about the pair
-                        known.start, known.end = start, end
+                    best[pair] = rank
+                    continue
+                known.weight += weight
+                if rank < best[pair]:
+                    known.start, known.end, best[pair] = start, end, rank
     if len(found) > MOST_PAIRS:
         capped.add(unit)
         if reach > 1:
             return pairs(named, entity_of, capped, reach - 1)
     return list(found.values())[:MOST_PAIRS]
+
+
+def _is_list(length: int, names: Collection[str]) -> bool:
+    """Does a sentence of so many characters hold little but these names?"""
+    room = sum(LIST_SPACING // 3 if is_cjk(name[:1]) else LIST_SPACING for name in names)
+    return len(names) >= LIST and length < room
+
+
+def _unreadable(length: int) -> int:
+    """0 for a sentence of a length that says something and can be quoted, else 1."""
+    return 0 if SAYS_SOMETHING[0] <= length <= SAYS_SOMETHING[1] else 1
 
 
 def stated_pairs(unit: str, said: Iterable[Said], entity_of: Mapping[str, str]) -> list[Evidence]:
@@ -465,7 +482,9 @@ def best_for_pair(rows: Sequence[Evidence]) -> list[tuple[str, int, int]]:
     """(text unit, start, end) of a pair's strongest sentences."""
     if len(rows) == 1:
         return [(rows[0].text_unit_id, rows[0].start, rows[0].end)]
-    ranked = sorted(rows, key=lambda r: (-r.weight, r.text_unit_id, r.start))
+    ranked = sorted(
+        rows, key=lambda r: (_unreadable(r.end - r.start), -r.weight, r.text_unit_id, r.start)
+    )
     return list(dict.fromkeys((row.text_unit_id, row.start, row.end) for row in ranked))[:SENTENCES]
 
 
@@ -861,7 +880,8 @@ def _entity(key: str, found: Sequence[Named], quotes: Sequence[tuple[Row, str]])
     """
     if len(found) == 1:
         one = found[0]
-        title, kind, aliases, units = composed(one.form), one.type, [], [one.text_unit_id]
+        kind = UNTYPED if one.type in VAGUE else one.type
+        title, aliases, units = composed(one.form), [], [one.text_unit_id]
     else:
         title, kind, aliases = called(key, found) if found else ("", "", [])
         units = sorted({row.text_unit_id for row in found})

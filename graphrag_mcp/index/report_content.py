@@ -155,8 +155,11 @@ def _explanations(findings: str) -> Iterator[str]:
 
 _ENDED = re.compile(r"[.!?。！？…][\"'”’»)）」』\]]*$")
 _DANGLING = re.compile(
-    r"(?:he|she|it|they|we|this|these|those|that|his|her|its|their|however|also|but|and|then|there)\b"
-    r"|[他她它这那其该此]|但|因此|然而|同时|并且",
+    r"(?:he|she|it|they|we|this|these|those|that|his|her|its|their|however|also|but|and|then|there"
+    r"|thus|therefore|instead|moreover|furthermore|indeed|recently|at the time|(?:by|in) contrast|to this end"
+    r"|(?:first|second|third|final)(?:ly)?,|for (?:example|instance)|as a result|one of (?:the|these|them)"
+    r"|figure \d|\(\w\))\b"
+    r"|[他她它这那其该此后将]|但|因此|然而|同时|并且|参见|[.。]",
     re.IGNORECASE,
 )
 _DEFINES = re.compile(r"[^.。]{0,40}?(?:\b(?:is|was|are|were)\b|是|为|,? \(|（)")
@@ -180,7 +183,9 @@ def readable(text: str, limit: int) -> tuple[str, float]:
     if len(flat) > limit:
         flat = _shortened(flat, limit)
     length = len(flat) * (2 if mostly_cjk(flat) else 1)
-    worth = 1.0 if 40 <= length <= 300 else 0.5 if length < 40 else 0.7
+    worth = (
+        0.3 if flat.endswith("…") else 1.0 if 40 <= length <= 300 else 0.5 if length < 40 else 0.7
+    )
     if not _ENDED.search(flat, max(0, len(flat) - 8)) or flat[:1].islower():
         worth *= 0.6
     if _DANGLING.match(flat):

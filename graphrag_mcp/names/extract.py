@@ -30,7 +30,7 @@ from graphrag_mcp.names.latin import LOWER_RUN, Names, common
 from graphrag_mcp.names.lexicon import DULL, FILE_ENDINGS, PHRASE_HEADS, STARTERS
 from graphrag_mcp.names.types import kind_of, subjects
 from graphrag_mcp.text.folding import LANGUAGES
-from graphrag_mcp.text.scripts import SIMPLIFY, with_origins
+from graphrag_mcp.text.scripts import SIMPLIFY, UPPER, with_origins
 from graphrag_mcp.text.terms import STOP_WORDS, composed, normalise_name, query_terms, stop_word
 from graphrag_mcp.types import Mention
 
@@ -55,6 +55,10 @@ _NICK = r"[^\W\d_][\w.`^|-]{1,30}"
 _TURN = re.compile(
     rf"{_TIME}(?:<[@+%~& ]?(?P<nick>{_NICK})>(?:[ \t]<(?P<relayed>{_NICK})>)?[ \t]"
     rf"|(?P<name>{_NICK}(?: [^\s:<>]{{1,20}}){{0,2}}):[ \t])",
+    re.MULTILINE,
+)
+_LINE = re.compile(
+    rf"^(?:\*\*)?(?P<name>[{UPPER}][\w.'-]{{1,30}}(?: [{UPPER}][\w.'-]{{0,20}}){{0,2}})(?:\*\*)?:(?:\*\*)?[ \t]+(?=\S)",
     re.MULTILINE,
 )
 
@@ -90,7 +94,27 @@ def speakers(text: str) -> list[Candidate]:
     ...`), too.
     """
     turns = [*_turns(text)]
-    return turns if len(turns) >= TURNS else []
+    return turns if len(turns) >= TURNS else _script(text)
+
+
+def _script(text: str) -> list[Candidate]:
+    """Who speaks where each line begins with a name, `Anna Berg: ...` or `**Tom**: ...`: two
+    speakers of two turns each, in half of the lines.
+    """
+    turns = [*_LINE.finditer(text)]
+    if len(turns) < 2 * 2:
+        return []
+    counts = Counter(turn["name"] for turn in turns)
+    often = {
+        name
+        for name, count in counts.items()
+        if count > 1 and not common(name.lower()) and name.lower() not in _SKIP
+    }
+    kept = [turn for turn in turns if turn["name"] in often]
+    lines = sum(1 for line in text.split("\n") if line.strip())
+    if len(often) < 2 or 2 * len(kept) < lines:
+        return []
+    return [(*turn.span("name"), "person", True) for turn in kept]
 
 
 def _turns(text: str) -> Iterator[Candidate]:
@@ -100,7 +124,7 @@ def _turns(text: str) -> Iterator[Candidate]:
                 yield *match.span(group), "person", True
 
 
-VERSION = "nlp-6"
+VERSION = "nlp-7"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
@@ -432,6 +456,8 @@ def _quoted(text: str) -> Iterator[Candidate]:
         elif kind in (2, 3) or any(cjk.is_han(ch) for ch in form[:3]):
             if len(form) <= 16 and not any(ch in "，。！？；,!?" for ch in form):
                 yield start, end, "other", True
+        elif kind == 8 and not any(map(str.isalpha, form)):
+            continue  # `100`
         elif kind == 8:
             yield start, end, "artifact" if re.search(r"[\w]", form) else "other", True
         elif form[-1] not in ".,;:!?" or form.istitle():

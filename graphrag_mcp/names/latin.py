@@ -28,6 +28,7 @@ from graphrag_mcp.names.lexicon import (
     DULL,
     EVENT_HEADS,
     FOREIGN_GIVEN,
+    GIVEN,
     HEAD_TYPE,
     HEADS,
     INTO,
@@ -37,6 +38,7 @@ from graphrag_mcp.names.lexicon import (
     OFFICES,
     OPENING,
     PLACES,
+    ROLE_WORDS,
     ROLES,
     SAYS,
     STARTERS,
@@ -429,17 +431,26 @@ class Names:
             return False
         if self.text[end : end + 1] != "$":
             self.seen.update(words)
-            self.pieces.append(
-                (
-                    start,
-                    end,
-                    words,
-                    _opens(self.text, start),
-                    False,
-                    len(form) > 9 and form.isupper(),
-                )
-            )
+            lead = self._office(words)
+            start += sum(map(len, words[:lead])) + lead
+            shouted = len(form) > 9 and form.isupper()
+            opening = not lead and _opens(self.text, start)
+            self.pieces.append((start, end, words[lead:], opening, lead > 0, shouted))
         return True
+
+    def _office(self, words: list[str]) -> int:
+        """How many words before a given name and a family name say what the person is: Tory Shadow
+        Chancellor Oliver Letwin.
+        """
+        lead = len(words) - 2
+        if not self.english or lead < 1 or words[lead].lower() not in GIVEN:
+            return 0
+        lows = [word.lower() for word in words]
+        if lows[-1] in HEAD_TYPE or lows[-1][0].isdigit() or common(lows[-1]):
+            return 0  # Royal Albert Hall
+        office = lows[lead - 1]
+        says = office in ROLE_WORDS or office in OFFICES or office in TITLES
+        return lead if says and lows[0] not in GIVEN else 0
 
     def _cut(self, start: int, end: int) -> None:
         """Splits one phrase into names; each goes to `pieces` with its words and where it stood."""
@@ -584,6 +595,8 @@ class Names:
             if dash and tail in TAILS:
                 end -= len(tail) + 1
                 words[-1] = head
+            lead = self._office(words)
+            start, words, titled = run[lead][1], words[lead:], titled or lead > 0
             if end > start and self.text[end : end + 1] != "$":
                 if len(run) > 1 or not opening:
                     self.seen.update(words)
@@ -621,7 +634,8 @@ class Names:
                 self.language == "en" and (common(low) or low.endswith(_ABSTRACT))
             ):
                 return None
-            return self.language == "en"
+            # A word that only opens sentences must be met in a second text unit.
+            return low in PLACES or low in GIVEN if self.language == "en" else False
         if self.language == "en":
             inflected = low.endswith("ing") and low not in COMMON
             dull = (

@@ -55,7 +55,11 @@ traditionally typically ultimately under unlike until unto up upon us use used u
 we'd we'll we're we've well were what what's whatever when whenever where where's whereas wherever whether which while
 who who's whoever whom whose why will with within without won't would written yes yet you you'd you'll you're you've
 your yours two three four five six seven eight nine ten eleven twelve dear yesterday sorry ah oh hey ask write make find click
-see note figure table chapter section page part step example
+see note figure table chapter section page part step example said says et al analysts researchers critics experts
+aah aha alright amazing anyway awesome aww bye cheers congrats congratulations cool damn definitely exactly fantastic
+gosh gotcha goodbye gonna gotta great ha haha hahaha hehe hmm hmmm hm huh hooray indeed lmao log lol nah nice nope omg ooh
+oops ouch perfect phew plus sounds sure thx ugh uh uhm um umm welcome whoa woah wow yay yeah yep yikes yup absolutely
+seriously honestly obviously sadly luckily hopefully big distinct identical
 """.split())
 
 MONTHS = frozenset("""january february march april may june july august september october november december jan feb mar
@@ -86,6 +90,14 @@ doctor detective inspector
 OFFICES = frozenset("""
 president director minister chairman chairwoman chair chief ceo governor mayor professor dean head secretary member
 bishop archbishop ambassador chancellor speaker commissioner founder editor
+""".split())
+# Words before a person's name that are no part of it: Writer Tony Cowell, Captain Aldous Renwick.
+ROLE_WORDS = frozenset("""
+actor actress analyst artist author boss captain champion coach comedian conservative correspondent defender democrat
+democrats drummer economist forward goalkeeper guitarist historian judge justice labour lawyer leader liberal manager
+midfielder mp musician novelist number opener owner photographer playwright poet premier presenter producer rapper
+referee reverend rival scientist sergeant sheriff singer skipper spokesman spokeswoman star striker superstar teammate
+tories tory whip winger winner writer
 """.split())
 # Heads after which "for" or "and" stays inside the name: Department of Biochemistry and Biophysics.
 BODIES = frozenset("""

@@ -41,7 +41,7 @@ from graphrag_mcp.store.edit_log import in_force
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.folding import folded
 from graphrag_mcp.text.scripts import SIMPLIFY
-from graphrag_mcp.text.terms import composed, normalise_name, sentences, terms
+from graphrag_mcp.text.terms import bracketed, composed, normalise_name, sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, SearchResult, content_id
 
@@ -327,7 +327,7 @@ def entity_items(found: Sequence[Row], detailed: bool, described: bool = True) -
             text = columns(alias, row["title"], one_line(row["description"], 600), row["degree"])
         else:
             said = first_sentence(row["description"], 160) if described else ""
-            text = f"- [{alias}] {one_line(row['title'], 100)} ({row['type']}){'' if said in shown else f': {said}'}"
+            text = f"- [{alias}] {' '.join(filter(None, (one_line(row['title'], 100), bracketed(row['type']))))}{'' if said in shown else f': {said}'}"
             shown.add(said)
         items.append(Item(alias, text, None, "Entities"))
     return items

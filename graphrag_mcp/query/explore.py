@@ -41,7 +41,7 @@ from graphrag_mcp.query.context import resolve
 from graphrag_mcp.query.lookup import sentence_citation
 from graphrag_mcp.store.schema import in_lists
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import counted
+from graphrag_mcp.text.terms import bracketed, counted
 from graphrag_mcp.types import Citation, ExploreResult
 
 SMALL = 25_000  # relationships up to which the whole graph is kept in memory
@@ -465,7 +465,7 @@ def _neighbours(
         f"{sum(hop == at for hop in found.hops.values())} of {seen} at {counted(at, 'steps')}"
         for at, seen in enumerate(found.found, 1)
     ]
-    head = f"# {title} ({result.start}, {row['type']})\n"
+    head = f"# {title} {bracketed(result.start, row['type'])}\n"
     if len(found.hops) == 1:
         result.text = f"{head}It has no relationships."
         _note(result, f'Where it is named: get_entity(id_or_name="{result.start}").')
@@ -520,7 +520,7 @@ def _entity_items(rows: Mapping[str, Row], hops: Mapping[str, int]) -> list[Item
                 for row in ring[at : at + GROUP]
             ]
             named = [
-                f"[{one['id']}] {one['title']} ({one['type']}, {counted(one['degree'], 'relationships')})"
+                f"[{one['id']}] {one['title']} {bracketed(one['type'], counted(one['degree'], 'relationships'))}"
                 for one in nodes
             ]
             items.append(
@@ -824,7 +824,7 @@ def _candidates(
         data = {"id": f"e{row['n']}", "title": one_line(row["title"], 100)}
         data |= {"type": row["type"], "degree": row["degree"]}
         said = context.first_sentence(row["description"], 160)
-        text = f"- [{data['id']}] {data['title']} ({row['type']}, {counted(row['degree'], 'relationships')}): {said}"
+        text = f"- [{data['id']}] {data['title']} {bracketed(row['type'], counted(row['degree'], 'relationships'))}: {said}"
         items.append(Item(data["id"], text, data=data))
     intro = f"There is no entity named {one_line(asked, 100)!r}." + (
         " Did you mean one of these?" if items else ""

@@ -122,9 +122,7 @@ def _no_such_type(snapshot: Snapshot, wanted: Sequence[Condition]) -> str:
         return ""
     known = pc.unique(snapshot.rows("entities", "", ["type"])["type"]).to_pylist()
     lost = [one.value for one in wanted if one.value.casefold() not in map(str.casefold, known)]
-    listed = ", ".join(
-        [one for one in (*DEFAULT_TYPES, "other") if one in known]
-    )  # not what a model made up
+    listed = ", ".join(one for one in DEFAULT_TYPES if one in known)  # not what a model made up
     return (
         f"No entity is of type {one_line(lost[0], 40)!r}; there are {listed or 'none'}."
         if lost

@@ -32,7 +32,7 @@ from graphrag_mcp.query.context import resolve
 from graphrag_mcp.query.duplicates import line, of_entity
 from graphrag_mcp.query.listing import section
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import counted, normalise_name
+from graphrag_mcp.text.terms import bracketed, counted, normalise_name
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import Citation, EntityResult, ReportResult, SourceResult
 
@@ -375,7 +375,7 @@ def get_entity(
         else ""
     )
     held = f"{counted(row['frequency'], 'text units')}, {counted(row['degree'], 'relationships')}."
-    intro = f"# {one_line(row['title'], 200)} ({result.id}, {row['type']})\n{held}{also}"
+    intro = f"# {one_line(row['title'], 200)} {bracketed(result.id, row['type'])}\n{held}{also}"
     if edited := duplicates.about(snapshot, row):
         intro += f"\n{edited}"
     if groups:
@@ -413,7 +413,9 @@ def _candidates(
     for row in found:
         alias, title = f"e{row['n']}", one_line(row["title"], 100)
         facts = _facts(row)
-        text = f"- [{alias}] {title} ({row['type']}, {counted(row['degree'], 'relationships')})"
+        text = (
+            f"- [{alias}] {title} {bracketed(row['type'], counted(row['degree'], 'relationships'))}"
+        )
         items.append(
             Item(alias, f"{text}: {context.first_sentence(row['description'], 160)}", data=facts)
         )

@@ -482,6 +482,12 @@ def _singular(key: str) -> str:
     return head + space + last[: -2 if re.search(r"(?:x|ch|sh|ss|zz)es$", last) else -1]
 
 
+def bracketed(*parts: str) -> str:
+    """The parts that are not empty, "(e3, person)"; "" where none is left."""
+    said = ", ".join(part for part in parts if part)
+    return f"({said})" if said else ""
+
+
 def counted(count: int, things: str) -> str:
     """`1 text unit`, `26 entities`: `things` are named in the plural, with underscores or without."""
     name = things.replace("_", " ")

@@ -1,0 +1,163 @@
+"""A title for texts: a phrase of the names and words that set them apart.
+
+Takes characteristic terms with their weights, names in order of weight, and sentences; gives a
+title in the spelling of the sentences. Whether a word is a noun is read from the words before it
+("the coach" against "to coach"). Deterministic; knows no table.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from graphrag_mcp.text.terms import is_cjk, stop_word, terms
+
+PARTS = 3  # of a title
+_LEAST = 0.05  # worth of a part beside the best one
+_READ = 120  # sentences that are looked through for the forms of words
+_LONG = 40  # characters of a name
+_WORD = re.compile(r"[^\W\d_][\w'’&-]*[^\W_]|[^\W\d_]")
+_TITLED = re.compile(
+    r"(?:mr|mrs|ms|miss|mx|dr|prof|professor|herr|frau|señora?)\.? ", re.IGNORECASE
+)
+_CODE = re.compile(
+    r"[_$=<>/\\{}()\[\]|]|\.\w+$|^-|[^\W\d_][A-Z]\w*[a-z]$"
+)  # chunk_size, a/b, maxTokens
+_BEFORE_NOUN = frozenset(
+    "the a an of his her its their our my your this these that those some many any all no new "
+    "for in on with from by and".split()
+)
+_BEFORE_VERB = frozenset(
+    "to will would can could may might must should shall not i we they he she you it who has have "
+    "had was were been be is are did does do".split()
+)
+_NAME, _PAIR, _NOUN, _OTHER = 1.0, 1.0, 0.6, 0.01  # worth of kinds of parts
+
+
+@lru_cache(maxsize=65536)
+def terms_of(text: str) -> frozenset[str]:
+    """The search terms of a text, each once."""
+    return frozenset(terms(text))
+
+
+def phrase(weights: Mapping[str, float], names: Sequence[str], sentences: Sequence[str]) -> str:
+    """Up to three characteristic names and nouns as they are written; "" where no term is known."""
+    if not weights:
+        return ""
+    worth = _words(weights, names, sentences[:_READ])
+    for place, name in enumerate(names[:30]):
+        name = _TITLED.sub("", name, count=1)
+        said = [weights.get(term, 0.0) for term in terms_of(name)]
+        if any(said) and _plain(name):
+            share = sum(sorted(said)) / math.sqrt(len(said))
+            worth[name] = max(worth.get(name, 0.0), share * (1.3 - 0.02 * place))
+    chosen: list[str] = []
+    used: set[str] = set()
+    for form in sorted(worth, key=lambda form: (-round(worth[form], 9), form)):
+        mine = _keys(form)
+        if len(chosen) == PARTS or (chosen and worth[form] < _LEAST * worth[chosen[0]]):
+            break  # a verb or an adjective beside a name: two parts are better
+        if used.isdisjoint(mine):
+            chosen.append(form)
+            used |= mine
+    return joined(chosen)
+
+
+def joined(parts: Sequence[str]) -> str:
+    """The parts as one phrase: "Apple, music and users", "广州、铁路"."""
+    if not parts:
+        return ""
+    if sum(is_cjk(part[0]) for part in parts) * 2 > len(parts):
+        return "、".join(parts)
+    first = parts[0] if any(map(str.isupper, parts[0])) else parts[0].capitalize()
+    *head, last = [first, *parts[1:]]
+    return f"{', '.join(head)} and {last}" if head else last
+
+
+def _keys(form: str) -> set[str]:
+    """What two parts of a title may not share: terms, and the first letters of words, so that
+    Tory and Tories, Spain and Spanish are said once."""
+    starts = {word[:4].casefold() for word in _WORD.findall(form) if len(word) > 3}
+    return starts | {one[:3] for one in starts if len(form) < 6} | set(terms_of(form))
+
+
+def _plain(name: str) -> bool:
+    """Can the name stand in a title: short, no number, no code, not written by an unfamiliar hand?"""
+    return (
+        len(name) <= _LONG
+        and not _CODE.search(name)
+        and not any(w[0].isdigit() for w in name.split())
+    )
+
+
+def _words(
+    weights: Mapping[str, float], names: Sequence[str], sentences: Iterable[str]
+) -> dict[str, float]:
+    """Words and pairs of words with their worth as parts of a title."""
+    forms, pairs, verbs = _forms(weights, sentences)
+    part = {word for name in names for word in name.split()[:20]} - set(names)
+    worth: dict[str, float] = {}
+    for form, count in forms.items():
+        upper = any(map(str.isupper, form))
+        if upper and (form in part or _TITLED.match(f"{form} ")):
+            continue  # the whole name is better
+        noun = verbs[form, False] > verbs[form, True]
+        kind = _NAME if upper and form in names else _NOUN if noun else _OTHER
+        weight = max(weights.get(term, 0.0) for term in terms(form))
+        worth[form] = kind * weight * (1 + 0.1 * math.log(count))
+    for pair, count in pairs.items():
+        both = pair.split(" ")
+        if count < 2 or 3 * count < min(forms[word] for word in both):
+            continue
+        if all(word in worth for word in both) and verbs[both[1], False] + verbs[both[0], False]:
+            best = max(weights.get(term, 0.0) for word in both for term in terms(word))
+            worth[pair] = _PAIR * best
+    return {form: value for form, value in worth.items() if _plain(form)}
+
+
+def _forms(
+    weights: Mapping[str, float], sentences: Iterable[str]
+) -> tuple[dict[str, int], Counter[str], Counter[tuple[str, bool]]]:
+    """The commonest written form of each characteristic word with how often it stands there, pairs
+    of such forms, and how often a form stands where a noun (False) or a verb (True) does."""
+    counts: dict[str, Counter[str]] = {}
+    pairs: Counter[str] = Counter()
+    verbs: Counter[tuple[str, bool]] = Counter()
+    lower: set[str] = set()
+    for sentence in sentences:
+        words = list(_WORD.finditer(sentence))
+        before, end, last = "", -1, ""
+        for place, match in enumerate(words):
+            word = match[0].removesuffix("'s").removesuffix("’s")
+            said, last = last, word.casefold()
+            found = () if any(map(is_cjk, word)) else terms(word)
+            if not any(term in weights for term in found):
+                before = ""
+                continue
+            form = word if place else word.lower() if word.istitle() else word
+            if form.islower():
+                lower.add(form)
+            counts.setdefault(found[-1], Counter())[form] += 1
+            following = words[place + 1] if place + 1 < len(words) else None
+            opens = (
+                following
+                and sentence[match.end() : following.start()] == " "
+                and not stop_word(following[0].lower())
+            )
+            verbs[form, True] += said in _BEFORE_VERB
+            verbs[form, False] += not opens and (said in _BEFORE_NOUN or bool(before))
+            if before and match.start() == end + 1 and word == match[0]:
+                pairs[f"{before} {form}"] += not opens
+            before, end = form, match.end()
+    forms: dict[str, int] = {}
+    for found_forms in counts.values():
+        form = min(
+            found_forms,
+            key=lambda one: (one.lower() in lower and one != one.lower(), -found_forms[one], one),
+        )
+        forms[form] = forms.get(form, 0) + sum(found_forms.values())
+    kept = {pair: n for pair, n in pairs.items() if all(word in forms for word in pair.split(" "))}
+    return forms, Counter(kept), verbs
