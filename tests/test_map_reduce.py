@@ -47,7 +47,7 @@ def rating(word: str, high: int = 4) -> Callable[..., str]:
 
 
 def asker(*rules: Any, book: Path | None = None, **options: Any) -> tuple[Asker, ScriptedChat]:
-    chat = ScriptedChat([*rules, (RATE, rating("calloway")), (MAP, POINTS), (REDUCE, ANSWER)], **options)
+    chat = ScriptedChat([*rules, (RATE, rating("eelgrass")), (MAP, POINTS), (REDUCE, ANSWER)], **options)
     return Asker(AnswerBook(book) if book else None, chat, None), chat
 
 
@@ -86,10 +86,13 @@ def test_a_parent_is_not_read_beside_a_relevant_child(snapshot: Snapshot) -> Non
 def test_when_no_root_is_relevant_the_next_level_is_rated_whole(snapshot: Snapshot) -> None:
     every = global_.all_rated(snapshot, QUESTION)
     below = {one.id for one in every.values() if one.level == 1}
-    rows = {row["id"]: row["summary"] for row in snapshot.rows("reports", "", ["id", "summary"]).to_pylist()}
+    title = {row["id"]: row["title"] for row in snapshot.rows("reports", "", ["id", "title"]).to_pylist()}
+    above = {title[id] for id in title.keys() - below}
 
     def only_below(messages: Any, _: Any) -> str:
-        return json.dumps({"rating": 3 if any(rows[id][:60] in messages[-1].content for id in below) else 0})
+        found = re.search(r"<report>\s*(?:# )?(.*)", messages[-1].content)
+        assert found and {found[1].strip()} <= {*title.values()}, messages[-1].content[:300]
+        return json.dumps({"rating": 0 if found[1].strip() in above else 3})
 
     door, chat = asker((RATE, only_below))
     selected = door.wait(global_.select_with_model(door, snapshot, QUESTION, -1))
