@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -159,16 +160,16 @@ async def ask(home: Path, folder: Path, tool: str, questions: list[dict]) -> dic
                 await anyio.sleep(20)
         for question in questions:
             asking = {"query": question["question"]}
-            wide = (await client.call_tool(tool, asking | {"max_tokens": 20000})).structured_content
+            wide = await client.call_tool(tool, asking | {"max_tokens": 20000})
             began = time.perf_counter()
-            narrow = (
-                await client.call_tool(tool, asking | {"max_tokens": BUDGET})
-            ).structured_content
+            narrow = await client.call_tool(tool, asking | {"max_tokens": BUDGET})
             took = time.perf_counter() - began
-            tally.add(
-                question, [Path(one["uri"]).stem for one in wide["citations"]], narrow["text"], took
-            )
+            shown = [Path(uri).stem for uri in HEAD.findall(wide.content[0].text)]
+            tally.add(question, shown, narrow.content[0].text, took)
     return tally.figures()
+
+
+HEAD = re.compile(r"^\[t[\d.]+\].* \((.+?):\d+-\d+\)", re.MULTILINE)  # of a hit in full
 
 
 def line(name: str, way: str, documents: int, found: dict[str, float], after: str = "") -> str:
