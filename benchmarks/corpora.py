@@ -21,14 +21,19 @@ def write_out(name: str, folder: Path, data: Path = DATA) -> Path:
     """The set's documents as files in `folder/name`; gives that folder."""
     target = folder / name
     target.mkdir(parents=True, exist_ok=True)
-    for line in (data / name / "corpus.jsonl").read_text("utf-8").splitlines():
-        row = json.loads(line)
+    for row in documents(name, data):
         title = f"# {row['title']}\n\n" if row["title"] else ""
         (target / f"{row['id']}.md").write_text(title + row["text"], "utf-8")
     return target
 
 
+def documents(name: str, data: Path = DATA) -> list[dict]:
+    return _rows(data / name / "corpus.jsonl")
+
+
 def questions(name: str, data: Path = DATA) -> list[dict]:
-    return [
-        json.loads(line) for line in (data / name / "queries.jsonl").read_text("utf-8").splitlines()
-    ]
+    return _rows(data / name / "queries.jsonl")
+
+
+def _rows(file: Path) -> list[dict]:
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]

@@ -63,7 +63,17 @@ def painted(page: Any, address: str) -> float:
 
 
 def measure(browser: Any, home: Path) -> None:
-    command = [sys.executable, "-m", "graphrag_mcp", "explore", "--no-browser", "--home", str(home), "--corpus", "large"]
+    command = [
+        sys.executable,
+        "-m",
+        "graphrag_mcp",
+        "explore",
+        "--no-browser",
+        "--home",
+        str(home),
+        "--corpus",
+        "large",
+    ]
     server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
@@ -82,9 +92,20 @@ def measure(browser: Any, home: Path) -> None:
         for view in VIEWS:
             spent = []
             for n in range(1, 8):
-                given = {"query": f"report {n} ledger"} if view == "search" else {"id": str(n), "to": str(n + 9)}
-                spent.append(page.evaluate(LOAD, [view, given if view not in ("overview", "timeline", "changes") else {}])[0])
-            print(f"  {view:10} p50 {statistics.median(spent):6.0f} ms, slowest {max(spent):6.0f} ms")
+                given = (
+                    {"query": f"report {n} ledger"}
+                    if view == "search"
+                    else {"id": str(n), "to": str(n + 9)}
+                )
+                spent.append(
+                    page.evaluate(
+                        LOAD,
+                        [view, given if view not in ("overview", "timeline", "changes") else {}],
+                    )[0]
+                )
+            print(
+                f"  {view:10} p50 {statistics.median(spent):6.0f} ms, slowest {max(spent):6.0f} ms"
+            )
     finally:
         server.terminate()
         server.wait(20)
@@ -99,13 +120,25 @@ def main() -> int:
     options = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as run:
-        browser = run.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = run.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
         for entities in options.entities:
             base = (options.keep or Path(temporary)) / str(entities)
             if not (base / "home").exists():
                 files = large.write_out(base / "docs", entities)
                 print(f"indexing {files:,} documents", flush=True)
-                index = [sys.executable, "-m", "graphrag_mcp", "index", str(base / "docs"), "--home", str(base / "home"), "--corpus", "large"]
+                index = [
+                    sys.executable,
+                    "-m",
+                    "graphrag_mcp",
+                    "index",
+                    str(base / "docs"),
+                    "--home",
+                    str(base / "home"),
+                    "--corpus",
+                    "large",
+                ]
                 subprocess.run(index, cwd=ROOT, check=True, capture_output=True)
             print(f"{entities:,} entities")
             measure(browser, base / "home")
