@@ -55,7 +55,7 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
 @pytest.fixture(scope="module")
 def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
     with connected(build_server(App(Settings(home=tmp_path_factory.mktemp("crew"))))) as caller:
-        texts = [{"id": "a", "text": "The crew of 1911 was Ada Keene, Bram Olde, Cora Vane, Dirk Moss and Edna Rook."},
+        texts = [{"id": "a", "text": "Ada Keene sailed with Bram Olde after Cora Vane had left Dirk Moss behind."},
                  {"id": "b", "text": "Order KX-417-B went to the yard."},
                  {"id": "c", "text": "Order KX-991 is late, said team B at the Pleiße."}]  # fmt: skip
         caller.good("index_documents", texts=texts, corpus="crew", wait_seconds=50)
@@ -101,9 +101,9 @@ def test_an_identifier_finds_what_holds_it_and_not_what_holds_some_part_of_it(cr
     assert crew.good("search_text", query="e", corpus="crew")["state"] == "not_found", "Pleiße is one word"
 
 
-def test_a_sentence_that_names_five_is_written_once_in_each_list(crew: Caller) -> None:
+def test_a_sentence_that_names_four_is_written_once_in_each_list(crew: Caller) -> None:
     told = crew.good("get_entity", id_or_name="Ada Keene", corpus="crew")["text"].partition("## Relationships")[2]
-    assert told.count("Bram Olde, Cora Vane") == 1 and told.count(": as r") == 3
+    assert told.count("Bram Olde after Cora Vane") == 1 and told.count(": as r") == 2
 
 
 def test_only_names_numbers_and_quoted_words_are_called_missing(call: Caller) -> None:

@@ -181,9 +181,13 @@ def test_where_words_say_nothing_meaning_is_taken_as_it_is() -> None:
     assert retrieval.agreement(wordless, {"p1": 0.3, "p2": 0.1}) == 1.0
 
 
-def test_entities_and_relationships_near_the_question_are_proposed(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
-    snapshot, embedder = notes
-    row = snapshot.rows("entities", "", ["id", "title", "description"]).to_pylist()[0]
+def test_entities_and_relationships_near_the_question_are_proposed(tmp_path: Path) -> None:
+    embedder = ScriptedEmbedder()
+    said = ("Ada Keene met Bram Olde in Port Kell.", "Cora Vane sold rye bread to Dirk Moss.", "Edna Rook keeps bees at Long Marsh.")
+    texts = tuple(InlineText(text, f"n{number}") for number, text in enumerate(said))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path), asker=Asker(None, None, embedder))
+    snapshot = open_snapshot(tmp_path / "c")
+    (row,) = snapshot.rows("entities", "title = 'Cora Vane'", ["id", "title", "description"]).to_pylist()
     near = embedded(embedder, f"{row['title']}: {row['description']}")
     found = retrieval.retrieve(snapshot, "zebra crossing", vector=near)
     listed = {one.id: one for one in retrieval.entities(snapshot, found)}

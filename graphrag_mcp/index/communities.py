@@ -185,8 +185,16 @@ def hierarchy_of(path: Mapping[str, Sequence[Any]], units: frozenset[str]) -> Hi
     )
 
 
+FALL = 0.1  # of the weight of a term from one rank to the next
+
+
 def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, Mapping[str, float]]:
-    """The terms of each community that set it apart from the one above, with weights up to 1."""
+    """The terms of each community that set it apart from the one above, with weights that fall from 1
+    by rank.
+
+    By rank, since shares change with every edit anywhere: what a report is made of changes only
+    where the order of its terms does.
+    """
     import numpy as np
 
     number = {id: place for place, id in enumerate(texts.ids)}
@@ -206,17 +214,17 @@ def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, M
         else:
             worth = np.sqrt(share) * np.log(share / common[np.searchsorted(above, terms)]) ** 2
             worth[units < min(2, len(rows))] = 0
-        order = np.argsort(-worth.round(9), kind="stable")
-        chosen: dict[str, float] = {}
+        worth = (worth / max(worth.max(initial=0.0), 1e-9)).round(2)
+        order = np.argsort(-worth, kind="stable")  # equal ones in the order of the alphabet
+        chosen: list[str] = []
         for place in order.tolist():
             word = texts.words[terms[place]]
             if worth[place] <= 0 or len(chosen) == most:
                 break
             digits = any(map(str.isdigit, word))  # tells_topic holds of all: see texts_of
             if not digits and (len(word) > 2 or is_cjk(word[0])):
-                chosen[word] = round(float(worth[place]), 6)
-        top = max(chosen.values(), default=1.0)
-        found[one.id] = {word: round(value / top, 4) for word, value in chosen.items()}
+                chosen.append(word)
+        found[one.id] = {word: round(1 / (1 + FALL * at), 4) for at, word in enumerate(chosen)}
     return found
 
 

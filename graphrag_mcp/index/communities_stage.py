@@ -187,7 +187,8 @@ def report(
     moved = moved or compare(snapshot, tree, number)
     wanted = set(tree.communities)
     if touched is not None:
-        wanted = _suspects(tree, moved.fresh, touched) | (retry & tree.communities.keys())
+        named = moved.fresh | _of_other_terms(snapshot, tree)
+        wanted = _suspects(tree, named, touched) | (retry & tree.communities.keys())
     edges = edges if edges is not None else links_of(snapshot)
     counters = {"communities": len(tree.communities), "reports": len(tree.communities)}
     made, gone = Made(moved.changes, counters), moved.gone
@@ -286,6 +287,21 @@ def _suspects(tree: Hierarchy, fresh: Set[str], touched: set[str]) -> set[str]:
     return and_above(tree, found)
 
 
+def _listed(tree: Hierarchy, id: str) -> str:
+    """The characteristic terms of a community in order, behind their number."""
+    terms_ = tree.terms.get(id, {})
+    return " ".join([f"#{len(terms_)}", *terms_])
+
+
+def _of_other_terms(snapshot: Snapshot, tree: Hierarchy) -> set[str]:
+    """Communities with a report that was made of other characteristic terms."""
+    rows = snapshot.rows("reports", "", ["id", "terms"])
+    pairs = zip(rows["id"].to_pylist(), rows["terms"].to_pylist(), strict=True)
+    return {
+        id for id, said in pairs if id in tree.terms and not said.endswith(f" {_listed(tree, id)}")
+    }
+
+
 def and_above(tree: Hierarchy, ids: Set[str]) -> set[str]:
     """Those of the communities that there are, and all above them."""
     found = {id for id in ids if id in tree.communities}
@@ -378,7 +394,7 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
         # and what it made of such reports is made again with it.
         row |= {"n": numbers[id], "fingerprint": plain[id] if id in unsure else prints[id]}
         said = spoken.by(report_, columns.titles(tree.communities[id].members[:50]))
-        rows.append(row | {"terms": " ".join([said, *tree.terms.get(id, ())])})
+        rows.append(row | {"terms": f"{said} {_listed(tree, id)}"})
     return rows, [id for id in todo if id in before], degraded
 
 

@@ -162,6 +162,8 @@ def entity_id(key: str) -> str:
 # MOST_PAIRS pairs. Of 3,000 units of news, encyclopaedias, papers and Chinese articles seven had a
 # sentence over LISTED (a squad, a cast, a table); the most names of a unit were 101.
 LISTED, MOST_NAMES, MOST_PAIRS = 30, 128, 400
+# Share of the texts which name a family name's bearer in full that must name the same person.
+BEARER = 0.9
 KEPT, PART = 40, 3
 
 
@@ -293,7 +295,9 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
     for key, targets in definitions.items():
         usable = [target for target in targets if by_key.get(target) and target not in definitions]
         if usable:
-            canonical[key] = min(usable, key=lambda target: (-targets[target], target))
+            best = min(usable, key=lambda target: (-targets[target], target))
+            if not best.endswith(f" {key}") or targets[best] >= BEARER * sum(targets.values()):
+                canonical[key] = best
     return canonical
 
 

@@ -357,7 +357,6 @@ class Wire:
         self._address = shown_address(shown_as(base_url).strip() or OPENAI)
         options = secrets_of(settings)
         self._secrets = [self._key, login.partition(":")[2], *self._headers.values(), *options]
-        self._loud = bool(options)  # the libraries would log them
         self._timeout, self._tries = settings.timeout_seconds, settings.max_retries + 1
         self._limits, self._chance = limits, chance
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Line] = WeakKeyDictionary()
@@ -516,8 +515,7 @@ class Wire:
         if loop not in self._clients:
             self._check()
             openai = openai_client()
-            if self._loud:
-                _quiet()
+            _quiet()
             timeout = openai.Timeout(self._timeout, connect=min(15.0, self._timeout))
             http = _CLIENTS.take(openai.DefaultAsyncHttpxClient)
             client = openai.AsyncOpenAI(
@@ -623,10 +621,10 @@ class Wire:
 
 
 def _quiet() -> None:
-    """The libraries log whole requests and addresses at DEBUG and INFO, and hide a key only in the
-    headers that they know.
+    """The libraries log requests, addresses and headers of replies at DEBUG and INFO, and hide a key
+    only in the headers that they know.
     """
-    for name in ("openai", "httpx", "httpx2", "httpcore"):
+    for name in ("openai", "httpx", "httpx2", "httpcore", "httpcore2"):
         logger = logging.getLogger(name)
         logger.setLevel(max(logging.WARNING, logger.level))
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from operator import itemgetter
 
@@ -124,7 +124,7 @@ def _turns(text: str) -> Iterator[Candidate]:
                 yield *match.span(group), "person", True
 
 
-VERSION = "nlp-7"
+VERSION = "nlp-8"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
@@ -307,6 +307,7 @@ def _mentions(
     }
     alias_of = {short: long for short, long in alias_of.items() if short != long}
     _share_kinds(type_of, counts, alias_of)
+    alias_of |= _family_names(type_of, counts, alias_of)
     return [
         (
             key,
@@ -335,6 +336,31 @@ def _share_kinds(type_of: dict[str, str], keys: Iterable[str], alias_of: dict[st
         for key in keys:
             if key in family and key not in type_of:
                 type_of[key] = "person"
+
+
+_NO_NAME = frozenset("of the and for at in from".split())  # "Doug Williams of BT" is no full name
+
+
+def _family_names(
+    type_of: Mapping[str, str], keys: Iterable[str], alias_of: Mapping[str, str]
+) -> dict[str, str]:
+    """Family names alone, each with the one person of this text whose full name ends with it."""
+    full: dict[str, list[str]] = {}
+    given: set[str] = set()
+    for key, kind in type_of.items():
+        words = key.split(" ")
+        if kind == "person" and 1 < len(words) < 4 and _NO_NAME.isdisjoint(words):
+            full.setdefault(key.rpartition(" ")[2], []).append(key)
+            given.add(key.partition(" ")[0])
+    return {
+        key: full[key][0]
+        for key in keys
+        if len(full.get(key, ())) == 1
+        and len(key) > 3
+        and key not in given
+        and key not in alias_of
+        and type_of.get(key, "person") == "person"
+    }
 
 
 # ---- what the text itself defines ---------------------------------------------------------------

@@ -1,0 +1,41 @@
+"""A family name alone is the person whose full name the same text gives; nothing is merged where two could be meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.lookup import get_entity
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+
+
+def indexed(folder: Path, *texts: str) -> Snapshot:
+    request = IndexRequest(texts=tuple(InlineText(text, f"t{n}") for n, text in enumerate(texts)))
+    index_documents(folder, request, Settings(home=folder.parent))
+    return open_snapshot(folder)
+
+
+def persons(snapshot: Snapshot) -> set[str]:
+    return set(snapshot.rows("entities", "", ["title"])["title"].to_pylist())
+
+
+def test_a_family_name_is_the_person_named_in_full_in_the_same_text(tmp_path: Path) -> None:
+    snapshot = indexed(tmp_path / "c", "Gordon Merrick met Anna Berg in Oslo. Later Merrick wrote to Berg.", "We saw Merrick again.")
+    assert {"Gordon Merrick", "Anna Berg"} <= persons(snapshot) and not {"Merrick", "Berg"} & persons(snapshot)
+    found = get_entity(snapshot, "Merrick")
+    assert found.title == "Gordon Merrick" and "Merrick" in found.aliases
+    assert len(snapshot.rows("entities", "title = 'Gordon Merrick'", ["text_unit_ids"])["text_unit_ids"][0].as_py()) == 2
+
+
+def test_two_bearers_of_a_family_name_stay_apart(tmp_path: Path) -> None:
+    one = indexed(tmp_path / "one", "Gordon Merrick and Paula Merrick came to Oslo. Then Merrick left for Bergen.")
+    assert {"Gordon Merrick", "Paula Merrick", "Merrick"} <= persons(one)
+    two = indexed(tmp_path / "two", "Gordon Merrick came to Oslo. Merrick spoke.", "Paula Merrick came to Bergen. Merrick sang.")
+    assert {"Gordon Merrick", "Paula Merrick", "Merrick"} <= persons(two)
+
+
+def test_a_given_name_of_another_person_and_an_acronym_are_no_family_names(tmp_path: Path) -> None:
+    snapshot = indexed(tmp_path / "c", "Anna Howard met Howard Wilkinson in Oslo. Howard laughed. Doug Williams of BT agreed. BT paid.")
+    assert "Howard" in persons(snapshot) and "BT" not in get_entity(snapshot, "Doug Williams").aliases
