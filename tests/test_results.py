@@ -12,6 +12,7 @@ import pytest
 from graphrag_mcp.app import App
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import listing
+from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search, several
 from graphrag_mcp.query.passages import Form
 from graphrag_mcp.query.text_search import search_text
@@ -199,6 +200,27 @@ def test_documents_are_listed_with_their_dates_and_most_telling_sentences(snapsh
     assert "Yearly report" in listing.list_documents(snapshot, sort="size").text.splitlines()[1]
 
 
+def test_a_name_lists_every_document_that_names_it(tmp_path: Path) -> None:
+    texts = [InlineText(f"Ferry {n} left at noon. From the pier Ada Keene watched ferry {n}.", f"n{n}", "") for n in range(60)]
+    texts += [InlineText(f"Ferry {n} came late and nobody watched it.", f"m{n}", "") for n in range(5)]
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
+    found = listing.list_documents(open_snapshot(tmp_path / "c"), query="Ada Keene", max_tokens=20_000)
+    assert found.text.startswith('60 documents that name "Ada Keene".') and found.total == 60
+    assert all("] From the pier Ada Keene watched ferry" in line for line in found.text.splitlines()[1:])
+    loosely = listing.list_documents(open_snapshot(tmp_path / "c"), query="ferries that came late", max_tokens=20_000)
+    assert 'documents that say most on "ferries that came late"' in loosely.text
+    periods = listing.list_documents(open_snapshot(tmp_path / "c"), by="month")
+    assert periods.text == "65 documents. None states a date, so there are no periods."
+
+
+def test_a_question_on_the_whole_with_words_of_measure_gets_the_map(snapshot: Snapshot) -> None:
+    for question in (
+        "What are the main topics of this collection, and roughly how much of it is about each?",
+        "What is this collection about? Name its main subjects with their share, and the most important people of each.",
+    ):
+        assert global_search(snapshot, question).text.startswith("10 documents on ")
+
+
 def heads_of(text: str) -> list[str]:
     return [line.split("] ", 1)[1].removeprefix(line.split("] ", 1)[1][:11]) for line in text.splitlines()[1:]]
 
@@ -218,7 +240,7 @@ def test_periods_a_timeline_and_an_outline(snapshot: Snapshot) -> None:
     months = listing.list_documents(snapshot, by="month").text.splitlines()[1:]
     assert [line[2:9] for line in months] == ["2023-12", "2024-01", "2024-02", "2024-03"]
     timeline = listing.list_documents(snapshot, query="argued about the budget").text.splitlines()
-    assert timeline[0].startswith('4 documents on "argued about the budget"') and "2023-12-24" in timeline[1]
+    assert timeline[0].startswith('4 documents that say most on "argued about the budget"') and "2023-12-24" in timeline[1]
     report = re.search(r"\[(d\d+)\][^\n]*Yearly report", listing.list_documents(snapshot, sort="size").text)
     outline = listing.list_documents(snapshot, document=report[1]).text  # type: ignore[index]
     assert [line.split("] ")[1] for line in outline.splitlines()[2:]] == [f"Chapter {n}" for n in range(1, 7)]
@@ -244,3 +266,8 @@ def test_a_section_of_the_outline_is_read_by_its_id(call: Caller, snapshot: Snap
 def test_a_hit_that_shows_all_of_a_document_says_so(snapshot: Snapshot) -> None:
     assert "whole document" in local_search(snapshot, "Who directed Night Tango?").text.splitlines()[0]
     assert "whole document" not in local_search(snapshot, "dredging of basin 4").text.splitlines()[0]
+
+
+def test_a_formula_that_is_an_image_is_kept_and_other_images_are_not() -> None:
+    line = r"The cost is ![Image 3: {\displaystyle O(m^{2})}](https://x/y.svg) in all, says ![Image 4: a logo](https://x/z.png) Ada."
+    assert readable(line) == r"The cost is {\displaystyle O(m^{2})} in all, says Ada."

@@ -275,7 +275,9 @@ _ASKING = frozenset(
         "list main major key important overall general common theme themes topic topics subject subjects point points "
         "overview summary summarize summarise corpus document documents text texts dataset collection content contents "
         "happen happens happened affect affects affected come comes came occur occurred case cases involve involved "
-        "way ways reason reasons example examples different various several "
+        "way ways reason reasons example examples different various several roughly approximately share shares part "
+        "parts proportion percentage articles article files file stories story entire whole everything much many each "
+        "name people persons places things most "
     )
 )
 

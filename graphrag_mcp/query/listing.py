@@ -23,7 +23,7 @@ from graphrag_mcp.packing.budget import (
     read_cursor,
     write_cursor,
 )
-from graphrag_mcp.query import breadth, hits, local
+from graphrag_mcp.query import breadth, context, hits, local
 from graphrag_mcp.query.filters import documents
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.readable import readable
@@ -37,6 +37,7 @@ SORTS = ("date", "title", "size")
 PERIODS = {"year": 4, "month": 7, "day": 10}  # characters of a date
 BEGINNING = 3_000  # characters of a document among which its most telling sentence is looked for
 TELLING = 140  # characters of that sentence
+WORDS = 5  # of a query that may be a name
 NAMES = 5  # that characterise a period
 FOUND = 200  # passages of a question that a timeline is made of
 
@@ -47,6 +48,7 @@ _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 
 Fact = Mapping[str, Any]
 Line = Callable[[], str]
+Said = Callable[[], str]  # the sentence of a document, made when it is shown
 
 
 def list_documents(
@@ -120,9 +122,10 @@ def _documents(
     facts = documents(snapshot)
     ids = [id for id in facts if kept is None or kept.passage(id, ())]
     result.hint = local.told(result.hint, kept)
-    said: dict[str, str] = {}
+    said: Mapping[str, Said] = {}
+    about = ""
     if query:
-        said = _speaking(snapshot, query, filters)
+        said, about = _speaking(snapshot, query, filters)
         ids = [id for id in ids if id in said]
     dates = {id: _date(facts[id]) for id in ids}
     dated = [date for date in dates.values() if date]
@@ -132,9 +135,9 @@ def _documents(
         if dated and len(dated) < len(ids)
         else ""
     )
-    about = f' on "{one_line(query, 80)}"' if query else ""
     head = f"{counted(len(ids), 'documents')}{about}{span}{undated}."
     if by:
+        head += "" if dated or not ids else " None states a date, so there are no periods."
         return head, _periods(snapshot, ids, dates, PERIODS[by])
     sizes = _sizes(snapshot) if ids else {}
     order = {
@@ -143,7 +146,7 @@ def _documents(
         "size": lambda id: (-sizes.get(id, (0, 0))[0], facts[id]["uri"]),
     }[sort]
     return head, [
-        partial(_line, snapshot, id, facts[id], dates[id], sizes.get(id, (0, 0)), said.get(id, ""))
+        partial(_line, snapshot, id, facts[id], dates[id], sizes.get(id, (0, 0)), said.get(id))
         for id in sorted(ids, key=order)
     ]
 
@@ -165,11 +168,14 @@ def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
 
 
 def _line(
-    snapshot: Snapshot, id: str, fact: Fact, date: str, size: tuple[int, int], said: str
+    snapshot: Snapshot, id: str, fact: Fact, date: str, size: tuple[int, int], speaks: Said | None
 ) -> str:
-    alias, _, title, uri, _ = fact["document"]
-    name = one_line(title or uri.rpartition("/")[2], 80)
+    alias, _, title, uri, file = fact["document"]
+    name = one_line(title or file, 80)
     parts = f", {size[1]} parts" if size[1] > 1 else ""
+    said = speaks() if speaks else ""
+    if title in ("", file):  # the first words say more than a file's name
+        said = said or _first(snapshot, id)
     said = said or telling(snapshot, id, title)
     place = f" ({one_line(uri, 120)})" if title and title.casefold() not in uri.casefold() else ""
     when = f"{date} " if date else ""
@@ -193,18 +199,62 @@ def telling(snapshot: Snapshot, id: str, title: str) -> str:
     return one_line(chosen or text, TELLING)
 
 
-def _speaking(snapshot: Snapshot, query: str, filters: Sequence[str]) -> dict[str, str]:
-    """Documents that speak of a question, by content id, with their best sentence on it."""
+def _first(snapshot: Snapshot, id: str) -> str:
+    """How a document begins: its first sentence, where it says something."""
+    rows = snapshot.by_key("documents", [id], "id", ["text"]).to_pylist()
+    text = readable(rows[0]["text"][:BEGINNING]) if rows else ""
+    spans = sentences(text)[:1]
+    said = text[slice(*spans[0])] if spans else ""
+    return one_line(said, TELLING) if hits.says_something(said) else ""
+
+
+def _speaking(
+    snapshot: Snapshot, query: str, filters: Sequence[str]
+) -> tuple[Mapping[str, Said], str]:
+    """Documents that speak of a question, by content id, with their best sentence on it; and words
+    that say which these are: all that name it, where it is a name, else those that say most."""
     kept, narrowed = local.narrowed(snapshot, filters)
+    bare = query.strip().strip("\"'“”«»").strip()
+    row = context.resolve(snapshot, bare)[0] if len(bare.split()) <= WORDS else None
+    if row is not None:
+        named = _naming(snapshot, row["id"])
+        return named, f' that name "{one_line(row["title"], 80)}"'
+    about = f' that say most on "{one_line(query, 80)}"'
     found = local.find(narrowed, query, filters=kept)
     if local.unheard_of(found):
-        return {}
+        return {}, about
     scored = [(one.id, one.score) for one in found.passages[:FOUND]]
     listed = [hit for _, hit in hits.read(snapshot, scored)]
-    said: dict[str, str] = {}
+    said: dict[str, Said] = {}
     for line in breadth.lines(listed, found.terms, found.names):
-        said.setdefault(line.hit.part_of, f"[{line.hit.id}] {line.text}")
-    return said
+        said.setdefault(line.hit.part_of, partial(str, f"[{line.hit.id}] {line.text}"))
+    return said, about
+
+
+def _naming(snapshot: Snapshot, id: str) -> dict[str, Said]:
+    """Every document that names an entity, with the first sentence that does."""
+    columns = ["title", "aliases", "text_unit_ids"]
+    entity = snapshot.by_key("entities", [id], "id", columns).to_pylist()[0]
+    forms = [entity["title"], *entity["aliases"]]
+    rows = snapshot.by_key("text_units", entity["text_unit_ids"], "id", ["id", "n", "document_id"])
+    first: dict[str, tuple[int, str]] = {}
+    for row in rows.to_pylist():
+        held = first.get(row["document_id"])
+        if held is None or row["n"] < held[0]:
+            first[row["document_id"]] = (row["n"], row["id"])
+    return {
+        document: partial(_sentence, snapshot, unit, number, forms)
+        for document, (number, unit) in first.items()
+    }
+
+
+def _sentence(snapshot: Snapshot, unit: str, number: int, forms: Sequence[str]) -> str:
+    rows = snapshot.by_key("text_units", [unit], "id", ["text"]).to_pylist()
+    text = readable(rows[0]["text"]) if rows else ""
+    said = [text[start:end] for start, end in sentences(text)]
+    named = [one for one in said if any(form in one for form in forms)]
+    best = next(filter(hits.says_something, named), named[0] if named else "")
+    return f"[t{number}] {one_line(best, TELLING)}" if best else ""
 
 
 # ---- periods -------------------------------------------------------------------------------------

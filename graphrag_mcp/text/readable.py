@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 
+_ALTERNATIVE = re.compile(r"!\[(?:Image \d+(?:: )?)?([^\]]*)\]")
 _IMAGE = re.compile(
     r"!\[[^\[\]\n]{0,300}\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,500})?(?: \"[^\"\n]{0,200}\")?\)"
 )
@@ -60,9 +61,16 @@ def readable(text: str) -> str:
     return "\n".join(lines[:-1]).strip()
 
 
+def _formula(image: re.Match[str]) -> str:
+    """What stands for an image: its alternative text where that is a formula."""
+    alternative = _ALTERNATIVE.match(image[0])
+    said = alternative[1] if alternative else ""
+    return f" {said} " if "\\" in said or "^" in said or "_{" in said else " "
+
+
 def _line(line: str) -> str:
     """One line as it is shown; "" for what only leads elsewhere or separates."""
-    plain = _IMAGE.sub(" ", line) if "![" in line else line
+    plain = _IMAGE.sub(_formula, line) if "![" in line else line
     if "](" in plain:
         links = _LINK.findall(plain)
         outside = _LINK.sub("", plain)

@@ -34,7 +34,7 @@ _BEFORE_VERB = frozenset(
     "to will would can could may might must should shall not i we they he she you it who has have "
     "had was were been be is are did does do".split()
 )
-_NAME, _PAIR, _NOUN, _OTHER = 1.0, 1.0, 0.6, 0.01  # worth of kinds of parts
+_NAME, _PAIR, _NOUN, _OTHER = 1.0, 1.0, 0.45, 0.01  # worth of kinds of parts
 
 
 @lru_cache(maxsize=65536)
