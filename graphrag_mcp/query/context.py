@@ -82,7 +82,7 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     near.sort(key=lambda row: (-row["degree"], row["id"]))
     named = [row for row in near if key in row["names"]]
     if len(named) == 1:
-        return named[0], []
+        return named[0], [row for row in _namesakes(snapshot, key) if row["id"] != named[0]["id"]]
     called, titled = _called(asked[:300])
     if called and normalise_name(called) != key:
         found, others = resolve(snapshot, called)

@@ -50,6 +50,7 @@ from graphrag_mcp.packing.budget import (
     compose,
     finish,
     one_line,
+    short_references,
 )
 from graphrag_mcp.query import context, global_
 from graphrag_mcp.query.drift_state import (
@@ -368,6 +369,7 @@ FOLLOW_UPS = 5  # kept of one answer
 PRIMER_FOLLOW_UPS = 10  # kept of the first, which opens the walk
 ANSWER_CHARACTERS = 20_000
 KEEP_DAYS = 30  # a session that nobody touched for so long is forgotten
+PRIMER_REPORTS, NEAR = 4, 0.6  # reports before the first step, at least so near to the best one
 PRIMER_SHARES = {"Reports": 0.6, "Sources": 0.4}
 STEP_SHARES = {"Sources": 0.9, "Reports": 0.1}
 
@@ -665,15 +667,14 @@ class Drift:
         result = DriftResult()
         if primer:
             kept, _ = global_.select(self.snapshot, query)
-            rows = context.rows(self.snapshot, "reports", [one.id for one in kept[:20]])
-            summaries = context.rendered(self.snapshot, [row["summary"] for row in rows])
-            items = [
-                Item(
-                    f"c{row['n']}",
-                    f"- [c{row['n']}] **{one_line(row['title'], 120)}** {one_line(summary, 700)}",
-                )
-                for row, summary in zip(rows, summaries, strict=True)
-            ]
+            good = [one.id for one in kept[:PRIMER_REPORTS] if one.rating >= NEAR * kept[0].rating]
+            rows = context.rows(self.snapshot, "reports", good)
+            names, _ = context.resolve_references(self.snapshot, [row["summary"] for row in rows])
+            items = []
+            for row in rows:
+                said = one_line(short_references(row["summary"], names), 360)
+                title = one_line(row["title"], 120)
+                items.append(Item(f"c{row['n']}", f"- [c{row['n']}] {title}: {said}"))
             share = int(budget * PRIMER_SHARES["Reports"]) if items else 0
             if share:
                 result = compose(
