@@ -300,9 +300,7 @@ def configuration() -> None:
         "claude mcp add graphrag -- "
         + " ".join(f'"{part}"' if " " in part else part for part in command)
     )
-    print(
-        '\nOnce it is published, without this checkout: "command": "uvx", "args": ["graphrag-mcp", "serve", …]'
-    )
+    print("\nYour own folder: make demo FOLDER=~/notes     The graph as a page: graphrag-mcp explore")
 
 
 def pasted(configuration: dict[str, Any]) -> str:

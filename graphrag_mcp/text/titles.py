@@ -34,6 +34,7 @@ _BEFORE_VERB = frozenset(
     "to will would can could may might must should shall not i we they he she you it who has have "
     "had was were been be is are did does do".split()
 )
+_AFTER_VERB = frozenset("the a an his her its their our him them us".split())
 _NAME, _PAIR, _NOUN, _OTHER = 1.0, 1.0, 0.45, 0.01  # worth of kinds of parts
 
 
@@ -147,8 +148,14 @@ def _forms(
                 and sentence[match.end() : following.start()] == " "
                 and not stop_word(following[0].lower())
             )
-            verbs[form, True] += said in _BEFORE_VERB
-            verbs[form, False] += not opens and (said in _BEFORE_NOUN or bool(before))
+            acts = (
+                following
+                and sentence[match.end() : following.start()] == " "
+                and following[0].lower() in _AFTER_VERB
+            )
+            verbs[form, True] += said in _BEFORE_VERB or bool(acts)
+            noun = said in _BEFORE_NOUN or bool(before)
+            verbs[form, False] += not opens and not acts and noun
             if before and match.start() == end + 1 and word == match[0]:
                 pairs[f"{before} {form}"] += not opens
             before, end = form, match.end()
