@@ -139,7 +139,7 @@ def test_the_demonstration_calls_every_tool_and_ends_with_what_to_paste() -> Non
     assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
     tools = re.findall(r"^## (\w+)$", (DOCS / "tools.md").read_text("utf-8"), re.MULTILINE)
     assert [tool for tool in tools if f"\n{tool}(" not in done.stdout] == []
-    assert all(host in done.stdout for host in ("Claude Desktop", "Claude Code", "Cursor", "VS Code", "uvx"))
+    assert all(host in done.stdout for host in ("Claude Desktop", "Claude Code", "Cursor", "VS Code", "make demo FOLDER="))
     assert json.dumps(sys.executable) in done.stdout
     assert "\x1b" not in done.stdout and len(done.stdout.splitlines()) < 200
 
