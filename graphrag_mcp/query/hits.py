@@ -95,16 +95,6 @@ class Hit:
 
 
 @dataclass(slots=True)
-class Shown:
-    """What was shown: text, citations, how many of the ranking that took, and tokens left."""
-
-    text: str = ""
-    citations: list[Citation] = field(default_factory=list)
-    taken: int = 0
-    left: int = 0
-
-
-@dataclass(slots=True)
 class Page:
     """One result that is being filled; several questions may share it, so nothing is shown twice."""
 

@@ -582,7 +582,8 @@ def _report(
     above: str,
     detailed: bool,
 ) -> bool:
-    """Add the report to the page, the same shape whoever wrote it: has all of it found room?"""
+    """Add the report to the page, in one shape for rules, agents and models. True where all of it had
+    room."""
     topic, share = topics.topic_of(snapshot, row["id"])
     who = "chosen sentences" if row["method"] == "extractive" else f"written by {row['method']}"
     lines = [

@@ -31,9 +31,6 @@ Anchor = tuple[int, date]  # from this character on, relative expressions count 
 HEADING = 80  # characters of a line whose date holds for what stands below it
 BESIDE = 5  # words in such a line beside its date
 NEAR = 200  # characters in which a word of the future or of another calendar counts
-_SHORT_FORMS = re.compile(
-    r"[a-z]{3}"
-)  # mon, may: too short to trust in lower case without a number
 
 
 @dataclass(frozen=True, slots=True, order=True)
