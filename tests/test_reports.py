@@ -87,15 +87,15 @@ def test_a_small_community_in_english_reads_so():
         "[Data: Entities (LanternGuild, MaraQuill, PortEmber); Sources (u1)] "
         "The Harbour Fire was blamed on Tobias Wick, a rope maker. "
         "[Data: Entities (HarbourFire, TobiasWick); Sources (u3)]\n\n"
-        "## Lantern Guild – Mara Quill\n\n"
-        "Mara Quill led the Lantern Guild until the harbour fire. "
+        "- Mara Quill led the Lantern Guild until the harbour fire. "
         "[Data: Entities (LanternGuild, MaraQuill); Sources (u2)]\n\n"
-        "## Port Ember – Harbour Fire\n\n"
-        "Port Ember lost forty ships in the Harbour Fire of 1702. "
+        "- Port Ember lost forty ships in the Harbour Fire of 1702. "
         "[Data: Entities (PortEmber, HarbourFire); Sources (u2)]"
     )
     assert [one["summary"] for one in json.loads(report.findings)] == [
-        "Lantern Guild – Mara Quill", "Port Ember – Harbour Fire", "Harbour Fire – Tobias Wick",
+        "Mara Quill led the Lantern Guild until the harbour fire.",
+        "Port Ember lost forty ships in the Harbour Fire of 1702.",
+        "The Harbour Fire was blamed on Tobias Wick, a rope maker.",
     ]  # fmt: skip
     assert (report.rank, report.rating_explanation) == (
         2.9, "Rated 2.9 of 10 for 5 entities, 5 relationships of total weight 6, and 3 text units.",

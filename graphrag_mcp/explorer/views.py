@@ -118,7 +118,7 @@ def community(snapshot: Snapshot, n: int) -> Data:
             "paragraphs": statements(row["summary"], sources),
             "findings": [
                 {
-                    "title": one_line(_DATA.sub("", finding.get("summary", "")), 200),
+                    "title": _heading(finding),
                     "statements": statements(finding.get("explanation", ""), sources),
                 }
                 for finding in findings
@@ -132,6 +132,13 @@ def community(snapshot: Snapshot, n: int) -> Data:
             "documents": max(0, len(papers) - DOCUMENTS),
         },
     }
+
+
+def _heading(finding: Mapping[str, str]) -> str:
+    """What stands above a finding; "" where its first statement says the same."""
+    summary = finding.get("summary", "")
+    said = finding.get("explanation", "").startswith(summary)
+    return "" if said else one_line(_DATA.sub("", summary), 200)
 
 
 def statements(text: str, sources: Sources) -> list[Data]:

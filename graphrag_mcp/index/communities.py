@@ -212,7 +212,7 @@ def characteristic(texts: Texts, tree: Hierarchy, most: int = 40) -> dict[str, M
             count = [texts.count[row] for row in rows] or [np.zeros(0, np.int64)]
             worth = np.log1p(np.bincount(inverse, np.concatenate(count), len(terms)))
         else:
-            worth = np.sqrt(share) * np.log(share / common[np.searchsorted(above, terms)]) ** 2
+            worth = share * np.log(share / common[np.searchsorted(above, terms)])
             worth[units < min(2, len(rows))] = 0
         worth = (worth / max(worth.max(initial=0.0), 1e-9)).round(2)
         order = np.argsort(-worth, kind="stable")  # equal ones in the order of the alphabet

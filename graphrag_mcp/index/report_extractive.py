@@ -36,11 +36,12 @@ from graphrag_mcp.index.report_content import (
     read_quotes,
     readable,
 )
+from graphrag_mcp.text.prose import substance
 from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.text.titles import phrase, terms_of
 from graphrag_mcp.types import content_id
 
-VERSION = "6"  # part of every fingerprint: raise it when reports come out differently
+VERSION = "7"  # part of every fingerprint: raise it when reports come out differently
 _ID = attrgetter("id")
 _JSON = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -207,11 +208,11 @@ def compose(
     base = _base(community, inside, cjk, params, [one.text for one in candidates])
     summary = _running(map(cite, chosen)) or _fallback(inside, cite)
     findings, new = [], []
-    for heading, group in _findings(inside, candidates, chosen, params):
-        findings.append({"summary": heading, "explanation": _running(map(cite, group))})
+    for group in _findings(inside, candidates, chosen, params):
+        findings.append({"summary": group[0].text, "explanation": _running(map(cite, group))})
         fresh = [c for c in group if c not in chosen]
         if fresh:  # a small community's findings may say no more than its summary
-            new.append(f"## {heading}\n\n{_running(map(cite, fresh))}")
+            new.append(f"- {_running(map(cite, fresh))}")
     content = "\n\n".join([f"# {base.title}", summary, *new])
     return Written(
         replace(base, summary=summary, full_content=content, findings=_JSON(findings)), cite.quotes
@@ -342,13 +343,11 @@ def _summary(
 
 def _findings(
     inside: Inside, candidates: Sequence[Candidate], said: Sequence[Candidate], params: ReportParams
-) -> list[tuple[str, list[Candidate]]]:
-    """Headings of the strongest relationships, then entities, each with sentences that no other
-    finding has.
+) -> list[list[Candidate]]:
+    """Sentences on the strongest relationships, then on entities, none in two findings.
 
     Sentences that the summary has `said` come last.
     """
-    rows, weight = inside.rows, inside.weight
     of_edge: dict[str, list[Candidate]] = {}
     of_entity: dict[str, list[Candidate]] = {}
     for candidate in [*(one for one in candidates if one not in said), *said]:
@@ -358,9 +357,9 @@ def _findings(
             of_entity.setdefault(id, []).append(candidate)
     used: set[Candidate] = set()
     named: dict[str, int] = {}
-    found: list[tuple[str, list[Candidate]]] = []
+    found: list[list[Candidate]] = []
 
-    def take(about: Sequence[Candidate], ends: Sequence[str], letters: int) -> None:
+    def take(about: Sequence[Candidate], ends: Sequence[str]) -> None:
         group: list[Candidate] = []
         for one in about:
             if one not in used and not any(alike(one.text, other.text) for other in group):
@@ -369,7 +368,7 @@ def _findings(
                     break
         if group:
             used.update(group)
-            found.append((" – ".join(_short(rows[end].title, letters) for end in ends), group))
+            found.append(group)
             for end in ends:
                 named[end] = named.get(end, 0) + 1
 
@@ -378,15 +377,12 @@ def _findings(
             break
         edge = inside.links[id]
         if named.get(edge.source_id, 0) < 3 and named.get(edge.target_id, 0) < 3:
-            ends = (edge.source_id, edge.target_id)
-            take(
-                of_edge[id], sorted(ends, key=lambda one: (-weight[one], rows[one].title, one)), 60
-            )
+            take(of_edge[id], (edge.source_id, edge.target_id))
     for one in sorted(of_entity, key=inside.place):
         if len(found) >= params.max_findings:
             break
         if one not in named:
-            take(of_entity[one], [one], 120)
+            take(of_entity[one], [one])
     return found
 
 
@@ -495,16 +491,6 @@ def _count(number: int, one: str, many: str = "") -> str:
 # ---- words --------------------------------------------------------------------------------------
 
 _FIGURE = re.compile(r"\d")
-_NOISE = re.compile(
-    r"\||https?:|www\.|copyright|\blicen[cs]e[ds]?:|all rights reserved|\w\(|[<>={}]|_{2}|\\n",
-    re.IGNORECASE,
-)
-_SPEAKER = re.compile(r"(?:\[[\d: ]{4,9}\] ?)?\*{0,2}[^\W\d_][\w .'-]{0,30}\*{0,2}[:：]\*{0,2} ?")
-_GREETING = re.compile(
-    r"(?:hi|hey|hello|thanks|thank you|bye|goodbye|dear|good (?:morning|afternoon|evening|night)|see you"
-    r"|congratulations|sorry|welcome|cheers|haha|lol|omg|hmm)\b|你好|您好|谢谢|再见|早上好|晚安|大家好",
-    re.IGNORECASE,
-)
 _EMPTY = 0.2  # substance of what is not quoted where anything better is there
 
 
@@ -513,16 +499,3 @@ def telling(text: str, weights: Mapping[str, float]) -> float:
     said = terms_of(text)
     found = sum(sorted(weights[term] for term in said & weights.keys()))
     return found / math.sqrt(8 + len(said)) * (1.15 if _FIGURE.search(text) else 1.0)
-
-
-def substance(text: str) -> float:
-    """Little of a greeting, a table, code or a notice that stands on every page; else 1."""
-    spoken = text[mark.end() :] if (mark := _SPEAKER.match(text)) else text
-    worth = 0.1 if _NOISE.search(text) or _GREETING.match(spoken) else 1.0
-    if mark and len(spoken) < 25 and not mostly_cjk(spoken):
-        worth *= 0.3
-    if sum(map(str.isdigit, text)) > 0.15 * len(text):
-        worth *= 0.3
-    if text.endswith(("!", "！", "?", "？", "…")):
-        worth *= 0.5
-    return worth

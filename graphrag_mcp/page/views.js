@@ -44,7 +44,7 @@ export function community(data) {
     said ? "" : element("p", {}, "This topic has no report yet."),
     ...report.paragraphs.map((one) => element("p", {}, statement(one))),
     ...(report.findings.length ? [heading("Findings")] : []),
-    ...report.findings.flatMap((one) => [element("h3", { dir: "auto" }, visible(one.title)), list(one.statements.map(statement))]),
+    ...report.findings.flatMap((one) => [one.title ? element("h3", { dir: "auto" }, visible(one.title)) : "", list(one.statements.map(statement))]),
     ...some("Topics inside", data.children.map(topic)),
     ...(data.members.length ? [heading("People, places and things"), inline(data.members)] : []), left(data.more.members, "names"),
     ...some("Documents", data.documents.map(paper)), left(data.more.documents, "documents")];

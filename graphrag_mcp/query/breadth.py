@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query.hits import Hit, Page, clipped, says_something
+from graphrag_mcp.query.hits import Hit, Page, clipped
+from graphrag_mcp.text.prose import says_something, substance
 from graphrag_mcp.text.terms import query_terms, sentences, terms
 from graphrag_mcp.types import Mention
 
@@ -76,7 +77,7 @@ def _best(hit: Hit, worth: Worth) -> Line | None:
             continue
         words = said.split()
         facts = sum(any(map(str.isdigit, word)) or word[:1].isupper() for word in words[1:])
-        value += 0.1 * min(facts, 4) / 4 * value
+        value *= (1 + 0.1 * min(facts, 4) / 4) * (0.5 + 0.5 * substance(said))
         if best is None or value > best[0] + 1e-9:
             best = value, said
     if best is None:

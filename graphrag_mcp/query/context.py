@@ -455,6 +455,12 @@ def findings(row: Row) -> list[dict[str, str]]:
     return [one for one in found if isinstance(one, dict)]
 
 
+def finding(one: Mapping[str, Any]) -> str:
+    """A finding as one text: the explanation, behind the summary where it does not begin with it."""
+    summary, told = str(one.get("summary", "")), str(one.get("explanation", ""))
+    return told if not summary or told.startswith(summary) else f"{summary}: {told}"
+
+
 # ---- nothing found -----------------------------------------------------------------------------
 
 

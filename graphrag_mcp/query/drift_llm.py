@@ -255,9 +255,7 @@ def _content(row: Row) -> str:
     report.
     """
     parts = [row["summary"]]
-    parts += [
-        f"{one.get('summary', '')}: {one.get('explanation', '')}" for one in context.findings(row)
-    ]
+    parts += map(context.finding, context.findings(row))
     return one_line(
         re.sub(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]", "", " ".join(parts)), REPORT_CHARACTERS
     ).replace("|", "/")

@@ -1062,9 +1062,7 @@ def _report(row: Row) -> str:
     """A report on one line: summary and findings. Its own references are left out, points refer to
     the report.
     """
-    parts = [row["summary"]]
-    for one in context.findings(row):
-        parts.append(f"{one.get('summary', '')}: {one.get('explanation', '')}")
+    parts = [row["summary"], *map(context.finding, context.findings(row))]
     return one_line(_OWN_REFERENCES.sub("", " ".join(parts)), REPORT_CHARACTERS).replace("|", "/")
 
 

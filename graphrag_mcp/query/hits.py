@@ -18,8 +18,9 @@ from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
 from graphrag_mcp.query import context
 from graphrag_mcp.query.filters import stated_date
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.prose import says_something
 from graphrag_mcp.text.readable import readable
-from graphrag_mcp.text.terms import is_cjk, sentences, terms
+from graphrag_mcp.text.terms import sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import Citation, SearchResult
@@ -37,15 +38,6 @@ JOINED = 2_400  # characters up to which parts that follow each other are shown 
 HEAD = 60  # tokens that a head may take
 OVERHEAD = 50  # tokens of the fence around what documents say and of the line that leads on
 EACH = 220  # tokens of room for which one more hit is shown in full
-
-# What stands before the words of a speaker, and how people greet and thank each other.
-_SPEAKER = re.compile(r"(?:\[[^\[\]\n]{1,40}\]\s{0,3})?[^\s:：][^:：\n]{0,39}[:：]\s{1,3}(?=\S)")
-_GREETING = re.compile(
-    r"(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|merry|happy|thanks|thank you|bye|see you|take care"
-    r"|congratulations|welcome|dear|hallo|guten|danke|bonjour|merci|salut|hola|gracias|ciao|grazie)\b"
-    r"|你好|您好|早上好|晚上好|晚安|谢谢|再见|こんにちは|ありがとう|안녕",
-    re.IGNORECASE,
-)
 
 _NUMBER = re.compile(r"\n\s{0,3}\d{1,3}[.)]\Z")  # of a list item whose text is left out
 
@@ -439,20 +431,6 @@ def clipped(text: str, worth: Worth, characters: int) -> str:
         space = text.rfind(" ", start + characters // 2, end)
         end = space if space > 0 else end
     return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
-
-
-def says_something(sentence: str) -> bool:
-    """Does a sentence say something: no greeting, heading, bare name or time stamp?"""
-    if sentence.lstrip().startswith("#"):
-        return False
-    bare = _SPEAKER.sub("", sentence.strip().lstrip("#>*-•| \t"), count=1)
-    greets = _GREETING.match(bare) is not None
-    if any(map(is_cjk, bare[:20])):
-        return sum(map(str.isalpha, bare)) >= (20 if greets else 8)
-    words = [word for word in bare.split() if any(map(str.isalpha, word))]
-    if len(words) < (10 if greets else 5):
-        return False
-    return any(word[:1].islower() for word in words[1:])
 
 
 # ---- repeated passages ---------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from graphrag_mcp.packing.budget import (
 from graphrag_mcp.query import breadth, context, hits, local
 from graphrag_mcp.query.filters import documents
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.prose import says_something
 from graphrag_mcp.text.readable import readable
 from graphrag_mcp.text.terms import counted, sentences
 from graphrag_mcp.text.tokens import count_tokens
@@ -189,7 +190,7 @@ def telling(snapshot: Snapshot, id: str, title: str) -> str:
     best, chosen = -1.0, ""
     for place, (start, end) in enumerate(sentences(text)[:20]):
         said = text[start:end].strip()
-        if not hits.says_something(said) or said.casefold() == title.casefold():
+        if not says_something(said) or said.casefold() == title.casefold():
             continue
         words = said.split() or [said]
         facts = sum(any(map(str.isdigit, word)) or word[:1].isupper() for word in words[1:])
@@ -205,7 +206,7 @@ def _first(snapshot: Snapshot, id: str) -> str:
     text = readable(rows[0]["text"][:BEGINNING]) if rows else ""
     spans = sentences(text)[:1]
     said = text[slice(*spans[0])] if spans else ""
-    return one_line(said, TELLING) if hits.says_something(said) else ""
+    return one_line(said, TELLING) if says_something(said) else ""
 
 
 def _speaking(
@@ -253,7 +254,7 @@ def _sentence(snapshot: Snapshot, unit: str, number: int, forms: Sequence[str]) 
     text = readable(rows[0]["text"]) if rows else ""
     said = [text[start:end] for start, end in sentences(text)]
     named = [one for one in said if any(form in one for form in forms)]
-    best = next(filter(hits.says_something, named), named[0] if named else "")
+    best = next(filter(says_something, named), named[0] if named else "")
     return f"[t{number}] {one_line(best, TELLING)}" if best else ""
 
 

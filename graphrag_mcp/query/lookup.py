@@ -618,8 +618,10 @@ def _brief(row: Row) -> str:
         heading, told = str(one.get("summary", "")), str(one.get("explanation", ""))
         first = _STATEMENT.match(told.strip())
         said = first[0] if first else told
-        if row["method"] == "extractive" or not heading:
-            found.append(f"- {heading}: {said}" if heading else f"- {said}")
+        if told.startswith(heading):
+            found.append(f"- {said}")
+        elif row["method"] == "extractive":  # names, in an index of an earlier release
+            found.append(f"- {heading}: {said}")
         else:  # a statement itself
             found.append(f"- {heading} {_bracket(told)}")
     return "\n\n".join([row["summary"], *found])

@@ -9,7 +9,6 @@ Terms of a community are weighed by p(term | community) * log(p(term | community
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import breadth, context, hits
 from graphrag_mcp.query.filters import Filters, Narrowed, stated_date
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.prose import says_something, stands_alone
 from graphrag_mcp.text.terms import counted, is_cjk, sentences, tells_topic, terms
 from graphrag_mcp.types import Citation, SearchResult
 
@@ -36,10 +36,6 @@ GOOD = 0.7  # ... a line of this share of the best one's worth
 MORE = 40  # tokens of the line that leads on
 UNASKED = "The question was empty; this is an overview. Ask with query=..."
 ROOM = 140  # tokens of a topic for which more than one sentence is shown
-_START = re.compile(
-    r"(?:he|she|it|they|this|that|these|those|but|and|or|so|however|his|her|its|their|we|i|you|then|also)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(slots=True)
@@ -417,9 +413,9 @@ def _central(
             letters = sum(ch.isalpha() or ch.isspace() for ch in said)
             if not 40 <= len(said) <= 320 or letters < 0.85 * len(said) or "http" in said:
                 continue
-            if not hits.says_something(said):
+            if not says_something(said):
                 continue
-            value = _value(terms(said), weights) * _prose(said)
+            value = _value(terms(said), weights) * stands_alone(said)
             scored.append((-round(value, 9), place, said, hit))
     chosen: list[tuple[str, Citation]] = []
     documents: set[str] = set()
@@ -434,12 +430,6 @@ def _central(
         if len(chosen) == SENTENCES:
             break
     return chosen
-
-
-def _prose(said: str) -> float:
-    """How far this is a sentence that stands for itself: one of a text, not of a list or a menu."""
-    whole = said[-1] in '.!?。！？…"”»)’' and (said[0].isalnum() or said[0] in '"“«(¿¡')
-    return (1.0 if whole else 0.3) * (0.6 if _START.match(said) else 1.0)
 
 
 def _unquoted(said: str) -> str:

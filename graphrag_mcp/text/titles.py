@@ -26,6 +26,8 @@ _TITLED = re.compile(
 _CODE = re.compile(
     r"[_$=<>/\\{}()\[\]|]|\.\w+$|^-|[^\W\d_][A-Z]\w*[a-z]$"
 )  # chunk_size, a/b, maxTokens
+_OF_A_PLACE = re.compile(r"(?:ese|ish|[aei]an)\Z")  # Japanese, British, American
+_RUN = re.compile(r"([^\W\d_])\1\1")  # OOOO, of a table
 _BEFORE_NOUN = frozenset(
     "the a an of his her its their our my your this these that those some many any all no new "
     "for in on with from by and".split()
@@ -33,6 +35,13 @@ _BEFORE_NOUN = frozenset(
 _BEFORE_VERB = frozenset(
     "to will would can could may might must should shall not i we they he she you it who has have "
     "had was were been be is are did does do".split()
+)
+# Too general for a title, or no noun in a pair of words (without trial, hours later).
+_GENERAL = frozenset(
+    "people person thing things way ways year years month months week weeks day days time times hour hours lot lots "
+    "number numbers part parts one two three first second last next new today "
+    "without within across later earlier among around since per toward towards via upon despite whether yet still "
+    "already according including also even much many said says say".split()
 )
 _AFTER_VERB = frozenset("the a an his her its their our him them us".split())
 _NAME, _PAIR, _NOUN, _OTHER = 1.0, 1.0, 0.45, 0.01  # worth of kinds of parts
@@ -48,12 +57,12 @@ def phrase(weights: Mapping[str, float], names: Sequence[str], sentences: Sequen
     """Up to three characteristic names and nouns as they are written; "" where no term is known."""
     if not weights:
         return ""
-    worth = _words(weights, names, sentences[:_READ])
+    worth, adjectives = _words(weights, names, sentences[:_READ])
     for place, name in enumerate(names[:30]):
         name = _TITLED.sub("", name, count=1)
         said = [weights.get(term, 0.0) for term in terms_of(name)]
         if any(said) and _plain(name):
-            share = sum(sorted(said)) / math.sqrt(len(said))
+            share = sum(sorted(said)) / math.sqrt(len(said)) * (_NOUN if name in adjectives else 1)
             worth[name] = max(worth.get(name, 0.0), share * (1.3 - 0.02 * place))
     chosen: list[str] = []
     used: set[str] = set()
@@ -64,7 +73,7 @@ def phrase(weights: Mapping[str, float], names: Sequence[str], sentences: Sequen
         if used.isdisjoint(mine):
             chosen.append(form)
             used |= mine
-    return joined(chosen)
+    return joined(sorted(chosen, key=lambda form: form.islower() or form in adjectives))
 
 
 def joined(parts: Sequence[str]) -> str:
@@ -90,15 +99,23 @@ def _plain(name: str) -> bool:
     return (
         len(name) <= _LONG
         and not _CODE.search(name)
+        and not _RUN.search(name)
         and not any(w[0].isdigit() for w in name.split())
     )
 
 
 def _words(
     weights: Mapping[str, float], names: Sequence[str], sentences: Iterable[str]
-) -> dict[str, float]:
-    """Words and pairs of words with their worth as parts of a title."""
-    forms, pairs, verbs = _forms(weights, sentences)
+) -> tuple[dict[str, float], set[str]]:
+    """Words and pairs of words with their worth as parts of a title; and words that mostly stand
+    before another, as adjectives do (Japanese forces)."""
+    forms, pairs, verbs, opening = _forms(weights, sentences)
+    adjectives = {
+        form
+        for form, count in forms.items()
+        if form.istitle()
+        and opening[form] > (0.2 * count if _OF_A_PLACE.search(form) else 0.5 * count + 1)
+    }
     part = {word for name in names for word in name.split()[:20]} - set(names)
     worth: dict[str, float] = {}
     for form, count in forms.items():
@@ -106,7 +123,9 @@ def _words(
         if upper and (form in part or _TITLED.match(f"{form} ")):
             continue  # the whole name is better
         noun = verbs[form, False] > verbs[form, True]
-        kind = _NAME if upper and form in names else _NOUN if noun else _OTHER
+        kind = _NOUN if noun or form in adjectives else _OTHER
+        if upper and form in names and form not in adjectives:
+            kind = _NAME
         weight = max(weights.get(term, 0.0) for term in terms(form))
         worth[form] = kind * weight * (1 + 0.1 * math.log(count))
     for pair, count in pairs.items():
@@ -116,17 +135,19 @@ def _words(
         if all(word in worth for word in both) and verbs[both[1], False] + verbs[both[0], False]:
             best = max(weights.get(term, 0.0) for word in both for term in terms(word))
             worth[pair] = _PAIR * best
-    return {form: value for form, value in worth.items() if _plain(form)}
+    return {form: value for form, value in worth.items() if _plain(form)}, adjectives
 
 
 def _forms(
     weights: Mapping[str, float], sentences: Iterable[str]
-) -> tuple[dict[str, int], Counter[str], Counter[tuple[str, bool]]]:
+) -> tuple[dict[str, int], Counter[str], Counter[tuple[str, bool]], Counter[str]]:
     """The commonest written form of each characteristic word with how often it stands there, pairs
-    of such forms, and how often a form stands where a noun (False) or a verb (True) does."""
+    of such forms, how often a form stands where a noun (False) or a verb (True) does, and how often
+    before a word in small letters."""
     counts: dict[str, Counter[str]] = {}
     pairs: Counter[str] = Counter()
     verbs: Counter[tuple[str, bool]] = Counter()
+    opening: Counter[str] = Counter()
     lower: set[str] = set()
     for sentence in sentences:
         words = list(_WORD.finditer(sentence))
@@ -135,7 +156,7 @@ def _forms(
             word = match[0].removesuffix("'s").removesuffix("’s")
             said, last = last, word.casefold()
             found = () if any(map(is_cjk, word)) else terms(word)
-            if not any(term in weights for term in found):
+            if last in _GENERAL or not any(term in weights for term in found):
                 before = ""
                 continue
             form = word if place else word.lower() if word.istitle() else word
@@ -153,6 +174,7 @@ def _forms(
                 and sentence[match.end() : following.start()] == " "
                 and following[0].lower() in _AFTER_VERB
             )
+            opening[form] += bool(opens) and following is not None and following[0][0].islower()
             verbs[form, True] += said in _BEFORE_VERB or bool(acts)
             noun = said in _BEFORE_NOUN or bool(before)
             verbs[form, False] += not opens and not acts and noun
@@ -167,4 +189,4 @@ def _forms(
         )
         forms[form] = forms.get(form, 0) + sum(found_forms.values())
     kept = {pair: n for pair, n in pairs.items() if all(word in forms for word in pair.split(" "))}
-    return forms, Counter(kept), verbs
+    return forms, Counter(kept), verbs, opening
