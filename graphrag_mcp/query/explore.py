@@ -38,11 +38,11 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import Item, Section, clamp_budget, compose, finish, one_line
 from graphrag_mcp.query import context
 from graphrag_mcp.query.context import resolve
-from graphrag_mcp.query.lookup import sentence_citation
+from graphrag_mcp.query.lookup import relationship_statement
 from graphrag_mcp.store.schema import in_lists
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed, counted
-from graphrag_mcp.types import Citation, ExploreResult
+from graphrag_mcp.types import ExploreResult
 
 SMALL = 25_000  # relationships up to which the whole graph is kept in memory
 HUB = 500  # an entity of more relationships is shown, but neighbours behind it are not
@@ -50,7 +50,7 @@ WALKED = 40  # entities of one ring whose own neighbours are read, strongest fir
 EDGES = 60_000  # relationships that one search for paths may read
 EXTRA = 12_000  # of these, for the step beyond the shortest path on which a stronger one may lie
 LONGEST = 8  # steps of a path
-PATHS = 5
+PATHS = 3
 
 PAIR = ["source_id", "target_id", "weight"]
 Edge = tuple[float, str]  # weight, id of the relationship
@@ -474,11 +474,14 @@ def _neighbours(
     if found.hubs:
         named = ", ".join(_named(rows[id]) for id in found.hubs[:5])
         _note(result, f"Not followed further, because they are linked with everything: {named}.")
-    edges = _edge_items(graph.snapshot, found.edges, rows, budget)
+    edges = _edge_items(graph.snapshot, found.edges, rows, budget, row["id"])
+    said = {row["id"], *(id for item in edges for id in (item.data or {})["ends"])}
+    others = {id: hop for id, hop in found.hops.items() if id not in said}
     sections = [
         Section("Relationships", edges, 0.7, more=len(edges) < len(found.edges)),
-        Section("Entities", _entity_items(rows, found.hops), 0.3),
+        Section("Also near it", _entity_items(rows, others), 0.3),
     ]
+    result.nodes = [_node(rows[id], hop) for id, hop in found.hops.items() if id in rows]
     other = next(rows[id] for id in found.hops if id != row["id"])
     result = _composed(result, sections, budget, head, "Relationships")
     result.next_call = f'explore_graph(start="{result.start}", goal="e{other["n"]}")'
@@ -509,16 +512,7 @@ def _entity_items(rows: Mapping[str, Row], hops: Mapping[str, int]) -> list[Item
     items = []
     for hop, ring in rings.items():
         for at in range(0, len(ring), GROUP):
-            nodes = [
-                {
-                    "id": f"e{row['n']}",
-                    "title": one_line(row["title"], 80),
-                    "type": row["type"],
-                    "degree": row["degree"],
-                    "hops": hop,
-                }
-                for row in ring[at : at + GROUP]
-            ]
+            nodes = [_node(row, hop) for row in ring[at : at + GROUP]]
             named = [
                 f"[{one['id']}] {one['title']} {bracketed(one['type'], counted(one['degree'], 'relationships'))}"
                 for one in nodes
@@ -531,20 +525,37 @@ def _entity_items(rows: Mapping[str, Row], hops: Mapping[str, int]) -> list[Item
     return items
 
 
+def _node(row: Row, hop: int) -> dict[str, Any]:
+    return {
+        "id": f"e{row['n']}",
+        "title": one_line(row["title"], 80),
+        "type": row["type"],
+        "degree": row["degree"],
+        "hops": hop,
+    }
+
+
 def _composed(
     result: ExploreResult, sections: Sequence[Section], budget: int, intro: str, first: str
 ) -> ExploreResult:
-    """The sections within the budget; nodes, which come in groups, one by one."""
+    """The sections within the budget; of nodes, which come in groups, each one."""
+    nodes = result.nodes
     result = compose(result, sections, budget, lambda _: "", intro=intro, first=first, into=INTO)
-    result.nodes = [one for group in result.nodes for one in group.get("group", [group])]
+    result.nodes = nodes or [one for group in result.nodes for one in group["group"]]
+    for edge in result.edges:
+        edge.pop("ends", None)
     return result
 
 
 def _edge_items(
-    snapshot: Snapshot, edges: Mapping[tuple[str, str], Edge], rows: Mapping[str, Row], budget: int
+    snapshot: Snapshot,
+    edges: Mapping[tuple[str, str], Edge],
+    rows: Mapping[str, Row],
+    budget: int,
+    start: str = "",
 ) -> list[Item]:
     """One line per relationship with the best sentence that says so, or its description, and the
-    place of it.
+    place of it. The name of `start`, which stands above, is left out.
     """
     longest = 120 if budget < 1_500 else 260
     wanted = [id for _, id in edges.values()][: max(12, min(budget // 40, SENTENCES))]
@@ -561,29 +572,15 @@ def _edge_items(
         if None in ends:
             continue
         data = {"id": f"r{row['n']}", "source": f"e{ends[0]['n']}", "target": f"e{ends[1]['n']}"}
-        data["weight"] = round(row["weight"], 3)
-        said, cited = _evidence(row, units, longest)
+        data |= {"weight": round(row["weight"], 3), "ends": [end["id"] for end in ends]}
+        said, cited = relationship_statement(row, units, longest)
         if cited is not None:
             again = shown.setdefault((cited.id, cited.char_start), data["id"])
-            said = f"{said if again == data['id'] else f'the sentence of {again}'} [{cited.id}]"
-        head = f"- [{data['id']}] {_named(ends[0])} - {_named(ends[1])}, weight {row['weight']:g}"
+            said = f"{said if again == data['id'] else f'as {again}'} [{cited.id}]"
+        names = " - ".join(_named(end) for end in ends if end["id"] != start)
+        head = f"- [{data['id']}] {names}, weight {row['weight']:g}"
         items.append(Item(data["id"], f"{head}: {said}", cited, "Relationships", data=data))
     return items
-
-
-def _evidence(row: Row, units: Mapping[str, Citation], longest: int) -> tuple[str, Citation | None]:
-    """The best sentence that says so and where it stands, after what a model made of it."""
-    first = next(iter(row["evidence"]), None)
-    unit = units.get(first["text_unit_id"]) if first else None
-    told = one_line(row["description"], longest)
-    if first is None or unit is None:
-        return told, None
-    said = one_line(first["text"], longest)
-    own = (
-        first["text"].strip() and first["text"].strip() in row["description"]
-    )  # then the description is sentences
-    cited = sentence_citation(unit, first["start"], first["end"])
-    return (said or told) if own or not told else f'{told} "{said}"', cited
 
 
 # ---- paths ---------------------------------------------------------------------------------------
@@ -627,15 +624,12 @@ def _connected(
             "relationships": numbers,
             "strength": float(f"{path.strength:.3g}"),
         }
-        head = (
-            f"{number + 1}. {kind} ({counted(len(numbers), 'steps')}, strength {path.strength:.2g})"
-        )
-        items.append(Item(f"p{number}", f"{head}: {chain}", None, "Paths", data=data))
+        items.append(Item(f"p{number}", f"{number + 1}. {kind}: {chain}", None, "Paths", data=data))
     sections = [
         Section("Paths", items, 0.4),
         Section("Relationships", _edge_items(graph.snapshot, edges, rows, budget), 0.6),
-        Section("Entities", _entity_items(rows, far), 0.0),
     ]
+    result.nodes = [_node(rows[id], hop) for id, hop in far.items() if id in rows]
     if not found.whole:
         _note(
             result, "Not everything between them was read, so a shorter or stronger path may exist."

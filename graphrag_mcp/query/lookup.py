@@ -8,6 +8,7 @@ names or the range of ids that there are.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -55,6 +56,7 @@ KIND = {
 }
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 20
+STATEMENT = 260  # characters of a sentence on a relationship
 GIVEN = 2_000  # characters of one string of ids that are read
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
 _ALIAS = re.compile(
@@ -479,38 +481,68 @@ def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
 
 
 def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
+    """The strongest relationships, each with the sentence that says it best. What is linked with
+    everything counts less: weight / (1 + ln of the other's degree)."""
     id = entity["id"]
+    ends = ["source_id", "target_id"]
     light = snapshot.rows(
-        "relationships", f"source_id = '{id}' OR target_id = '{id}'", ["id", "weight"]
+        "relationships", f"source_id = '{id}' OR target_id = '{id}'", ["id", "weight", *ends]
     ).to_pylist()
-    light.sort(key=lambda row: (-row["weight"], row["id"]))
+    far = [
+        next(row[end] for end in ends[::-1] if row[end] != id or end == ends[0]) for row in light
+    ]
+    known = snapshot.by_key("entities", far, "id", ["id", "degree"], hold=True)
+    degree = dict(zip(known["id"].to_pylist(), known["degree"].to_pylist(), strict=True))
+    worth = {
+        row["id"]: row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))
+        for row, other in zip(light, far, strict=True)
+    }
+    light.sort(key=lambda row: (-round(worth[row["id"]], 9), row["id"]))
     found = context.rows(snapshot, "relationships", [row["id"] for row in light[:most]])
     others = [row["target_id"] if row["source_id"] == id else row["source_id"] for row in found]
     names = {
         row["id"]: row
         for row in snapshot.by_key("entities", others, "id", ["id", "n", "title"]).to_pylist()
     }
+    units = context.unit_citations(
+        snapshot, [row["evidence"][0]["text_unit_id"] for row in found if row["evidence"]]
+    )
     items, shown = [], {}  # a sentence that names ten of them is written once
     for row, other_id in zip(found, others, strict=True):
         other = names.get(other_id)
         if other is None:
             continue
         title, alias = one_line(other["title"], 80), f"r{row['n']}"
-        said = one_line(row["description"], 200)
-        said = (
-            said
-            if (again := shown.setdefault(said, alias)) == alias or len(said) < 30
-            else f"as {again}"
-        )
-        text = f"- [{alias}] {title} (e{other['n']}), weight {row['weight']:g}: {said}"
+        said, cited = relationship_statement(row, units, STATEMENT)
+        again = shown.setdefault(said, alias)
+        said = said if again == alias or len(said) < 30 else f"as {again}"
+        place = f" [{cited.id}]" if cited else ""
+        text = f"- [{alias}] {title} (e{other['n']}), weight {row['weight']:g}: {said}{place}"
         data = {
             "id": alias,
             "entity": title,
             "entity_id": f"e{other['n']}",
             "weight": row["weight"],
         }
-        items.append(Item(alias, text, None, "Relationships", row["weight"], data=data))
+        items.append(Item(alias, text, cited, "Relationships", row["weight"], data=data))
     return items
+
+
+def relationship_statement(
+    row: Row, units: Mapping[str, Citation], longest: int
+) -> tuple[str, Citation | None]:
+    """The best sentence that says that two are related and where it stands, after what a model made
+    of it; `units` are citations by text unit."""
+    first = next(iter(row["evidence"]), None)
+    unit = units.get(first["text_unit_id"]) if first else None
+    told = one_line(row["description"], longest)
+    if first is None or unit is None:
+        return told, None
+    said = one_line(first["text"], longest)
+    # then the description is sentences
+    own = first["text"].strip() and first["text"].strip() in row["description"]
+    cited = sentence_citation(unit, first["start"], first["end"])
+    return (said or told) if own or not told else f'{told} "{said}"', cited
 
 
 # ---- report ------------------------------------------------------------------------------------
