@@ -1,4 +1,4 @@
-"""The handle that holds the open things: which corpus, which folders may be read, cached snapshots.
+"""The open corpora of a server or command: their snapshots, and which folders may be read.
 
 Takes `Settings`; gives corpus names, folders, snapshots pinned to the newest generation, resolved
 paths. Knows no MCP, computes nothing about documents, and imports the store only when a snapshot is
@@ -128,7 +128,7 @@ class App:
             self._snapshots.pop(corpus, None)
 
     def asker(self, corpus: str) -> Asker:
-        """Whom searches of a corpus may ask: the configured models through its answer book, without
+        """Whom searches of a corpus may ask: the configured models through its reply cache, without
         a budget.
         """
         from graphrag_mcp.llm.opening import open_asker

@@ -1,4 +1,4 @@
-"""The connections of the HTTP server: how many it holds, and how long each may wait for its client.
+"""Connections of the HTTP server: how many are open, and how long each may wait for its client.
 
 Takes a listening socket and a uvicorn configuration; gives a server that accepts by itself. uvicorn
 limits neither the time of a request's header and body nor the number of connections, and asyncio's

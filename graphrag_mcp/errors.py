@@ -1,4 +1,4 @@
-"""Every way to fail, as one tree.
+"""Error classes.
 
     GraphRAGError                 what is wrong; what to do next ├── BadInput                  an
     argument cannot be used as given │   └── OutsideRoots          a path that this server may not

@@ -1,5 +1,4 @@
-"""The server over streamable HTTP: one door in front of it that checks Host, Origin and token of
-every request.
+"""The server over streamable HTTP. Host, Origin and token of every request are checked first.
 
 Takes settings, an address and the tokens of the environment; serves until SIGTERM or Ctrl-C.
 Without tokens only programs of this machine may come in, so another address is refused; with tokens
@@ -406,7 +405,7 @@ class Door:
         return None
 
     def owner(self, authorization: str) -> str:
-        """Whose token it is, "" for nobody's; every token is compared, so time tells nothing."""
+        """Whose token it is, "" for no one's; every token is compared, so time tells nothing."""
         scheme, _, token = authorization.partition(" ")
         digest = hashlib.sha256(token.strip().encode("latin-1", "replace")).digest()
         found = ""
@@ -418,8 +417,8 @@ class Door:
     async def _call(
         self, scope: Scope, receive: Any, send: Any, headers: Mapping[str, list[str]]
     ) -> None:
-        """A call that a stop waits for: once all of it is here, since whoever never sends the rest
-        keeps nobody up.
+        """A call that a stop waits for: once all of it is here, since the one that never sends the rest
+        keeps no one up.
         """
         whole = headers.get("content-length", ["0"]) == ["0"] and "transfer-encoding" not in headers
         self.calls += whole
@@ -478,7 +477,7 @@ class Door:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def drain(self, seconds: float) -> None:
-        """Let nobody in, end the streams, which never end by themselves, and wait for the calls."""
+        """Let no one in, end the streams, which never end by themselves, and wait for the calls."""
         self.stopping = True
         if self.goodbye is not None and self.streams:
             self.goodbye()  # who listens for updates is told that this is the end
@@ -509,7 +508,7 @@ async def _refuse(
 
 
 def _user(name: str) -> Any:
-    """The SDK's authenticated user: its session manager lets nobody else into a session that this
+    """The SDK's authenticated user: its session manager lets no one else into a session that this
     one opened.
     """
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser

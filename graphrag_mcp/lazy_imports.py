@@ -1,4 +1,4 @@
-"""Importing a package without the parts of it that are not used here.
+"""Imports of large packages without the parts that are not used here.
 
 Takes the names of a package and of modules that it can do without; gives the package. What is stood
 in for becomes itself again afterwards. Knows none of them. Measured in CPU seconds: lancedb 1.4 ->
@@ -79,7 +79,7 @@ def imported(
     missing: Sequence[str] = (),
     instead: Mapping[str, Mapping[str, Any]] = types.MappingProxyType({}),
 ) -> Any:
-    """The package, imported at the first call; as it is when somebody has imported it, or one of
+    """The package, imported at the first call; as it is when someone has imported it, or one of
     these, before.
 
     `stand_ins`: modules that only have to be importable; `missing`: modules that it asks for and
@@ -111,7 +111,9 @@ def imported(
                 del sys.modules[name]
                 parent, _, tail = name.rpartition(".")
                 if isinstance(vars(sys.modules.get(parent, types)).get(tail), _StandIn):
-                    delattr(sys.modules[parent], tail)  # whoever imports it later gets the real one
+                    delattr(
+                        sys.modules[parent], tail
+                    )  # the one that imports it later gets the real one
         return importlib.import_module(package)
 
 

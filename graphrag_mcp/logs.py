@@ -1,4 +1,4 @@
-"""Log records of the same kind: the first is written, the others are counted.
+"""Logging: of records of the same kind the first is written and the others are counted.
 
 Takes a handler; gives one that a client cannot make write without end. A record's kind is its
 exception and where that was raised, or else its message without numbers.

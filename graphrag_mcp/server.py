@@ -1,4 +1,4 @@
-"""The composition root: Settings -> App -> MCPServer, and serving it over stdio.
+"""The MCP server: from settings to tools, served over stdio.
 
 Takes settings; gives a server with its tools, middleware and lifespan. Imports the SDK only inside
 functions, because starting is measured: a host waits for `initialize` and `tools/list`, so nothing
@@ -76,7 +76,7 @@ def judged(line: str) -> tuple[str, Any]:
             found = jsonrpc_message_adapter.validate_json(text, by_name=False)
         except ValueError:
             return False
-        # A request whose id is null, 1.5 or true passes for a notification, and nobody would ever
+        # A request whose id is null, 1.5 or true passes for a notification, and no one would ever
         # answer it.
         return not (
             isinstance(found, JSONRPCNotification) and '"id"' in text and "id" in json.loads(text)

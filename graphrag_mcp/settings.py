@@ -1,4 +1,4 @@
-"""The knobs: read once at the door from the environment and one optional TOML file.
+"""Settings: read once from the environment and one optional TOML file.
 
 Takes `os.environ`-like mappings and a path; gives a frozen `Settings`. Knows no MCP and opens no
 index. Each algorithm keeps its own parameters beside its code; only what a user may turn stands

@@ -1,4 +1,4 @@
-"""The nouns: what the engine passes around and what an agent sees.
+"""Data types: rows of the engine and results of the tools.
 
 Frozen dataclasses travel between the workshops; pydantic models are what a tool returns, used by
 the engine as they are so that nothing is repacked. Bulk travels as `pyarrow.Table` (columns:
@@ -108,7 +108,7 @@ class IndexRequest:
     )
     recluster: bool = False  # compute communities again though no text changed
     dry_run: bool = False
-    refresh_answers: bool = False  # ask the model again, whatever stands in the answer book
+    refresh_answers: bool = False  # ask the model again, whatever stands in the reply cache
     within: tuple[
         str, ...
     ] = ()  # folders without links in which the paths must still lie when they are read; (): any

@@ -230,7 +230,7 @@ def test_an_answer_that_cannot_be_had_anew_is_that_of_before_and_the_note_says_s
     known, never = asked(asker, question(), question("never asked"))
     assert (known.value, known.by, known.fresh) == ("GOOD OLD", "llm:scripted", False)
     assert (never.value, never.by) == ("NOBODY", "") and never.reason
-    assert "could be had anew" in asker.note
+    assert "could be had again" in asker.note
     asker.close()
 
 

@@ -1,7 +1,7 @@
 """The command eval: questions from a file asked of an index.
 
 Takes parsed arguments; gives tables, or one JSON object, through the printing of the other
-commands. What is measured and how stands in upkeep/eval.py; here its search function is made.
+commands. What is measured and how stands in evaluate/evaluate.py; here its search function is made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every command needs: the settings and the open index, and how to talk to people.
+"""Shared by all commands: settings, the open index, and what is printed.
 
 Takes parsed arguments and results; gives an `App`, snapshots and paths, and prints Markdown, or one
 JSON object, on stdout and everything else on stderr. Knows no command.
@@ -8,7 +8,7 @@ What the engine advises, in the words of the command line.
 Takes a sentence written for agents (`Call index_documents(paths=["."])`, `Give corpus= one of:
 ...`); gives the same advice as commands and options. The one place that translates. Knows the names
 of tools and commands, no index; what stands in quotation marks, or is a name with its id behind it,
-is somebody's data and stays as it is.
+is someone's data and stays as it is.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def _is_ours(result: Result) -> bool:
 
 
 def _own_words(said: str, corpus: str) -> str:
-    """Our report in the words of the command line, but for lines that list what is somebody's."""
+    """Our report in the words of the command line, but for lines that list what is someone's."""
     theirs = ("- ", "Folders: ", "Other corpora: ", "Unknown: ")
     return "\n".join(
         line if line.startswith(theirs) else as_commands(line, corpus) for line in said.split("\n")

@@ -1,4 +1,4 @@
-"""Commands that read an index: search, entity, report, source, status.
+"""Commands that read an index: search, list, entity, explore, report, source, drift, status.
 
 Takes parsed arguments; prints what the searches give. Each command imports what it needs when it
 runs.

@@ -1,4 +1,4 @@
-"""The command `try`: index a folder, and show at once what the index is good for.
+"""The command `try`: indexes a folder and shows what it is about.
 
 Takes parsed arguments; prints what the folder is about, three questions with the sentences that
 answer them, and how to connect the assistants that are found on this machine.
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).resolve().parent.parent
 TOPICS, QUESTIONS = 5, 3
+READ = 5  # sentences of which one is chosen as the answer
 
 
 def try_(options: argparse.Namespace) -> int:
@@ -93,29 +94,36 @@ def _about(snapshot: Snapshot) -> list[str]:
 def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
     """A question on each of the largest topics, with the sentence that says most on it."""
     from graphrag_mcp.query import topics
+    from graphrag_mcp.text.prose import stands_alone
 
     asked: list[dict[str, str]] = []
     seen: set[str] = set()
     for topic, _ in topics.largest(snapshot, 4 * QUESTIONS):
+        best, chosen = 0.7, None  # a worse sentence answers nothing by itself
         for name in topic.names:
-            if name in seen or len(asked) == QUESTIONS:
-                break
             question = f"What is said about {name}?"
-            line = _answer(snapshot, question)
-            seen.add(name)
-            if line is not None and name.casefold() in line.text.casefold():
-                place = f"{line.hit.uri}:{line.hit.citation.line_start}"
-                asked.append({"question": question, "answer": line.text, "source": place})
-                break
+            for line in _answers(snapshot, question):
+                at = line.text.casefold().find(name.casefold())
+                value = stands_alone(line.text) * (0 if at < 0 else 1.5 if at < 5 else 1)
+                value *= 0.5 + 0.5 * line.value
+                if value > best and line.text not in seen:
+                    best, chosen = value, (question, line)
+        if chosen is not None:
+            question, line = chosen
+            seen.add(line.text)
+            place = f"{line.hit.uri}:{line.hit.citation.line_start}"
+            asked.append({"question": question, "answer": line.text, "source": place})
+        if len(asked) == QUESTIONS:
+            break
     return asked
 
 
-def _answer(snapshot: Snapshot, question: str) -> Line | None:
+def _answers(snapshot: Snapshot, question: str) -> list[Line]:
     from graphrag_mcp.query import local, passages
 
     found = local.find(snapshot, question)
     lines = passages.lines([local.source_of(snapshot, found)]) if found.passages else []
-    return lines[0] if lines else None
+    return lines[:READ]
 
 
 def _print(told: dict[str, Any], note: str) -> None:

@@ -1,11 +1,11 @@
-"""Commands that look after an index: doctor, digest, export, import, rollback, delete.
+"""Commands that maintain an index: doctor, digest, export, import, rollback, delete.
 
 Takes parsed arguments; prints what was found. Each command imports what it needs when it runs.
 
 The command that puts this server into a host: install.
 
 Takes parsed arguments; prints what was written where, and what to do next. The work is in
-upkeep/install.py, upkeep/hosts.py and upkeep/launch.py.
+install/install.py, install/hosts.py and install/launch.py.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def _entry(
     words += ["--read-only"] if options.read_only else []
     if project is not None:
         notes.append(
-            "this file names places of this machine, so whoever shares the project needs one of their own"
+            "this file names places of this machine, so the one that shares the project needs one of their own"
         )
     if not roots and not host.follows:
         notes.append(
@@ -386,7 +386,7 @@ def _derive(folder: Path, settings: Settings) -> None:
     from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.types import IndexRequest
 
-    # A budget that is spent from the start: what models answered comes from the answer book,
+    # A budget that is spent from the start: what models answered comes from the reply cache,
     # nothing is bought.
     index_documents(folder, IndexRequest(), replace(settings, max_calls=-1))
 

@@ -1,4 +1,4 @@
-"""Commands that write: serve (which lets agents write), index, tune, init, answers.
+"""Commands that write: serve, index, edit, remove, tune, init, answers.
 
 Takes parsed arguments; prints what was done. Each command imports what it needs when it runs.
 
@@ -134,7 +134,7 @@ def _user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
-        return "somebody"
+        return "someone"
 
 
 SHOWN_LOSSES = 20  # text units whose losses are told with their reasons; all of them with --json
@@ -371,6 +371,6 @@ def answers(options: argparse.Namespace) -> int:
     else:
         print(
             "\n".join(f"{kind} {count:,}" for kind, count in book.kinds().items())
-            or "the answer book is empty"
+            or "the reply cache is empty"
         )
     return 0

@@ -1,9 +1,9 @@
-"""About: what a person who asks for help is asked first, gathered for the end of `doctor`.
+"""The facts that a bug report needs, printed at the end of `doctor`.
 
 Takes the settings, the names of the corpora and the folder of the one that is meant; gives one
 record, and the same as lines of text: version and installation, extras, who would answer, where
 things are, what is live, in which hosts this server is, what to do next. Reads, never writes; calls
-nobody, opens no index, shows no key.
+no one, opens no index, shows no key.
 """
 
 from __future__ import annotations

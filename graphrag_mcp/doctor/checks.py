@@ -1,4 +1,4 @@
-"""What the rows of one generation promise each other.
+"""Checks of the rows of one generation against each other.
 
 Takes a snapshot whose tables can be read; gives (kind, table, what) for every promise that is
 broken: ids that lead nowhere, spans that do not give the text, counts that do not recount,
@@ -291,7 +291,7 @@ def _passages(snapshot: Snapshot, units: dict[str, Row]) -> Iterator[Broken]:
 
 def _names(snapshot: Snapshot) -> Iterator[Broken]:
     """A passage speaks only of what its text unit names. Not looked at where a model has read the
-    unit: passages keep what was found by the rules, and of a unit without a name nobody knows who
+    unit: passages keep what was found by the rules, and of a unit without a name no one knows who
     read it."""
     named: dict[str, set[str]] = {}
     read = set()

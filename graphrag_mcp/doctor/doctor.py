@@ -1,12 +1,12 @@
-"""Doctor: looks at everything on disk and says what is wrong, and what would repair it.
+"""Doctor: finds damage in everything that is stored and says how to repair it.
 
 Takes a corpus folder; gives findings, none for a sound index. First every file against what is
-known of it (manifest, truth segments, the tables' files, the answer book), then, where all tables
-open, what their rows promise each other (upkeep/consistency.py). Repairs by itself only what loses
+known of it (manifest, truth segments, the tables' files, the reply cache), then, where all tables
+open, what their rows promise each other (doctor/checks.py). Repairs by itself only what loses
 nothing: the manifest from its kept copy, files that no generation names, older generations that
-cannot be read, the answer book without its damaged entries. Tables are derived, so they are
+cannot be read, the reply cache without its damaged entries. Tables are derived, so they are
 repaired by deriving them again; that needs the index workshop, which is handed in, as is how it
-cuts a text (upkeep/cuts.py).
+cuts a text (doctor/checks.py).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from graphrag_mcp.store.tables import Snapshot
 LOCK_SECONDS = 30.0
 SHOWN = 10  # findings of one kind and place; the rest is counted
 DERIVE = "Run graphrag-mcp doctor --repair: the tables are derived again from the stored originals"
-RESTORE = "Restore the file from a backup, or index the folders anew into a new corpus"
+RESTORE = "Restore the file from a backup, or index the folders again into a new corpus"
 UNREADABLE = "Give this user the right to read it, or take away what stands in its place"
 REMOVE = "Run graphrag-mcp doctor --repair: it is removed"
 LEFT = "The next run that writes removes it, or graphrag-mcp doctor --repair"
@@ -53,7 +53,7 @@ HISTORY = ("communities", "memberships", "reports")
 @dataclass(frozen=True)
 class Finding:
     """One thing that is wrong. `repair` is the next move; `repaired` says that it has been done. A
-    `remark` is nothing wrong: what a process that was killed has left, which nobody reads."""
+    `remark` is nothing wrong: what a process that was killed has left, which no one reads."""
 
     # manifest, truth, generation, answers, orphan, file, table, row, or a broken promise between
     # rows
@@ -79,7 +79,7 @@ def doctor(
     readers find nothing until it is done, and if it fails the next index call derives everything.
     Raises NotFound when there is no index, Busy when another process holds the lock (repair only),
     NewerFormat. `cut`: how the index workshop cuts a document by given parameters; without it
-    nobody looks whether the rows follow those that the manifest names.
+    no one looks whether the rows follow those that the manifest names.
     """
     if not repair:
         return _examined(folder, cut)
@@ -290,7 +290,7 @@ def _repair_files(folder: Path, found: list[Finding]) -> None:
 
 
 def _forget_tables(folder: Path, damaged: Set[str]) -> None:
-    """A generation without tables: whoever indexes next derives everything from the truth. Numbers
+    """A generation without tables: the one that indexes next derives everything from the truth. Numbers
     are not reused.
 
     Older generations are forgotten, as their tables go. The new ones come into a folder of their

@@ -1,10 +1,9 @@
-"""Doctor for other people's indexes: what is wrong in a folder of GraphRAG's tables or a storage of
-LightRAG.
+"""Doctor for indexes of other programs: damage in GraphRAG's tables or LightRAG's storage.
 
 Takes the folder; gives faults, each with a count, up to three examples and what to do about it;
 none for a sound one. Reads files and changes none. Tables, entities, relationships, text units and
-documents are looked at here, communities, reports, claims and vectors in foreign_communities.py,
-LightRAG in foreign_lightrag.py.
+documents are looked at here, communities, reports, claims and vectors in exchange/model.py,
+LightRAG in exchange/lightrag.py.
 
 A fault of another program's index, and the tables it is looked for in.
 
@@ -59,7 +58,7 @@ from graphrag_mcp.packing.citations import cited
 EXAMPLES = 3
 LONGEST = 160  # characters of an example
 AGAIN = "Run `graphrag index` again; its cache answers what was asked before"
-UPDATE = "Run `graphrag index` afresh: an update does not count these anew"
+UPDATE = "Run `graphrag index` afresh: an update does not count these again"
 
 
 @dataclass(frozen=True)

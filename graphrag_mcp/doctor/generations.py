@@ -1,4 +1,4 @@
-"""Generations: which are kept, what changed since one of them, and the way back to it.
+"""Generations: which are kept, what changed since one, and rollback.
 
 Takes a corpus folder and the number of a generation; gives what is kept, a `Changes`, or a new
 generation whose content is that of the old one. Going back writes no table: the new manifest names

@@ -1,7 +1,7 @@
-"""Evaluation: how well an index finds what its own questions ask for, and whether another one finds
-it better.
+"""Evaluation: how often an index finds the answers to given questions, and whether another index
+does better.
 
-Takes questions (upkeep/eval_files.py) and a function that searches; gives frozen records with a
+Takes questions (evaluate/evaluate.py) and a function that searches; gives frozen records with a
 table in Markdown. How a search is made (in this process, or through a server) is the caller's
 business. Asks no model.
 

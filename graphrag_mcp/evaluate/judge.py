@@ -1,5 +1,5 @@
-"""A judge between two answers to each of many questions: comprehensiveness, diversity, empowerment,
-directness.
+"""A model as the judge of two answers to each of many questions: comprehensiveness, diversity,
+empowerment, directness.
 
 Takes questions with an answer of each side; gives, per criterion, how often which side won. A model
 judges each pair in both orders, because models like what they read first (or last): only who wins
@@ -71,7 +71,7 @@ class Judgement:
 
 
 def judge(asker: Asker, pairs: Sequence[Pair]) -> Judgement:
-    """Compare every pair in both orders. BadInput when nobody can judge."""
+    """Compare every pair in both orders. BadInput when no one can judge."""
     if not asker.may_answer("judge"):
         raise BadInput(
             "judging needs a chat model and none is configured", "Set GRAPHRAG_MCP_CHAT_MODEL"
@@ -148,7 +148,7 @@ def _winner(value: Any, name: str) -> int:
 def table(one: str, other: str, found: Judgement) -> str:
     """One line per criterion, Markdown."""
     lines = [
-        f"# {one} and {other} compared by {found.by or 'nobody'}: {found.judged} questions",
+        f"# {one} and {other} compared by {found.by or 'no one'}: {found.judged} questions",
         "",
     ]
     lines += [f"| criterion | {one} | {other} | ties | p |", "|---|---:|---:|---:|---:|"]

@@ -1,5 +1,5 @@
-"""Tune: prompts that fit a corpus, found by one question about a sample of it and one question per
-worked example.
+"""Prompt tuning: prompts that fit a corpus, from one question about a sample and one per worked
+example.
 
 Takes a snapshot, settings and an asker; writes into the `prompts` folder of the index (or another)
 and says what it found, what it spent and where defaults stayed. Always starts from the shipped
@@ -22,7 +22,7 @@ What a model says about a corpus, made fit to stand in prompts: a profile, and w
 extraction.
 
 Takes replies; gives cleaned values, or raises BadReply in a few words. What a model makes of
-documents that nobody has checked ends up in instructions here, so it is short, one paragraph, and
+documents that no one has checked ends up in instructions here, so it is short, one paragraph, and
 holds no variable, tag or delimiter. Knows no prompt and no file.
 """
 
@@ -496,7 +496,7 @@ def tune(
 
     `limit`: text units of the sample; `max_tokens`: of the whole question about it. `domain` and
     `language` are found unless given; a given language is also that of descriptions and reports.
-    Settings that somebody changed stay: their entity types, language and description of claims are
+    Settings that someone changed stay: their entity types, language and description of claims are
     used and not replaced. `settings` as loaded from the file and the environment, without what an
     earlier tuning found. Raises BadInput, and NotFound for no text.
     """

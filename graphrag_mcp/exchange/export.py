@@ -1,5 +1,4 @@
-"""Export: the index as Parquet files with the column names of GraphRAG 3.x, for pandas and for its
-query code.
+"""Export of an index as Parquet files with the column names of GraphRAG 3.x.
 
 Takes a snapshot and a folder; writes documents, text_units, entities, relationships, communities,
 community_reports and covariates (claims) and gives the number of rows of each. `id` is the content

@@ -1,5 +1,5 @@
-"""Files of other programs, read as they are: GraphRAG's tables, LightRAG's JSON and GraphML, ids of
-Lance tables.
+"""Readers of other programs' files: GraphRAG's tables, LightRAG's JSON and GraphML, ids of Lance
+tables.
 
 Takes a folder and a name; gives rows as mappings, or raises Unreadable with the reason. Values are
 tamed here (NaN, numbers and lists written as text), as every version of a program has habits of its

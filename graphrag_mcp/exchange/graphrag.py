@@ -1,10 +1,9 @@
-"""The tables of Microsoft GraphRAG (3.x, and 1.x and 2.x where they differ little) and of our own
-export, as a Foreign.
+"""Import of the tables of Microsoft GraphRAG (1.x to 3.x) and of our own export.
 
 Takes a folder of Parquet files; reads what is there, whatever is missing or does not open, and says
 so in the notes. Older habits that are understood: `create_final_` before the names, `name` for
 `title`, `document_ids`, members of communities only in the table of nodes or by their
-relationships. Checks nothing (upkeep/foreign.py does) and changes no file.
+relationships. Checks nothing (exchange/model.py does) and changes no file.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def read(folder: Path) -> Foreign:
     found.reports = [_report(row, own) for row in tables["community_reports"]]
     if not found.units and found.documents:
         found.notes.append(
-            "without text units, documents are cut anew and entities stand where their names do"
+            "without text units, documents are cut again and entities stand where their names do"
         )
     return found
 

@@ -1,5 +1,5 @@
-"""Import: another index's content as documents of a corpus, with what was extracted from them, and
-no model asked.
+"""Import of another index: its content as documents of a corpus, with its entities and claims,
+without a model.
 
 Takes a `Foreign` (what another program's folder holds) and a corpus folder; gives an `IndexResult`
 and notes of what could not be taken as it was. Every text unit is placed in its document, every
@@ -11,7 +11,7 @@ Where the text units of another index stand in its documents.
 
 Takes a document's text and the units' texts in their order; gives a span for each, or None. Cutting
 by tokens and writing down again leaves marks: blanks taken off, halves of characters, lines put
-before a unit, other line ends. What was looked for and how it was found is told, so that nobody
+before a unit, other line ends. What was looked for and how it was found is told, so that no one
 takes a near match for an exact one. Knows no table.
 
 Another program's communities as one sound hierarchy.
@@ -207,7 +207,7 @@ def tree_of(
     said = [
         (
             lost,
-            "communities have no two linked entities here, or not the ones they had: they are computed anew",
+            "communities have no two linked entities here, or not the ones they had: they are computed again",
         ),
         (
             doubled,
@@ -644,7 +644,7 @@ def import_folder(
         _bring(foreign, str(source.resolve()), run, plan)
 
     # A budget that is spent from the start: other documents keep what models said of them, and
-    # nobody is asked.
+    # no one is asked.
     asked = replace(settings, max_calls=-1)
     result = index_documents(
         corpus, IndexRequest(), asked, progress=progress, cancelled=cancelled, bring=bring
@@ -690,7 +690,7 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
         groups = [*graph["communities"], *(json.loads(before)["communities"] if before else ())]
         run.touched |= {
             id for row in groups for id in row["members"]
-        }  # their communities are compared anew
+        }  # their communities are compared again
     if foreign.damaged and earlier and (run.brought or run.apart):
         raise BadInput(
             f"{', '.join(foreign.damaged)} cannot be read, and what was imported from there before would be lost",

@@ -1,4 +1,4 @@
-"""A working directory of LightRAG (its JSON and GraphML files) as a Foreign.
+"""Import of a working directory of LightRAG (JSON and GraphML files).
 
 Takes the folder; reads documents, chunks, the graph, and, where a version keeps them, the complete
 lists of chunks by entity and by pair. What is missing or does not open is said in the notes; a lost

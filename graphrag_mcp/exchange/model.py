@@ -1,7 +1,7 @@
-"""What another program's index holds, in our words: documents, text units, entities, relations,
-claims, communities.
+"""The content of another program's index in our terms: documents, text units, entities,
+relationships, claims, communities.
 
-Filled by whoever reads that program's files (import_graphrag.py, import_lightrag.py), read by
+Filled by the one that reads that program's files (exchange/graphrag.py, exchange/lightrag.py), read by
 importing.py. Ids and numbers here are the other program's. `notes` says what was missing or damaged
 and what was done instead.
 """

@@ -1,4 +1,4 @@
-"""The one door of the page to an index: the name of a view and its parameters in, data out.
+"""The data of every view of the explorer: a view's name and parameters in, data out.
 
 Takes an `App`, a view and parameters as text, as an address holds them; gives a dictionary ready for
 JSON with the generation that it is of. Credentials that stand in documents are masked, in the text

@@ -1,4 +1,5 @@
-"""The data of the search box: names, communities and passages for words, and where these are on the map.
+"""The explorer's search box: names, communities and passages for words, with their places on the
+map.
 
 Takes a snapshot and what was typed; gives a dictionary. The ranking is that of local_search and
 global_search without a model.

@@ -1,4 +1,4 @@
-"""The data of what happened: DRIFT sessions, changes since a generation, documents by time.
+"""The explorer's history views: DRIFT sessions, changes since a generation, documents by time.
 
 Takes a snapshot, and for sessions the folder of their journals; gives dictionaries. Reads only.
 """

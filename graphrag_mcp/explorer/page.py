@@ -1,4 +1,5 @@
-"""The explorer page as one document: modules, style and data inlined, nothing loaded from elsewhere."""
+"""The explorer page as one HTML document: modules, style and data inlined, nothing loaded from
+elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Places of communities on the map: nested circles that stay where they were when an index changes.
+"""Places of communities on the map: nested circles that stay where they were when the index
+changes.
 
 An edit of one document can change the division of all. So a place belongs to text units: a community
 goes to the median of the places that its text units had on the last map, and circles that then

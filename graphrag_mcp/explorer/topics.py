@@ -1,4 +1,4 @@
-"""The communities of a generation as the map shows them: titles, sizes, dominant types, dates, circles.
+"""The communities of a generation for the map: titles, sizes, types, dates, circles.
 
 Takes a snapshot; gives `Topics`, made once for a generation, and the data of the views map and
 overview. The last map is kept beside the index (LAST), so that the next one has its places.

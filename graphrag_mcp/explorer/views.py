@@ -1,4 +1,5 @@
-"""The data of single views: a community, an entity, a passage, a document, the paths between two names.
+"""The data of single views: a community, an entity, a passage, a document, paths between two
+entities.
 
 Takes a snapshot and the numbers behind ids; gives plain dictionaries. Every statement comes with
 `cites`: {id, start, end, title, uri, line, date}, where start and end are characters (code points)

@@ -1,4 +1,4 @@
-"""A text into text units, each tiled by passages; exact character spans, nothing else.
+"""Chunking: a text into text units, and these into passages, as exact character spans.
 
 Takes a text and parameters; gives `Unit`s. `text[span.start:span.end]` is never blank, has no outer
 whitespace and splits no character. The part of a unit that is not overlap is its core; passages

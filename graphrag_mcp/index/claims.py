@@ -1,5 +1,4 @@
-"""Claims of a text unit by a model: who is said to have done what, when, how sure it is, in which
-words of the text.
+"""Claims extracted by a model: subject, object, type, dates, status and quotes.
 
 Takes an asker and a unit's text; gives `Claim`s whose quotes all stand in that text, as its own
 characters. A claim without such a quote is not kept. Reads replies as forgivingly as records.py

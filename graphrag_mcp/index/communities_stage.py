@@ -1,4 +1,4 @@
-"""The second commit: long descriptions, communities, reports and vectors of the graph as it is now.
+"""The second commit of a run: descriptions, communities, reports and vectors of the current graph.
 
 Takes the run of a call after its documents were committed; gives a new manifest in `run.manifest`.
 Until then results say that communities are stale. What a model could not write stays in the table
@@ -7,7 +7,7 @@ Until then results say that communities are stale. What a model could not write 
 Communities and reports of a generation: what has to be written so that they fit the graph as it is.
 
 Takes a snapshot, the hierarchy computed from its relationships and the entities that were touched
-since the last one; gives the rows to delete and to add. A report is made anew only when its
+since the last one; gives the rows to delete and to add. A report is made again only when its
 community is new or something that it speaks of changed; its fingerprint decides.
 """
 
@@ -502,7 +502,7 @@ def _content(
 
 
 def _stored(snapshot: Snapshot, tree: Hierarchy, wanted: set[str], unread: Row) -> dict[str, Row]:
-    """Reports of these communities and of their children, with what nobody reads of them here as in
+    """Reports of these communities and of their children, with what no one reads of them here as in
     `unread`.
     """
     ids = wanted.union(*(tree.communities[id].children for id in wanted))
@@ -528,17 +528,17 @@ def communities(run: Run, recluster: bool) -> None:
     if manifest is None:
         return
     waiting = _waiting(run)
-    anew = (
+    again = (
         models is not None
         and manifest.parameters.get("reports", "") != models.parameters()["reports"]
     )
     over = not (models and models.describe) and run.snapshot().count("pending") > 0
-    if not (manifest.stale or recluster or anew or waiting or over or _vectors_missing(run)):
+    if not (manifest.stale or recluster or again or waiting or over or _vectors_missing(run)):
         return
     numbers = dict(manifest.next)
     # Without a complete list of what earlier calls touched (one was killed), every report is
     # compared.
-    complete = manifest.communities_generation == run.first_generation and not anew
+    complete = manifest.communities_generation == run.first_generation and not again
     writes = models is not None and models.describe is not None
     started = descriptions.begin(run.snapshot(), waiting, models, run.asked) if writes else None
     with run.stage("communities"):
@@ -664,7 +664,7 @@ def _over(
     run: Run, communities: Container[str], written: Container[str], writes: bool
 ) -> list[str]:
     """Pending rows of communities that have been reported now, and of what is no longer there; all,
-    when nobody is to be asked any more."""
+    when no one is to be asked any more."""
     if "pending" not in run.manifest.tables:
         return []
     snapshot = run.snapshot()
@@ -689,7 +689,7 @@ def _over(
 
 
 def _ends(run: Run, texts: Mapping[str, str]) -> set[str]:
-    """Entities whose communities may have to be reported anew because a description changed."""
+    """Entities whose communities may have to be reported again because a description changed."""
     if not texts:
         return set()
     rows = run.snapshot().by_key("relationships", sorted(texts), "id", ["source_id", "target_id"])

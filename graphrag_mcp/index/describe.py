@@ -1,5 +1,4 @@
-"""Descriptions of a name, or of the relationship of two, as one text: joined, or summarised by a
-model.
+"""The description of an entity or a relationship as one text: joined, or summarised by a model.
 
 Takes fragments in an order that the caller has fixed; gives one description, who wrote it, and why
 no model did where none did. Without a model each fragment stands once, up to a limit. Knows no
@@ -102,7 +101,7 @@ def joined(fragments: Sequence[str], limit: int = JOINED) -> str:
 async def summarise(
     asker: Asker, names: Sequence[str], fragments: Sequence[str], params: DescribeParams
 ) -> tuple[str, str, str]:
-    """One description, who wrote it ("" for nobody) and why no model did ("" when one did).
+    """One description, who wrote it ("" for no one) and why no model did ("" when one did).
 
     What is too long for one question is summarised in parts, and the summaries again. When a part
     gets no answer the whole is joined: half a summary would hide the other half.

@@ -1,8 +1,7 @@
-"""Long descriptions made one: entities and relationships of which models said more than anybody
-wants to read.
+"""Descriptions that became too long, summarised by a model.
 
 Takes a snapshot and the list of what is pending; starts the questions, and gives the rows with
-their new descriptions. A description that nobody could write stays the joined one, and pending.
+their new descriptions. A description that no one could write stays the joined one, and pending.
 Knows the asker, and of the graph only names, pairs and what was said of them.
 
 Names are those of the documents, also where an edit gave another: what was written before an edit
@@ -102,7 +101,7 @@ def retitled(
         return {}
     now = {row["id"]: row for row in rows.select(["id", "key", "title"]).to_pylist()}
     old = snapshot.by_key("entities", sorted(now), "id", ["id", "title"]).to_pylist()
-    # Of a name that was given by hand nobody knows what the documents said before.
+    # Of a name that was given by hand no one knows what the documents said before.
     moved = [
         row["id"]
         for row in old

@@ -1,8 +1,9 @@
-"""The first commit: what a batch of documents writes into the next generation.
+"""The first commit of a run: documents, text units, passages, mentions and their merge into the
+graph.
 
 Takes the run of a call and a batch of rows; gives a new manifest in `run.manifest`. Everything of a
 batch becomes visible at once, or nothing. Knows no files and no formats, and no communities
-(finish.py).
+(communities_stage.py).
 
 What rows are derived by: the parameters that decide whether they still hold.
 
@@ -439,7 +440,7 @@ class Run:
             self._snapshot = self.opened(self.manifest)
         return self._snapshot
 
-    # ---- whatever leaves a trace: a run that is only rehearsed has other ways (estimate.py) ----
+    # ---- whatever leaves a trace: a run that is only rehearsed has other ways (dry_run.py) ----
 
     writes: ClassVar[bool] = True
 
@@ -447,7 +448,7 @@ class Run:
         return tables.open_snapshot(self.folder, manifest)
 
     def begin(self, uri: str, id: str, unit: Names) -> Reading | None:
-        """Have a text unit read; None when nobody could."""
+        """Have a text unit read; None when no one could."""
         return begin(self.models.reader, uri, id, unit.text, lambda: unit.found()[0])
 
     def originals(self, batch: Batch) -> list[Row]:
@@ -500,7 +501,7 @@ class Batch:
     readings: dict[str, Reading] = field(default_factory=dict)  # units that a model is reading
     unread: dict[str, str] = field(
         default_factory=dict
-    )  # units that one should read and nobody can -> uri
+    )  # units that one should read and no one can -> uri
     imports: list[Row] = field(default_factory=list)  # for the log of imports
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
 

@@ -1,5 +1,5 @@
-"""Removing documents by hand: which ones are meant, what goes with them, and writing down that they
-stay out.
+"""Removal of documents: which are meant, what is deleted with them, and the record that they stay
+out.
 
 Takes ids as agents write them (d12, full ids, uris, file names, ids of inline texts); gives what
 would go, or a row of the edit log by which these documents stay out of the index, whatever folder
@@ -23,7 +23,7 @@ Edits as generations: the rows that change when the edit log says something new.
 
 Takes the log, and how many of its rows the tables follow; gives a new manifest in which rows and
 log agree. Everything of a call is visible at once, or nothing, and on disk when the call returns.
-Tables that were derived anew follow the log before the first document goes in. Reads and writes
+Tables that were derived again follow the log before the first document goes in. Reads and writes
 only what the names concerned touch; knows no tool.
 """
 
@@ -362,7 +362,7 @@ NAMED = 8  # names that a sentence lists
 
 @dataclass(frozen=True)
 class Wish:
-    """`op` of store/edits.py; `targets` entities, relationships, or of an undo its id; `fields` new
+    """`op` of store/edit_log.py; `targets` entities, relationships, or of an undo its id; `fields` new
     values.
     """
 
@@ -544,7 +544,7 @@ def begin(run: Run) -> None:
 
 
 def catch_up(run: Run) -> None:
-    """Let the tables follow the whole log: they were derived anew, or what was removed is asked for
+    """Let the tables follow the whole log: they were derived again, or what was removed is asked for
     again.
     """
     manifest = run.manifest
@@ -714,7 +714,7 @@ def _lost(folder: Path, manifest: Manifest, change: Change) -> dict[str, int]:
 
 
 def _pending(manifest: Manifest, merged: Merge, given: set[str]) -> Change | None:
-    """Nobody is asked any more to describe what is gone or has its description; whoever lost one is
+    """No one is asked any more to describe what is gone or has its description; the one that lost one is
     asked for.
     """
     rows = [pending(kind, id, "", "not yet asked") for id, (kind, _) in sorted(merged.long.items())]

@@ -1,7 +1,7 @@
-"""Names and relationships of a text unit by a model: the `llm` extractor, with gleaning.
+"""Entities and relationships of a text unit by a model: the `llm` extractor, with gleaning.
 
 Takes an asker, a unit's text and the names that the keyless extractor found in it; gives an
-`Extraction`, whose records are None when nobody answered. Then places in the text: where a name
+`Extraction`, whose records are None when no one answered. Then places in the text: where a name
 stands, in which spelling, and which sentence says a thing that stands nowhere literally. Knows
 nothing of other units, of the graph or of who answers.
 """
@@ -93,7 +93,7 @@ class ExtractParams:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """`records` None: nobody answered, and `reason` says why. `gleaned`: records that further
+    """`records` None: no one answered, and `reason` says why. `gleaned`: records that further
     passes added or corrected; when a pass that was due got no answer, `reason` says so and the
     records of the first stay."""
 
@@ -163,7 +163,7 @@ async def extract_unit(
         asked = params.more.template[:60]
         if (
             len(asked) >= 40 and asked in reply
-        ):  # a shorter one, of somebody's own, may be words of any reply
+        ):  # a shorter one, of someone's own, may be words of any reply
             raise BadReply("the reply was the prompt again")
         return parse(reply, params.types, text, params.echoes, said=NOTHING_MORE)
 

@@ -1,4 +1,4 @@
-"""Merge: what gone and new text units do to the entities and relationships.
+"""The merge: adds new text units to entities and relationships, and subtracts those that are gone.
 
 Takes the previous generation, the ids of the units that went and the names of the units that came,
 and the edits in force; gives the rows to delete and to add in four tables. Every touched entity and
@@ -605,7 +605,7 @@ def _read(
 ) -> list:
     if state.snapshot is None or not values:
         return []
-    # Of a large table nobody may have looked at the files. A row that was left out would be made a
+    # Of a large table no one may have looked at the files. A row that was left out would be made a
     # second time.
     left_out = state.snapshot.left_out
     rows = state.snapshot.verified(

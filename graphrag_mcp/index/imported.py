@@ -1,5 +1,5 @@
-"""What an import brought, as indexing needs it again and again: units, names, statements and claims
-of a document.
+"""Imported content as each later run needs it: text units, entities, statements and claims of a
+document.
 
 Takes records of another index (already placed in their documents) and gives rows for the log of
 imports, which is part of the truth, as the documents are; and for a document of that log its text
@@ -151,7 +151,7 @@ def _fitting(found: Given, entities: Container[str], edges: Edges) -> set[str]:
         if fits and near(members, pairs) == found.near[id]:
             kept.add(id)
             root_of |= dict.fromkeys(members, id)
-    while True:  # who is linked with nobody but them must be clustered with them
+    while True:  # who is linked with no one but them must be clustered with them
         alone = [
             one
             for one in neighbours

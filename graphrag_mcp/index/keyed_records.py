@@ -1,4 +1,4 @@
-"""Records whose values have names, in a model's reply: objects of JSON, and tables with a header.
+"""Records with named fields in a model's reply: JSON objects, and tables with a header.
 
 Takes JSON values with the key that each stands under (replies.py), or text with tables; gives
 `Found`s, with the values as they were said. What an object is for is told from its own keys, so the

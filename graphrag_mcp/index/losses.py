@@ -1,4 +1,4 @@
-"""What was lost of the replies of models and agents: records left out, and records repaired.
+"""Counts of what was lost in replies of models and agents: records left out, and records repaired.
 
 Takes counts by reason, as the parsers of replies give them; gives a sentence, a row of the table
 `losses` (one a text unit and kind of question), and the reason for which a question is asked once

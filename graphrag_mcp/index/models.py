@@ -1,11 +1,11 @@
-"""Which models a run has, and what it is to do with them.
+"""The models of a run and what each is used for.
 
 Takes the request, the settings and what the index was made with; gives a `Models`: the asker and
 the parameters of every step that a model takes part in. Decides, asks nothing, and knows no row.
 
-Who reads the texts: method "fast" nobody; "llm" the configured model; "agent" the calling agent
-(index/work.py); "auto" the configured model, else whoever has read them before (their answers are
-in the book), else nobody. So an index made with a model stays one when the model is switched off,
+Who reads the texts: method "fast" no one; "llm" the configured model; "agent" the calling agent
+(index/work.py); "auto" the configured model, else the one that has read them before (their answers are
+in the book), else no one. So an index made with a model stays one when the model is switched off,
 and nothing that was paid for is thrown away.
 """
 
@@ -37,7 +37,7 @@ KEYLESS = "nlp"
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """`extract` and what follows it are None where nobody reads texts; `embedding` is "" without
+    """`extract` and what follows it are None where no one reads texts; `embedding` is "" without
     vectors.
     """
 
@@ -48,7 +48,7 @@ class Models:
     describe: DescribeParams | None = None
     reports: ReportPrompt | None = None
     embedding: str = ""
-    agent: bool = False  # what nobody answers is left open for an agent
+    agent: bool = False  # what no one answers is left open for an agent
 
     @property
     def reader(self) -> Reader:

@@ -1,4 +1,4 @@
-"""Index: from a request to committed generations.
+"""Indexing: from a request to committed generations.
 
 read -> diff -> chunk -> extract -> resolve -> merge -> commit, in batches of about 2,000 passages;
 then communities -> reports -> commit. Takes a corpus folder, a request and settings; gives an
@@ -180,7 +180,7 @@ def index_documents(
     Returns counts {added, changed, removed, unchanged}, what was skipped and why, an error per
     document that could not be read, what a model was asked and could not answer, and CPU seconds
     per stage. `asker`: whom to ask instead of the models that the settings name. `bring`: what is
-    imported in this call (index/importing.py). `ended`: told why, before this process ends because
+    imported in this call (exchange/importing.py). `ended`: told why, before this process ends because
     it held far more memory than the settings allow. Raises GraphRAGError (Busy, BadInput, Damaged, ...).
     """
     _thrifty()
@@ -362,7 +362,7 @@ def _thrifty() -> None:
     500 for later.
 
     Not at once in a process that ends with the run, or each column of a large graph is mapped and
-    emptied anew: a tenth of the CPU of an update in 105,000 entities. Four times as much would cost
+    emptied again: a tenth of the CPU of an update in 105,000 entities. Four times as much would cost
     a run with a model 15 of its 390 MB; a server, which indexes in other threads and goes on, gives
     back all that it can."""
     import pyarrow as pa
@@ -392,7 +392,7 @@ def _few_collections() -> Iterator[None]:
 
 def _without_other_vectors(manifest: Manifest | None, embedding: str) -> Manifest | None:
     """Vectors of another model, or of another length, cannot be compared with what comes now: all
-    are made anew. From the first commit on the manifest names whose they are: who goes back after a
+    are made again. From the first commit on the manifest names whose they are: who goes back after a
     stop must not take these for others."""
     if manifest is None or not embedding or manifest.parameters.get("embedding", "") == embedding:
         return manifest
@@ -617,7 +617,7 @@ def _leave_unanswered(run: Run, batch: Batch) -> None:
 
 def _fill(run: Run, batch: Batch) -> None:
     """Rows of the documents that were only cut so far. With a model all texts of a batch are asked
-    about first: looking for names takes longer than 25 answers in flight, and whoever asks only in
+    about first: looking for names takes longer than 25 answers in flight, and the one that asks only in
     between asks too late."""
     for rows in batch.opened:
         with run.stage("extract"):

@@ -1,4 +1,4 @@
-"""What a model meant: entity and relationship records out of its reply, however it was written.
+"""Entity and relationship records from a model's reply, in whatever form it was written.
 
 Takes a reply and the configured types; gives `Records`, or raises BadReply in a few words when
 nothing usable is in it. Reads the tuple protocol of the prompt with the damage that models do to
@@ -327,7 +327,7 @@ class _Found:
         self.seen += 1
         if kind == "e":
             if len(fields) > 3 and strength_of(fields[-1]) is not None:
-                fields = fields[:-1]  # a rating that nobody asked for
+                fields = fields[:-1]  # a rating that no one asked for
             if (
                 len(fields) == 2
                 and len(fields[1].split()) > 3

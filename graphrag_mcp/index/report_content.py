@@ -1,5 +1,4 @@
-"""What lies inside a community, as a report needs it: numbers over all of it, rows of what it may
-name.
+"""The content of a community for its report: counts, entities, relationships and sentences.
 
 Takes rows (`of_rows`) or whole columns of one generation (`Columns`); gives an `Inside`, the same
 by either way. A top community has thousands of members, and a report names the heaviest: so these

@@ -222,7 +222,7 @@ def compose(
 def outline(
     community: Community, entities: Sequence[EntityRow], edges: Sequence[EdgeRow]
 ) -> Report:
-    """What a report says whoever writes it: its rows, its text units, a rating, its heaviest names.
+    """What a report says the one that writes it: its rows, its text units, a rating, its heaviest names.
     No evidence is read, so it costs nothing beside `write`; a model's draft is put over it."""
     return outlined(community, of_rows(community, entities, edges))
 

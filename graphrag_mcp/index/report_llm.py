@@ -1,8 +1,7 @@
-"""Reports of many communities at once, by a model where it pays and by their own sentences where it
-does not.
+"""Community reports of a run: written by a model where it pays, extractive elsewhere.
 
 Takes the communities to report with their rows; gives a report for each. Every community is its own
-piece of straight-line work: one whose rows fit its prompt waits for nobody, so all these are asked
+piece of straight-line work: one whose rows fit its prompt waits for no one, so all these are asked
 at once; only a community too large for its prompt waits for the reports of its children. What the
 model cannot write is extractive, and said so. Knows the asker, no store.
 
@@ -532,7 +531,7 @@ def report_ask(
     role: str = "",
     rating_criteria: str = "",
 ) -> Ask[Draft | None]:
-    """The question; its value is None when nobody answers."""
+    """The question; its value is None when no one answers."""
     text = template.substitute(
         role=role.strip(),
         language=language or OWN_LANGUAGE,
@@ -566,7 +565,7 @@ def finish(given: ReportInput, prompted: Prompted, draft: Draft, base: Report) -
         base.findings
     )
     summary = check(draft.summary, draft.title)
-    if not summary:  # it names nobody: it rests on what the findings rest on
+    if not summary:  # it names no one: it rests on what the findings rest on
         summary = check.with_all(draft.summary, (text for _, text in pairs)) or base.summary
     title = _plain(draft.title) or base.title
     content = [

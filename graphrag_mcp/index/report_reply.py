@@ -1,4 +1,4 @@
-"""A model's reply as the draft of a community report, whatever form it came in.
+"""A model's reply as the draft of a community report, in whatever form it came.
 
 Takes the reply's text; gives a `Draft`, its references still the prompt's numbers. Raises BadReply
 when the reply holds no title and summary: an empty one, a refusal, a web page, the prompt again.

@@ -1,4 +1,4 @@
-"""What an agent hands in for a work item, read as strictly as it can be told to the agent.
+"""Validation of what an agent submits for a work item.
 
 Takes a result and the question that it answers; gives the text that is kept as the answer, and
 which records were left out of it and why. Where a model's reply would be repaired an agent is told,

@@ -1,4 +1,4 @@
-"""The tuples of a model's reply: where each record starts, where it ends, and its fields.
+"""The tuples of a model's reply: where each record starts and ends, and its fields.
 
 Takes a reply as text (replies.py) and a test whether fields make a whole record; gives `Tuple`s in
 their order, and the text between them. A record starts with its tag (entity, relationship) where a

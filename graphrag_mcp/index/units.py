@@ -1,7 +1,7 @@
-"""Text units read by a model: its records as rows of names and statements, its claims as rows.
+"""Text units read by a model: its records as rows of entities, statements and claims.
 
 Takes text units, and the way to the names that the keyless extractor finds in them; starts the
-questions at once and gives the rows when they are wanted. A unit that nobody could read keeps the
+questions at once and gives the rows when they are wanted. A unit that no one could read keeps the
 keyless names, and `pending` says so and why, so that a later run asks again for exactly those.
 Knows the asker and the records, no table and no commit.
 """
@@ -37,7 +37,7 @@ UNKNOWN = "unknown"  # the type of an end of a relationship that is no entity of
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads the units of a run, and how. `extract` None: nobody does."""
+    """Who reads the units of a run, and how. `extract` None: no one does."""
 
     asker: Asker
     extract: ExtractParams | None = None
@@ -54,7 +54,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a model made of a unit: its names (None: nobody answered), its claims, what was not
+    """What a model made of a unit: its names (None: no one answered), its claims, what was not
     answered and why, and what was lost of its replies."""
 
     names: UnitNames | None
@@ -77,7 +77,7 @@ class Settled:
 def begin(
     reader: Reader, uri: str, unit: str, text: str, names: Callable[[], UnitNames]
 ) -> Reading | None:
-    """Have the unit read; None when nobody could. `names`: what the keyless extractor finds in it,
+    """Have the unit read; None when no one could. `names`: what the keyless extractor finds in it,
     asked for when the reply is there and from any thread."""
     if reader.extract is None or not reader.asker.may_answer("extract"):
         return None
@@ -120,7 +120,7 @@ def settle(
 ) -> Settled:
     """Wait for the readings and replace the names of the units in `fresh` by what was read.
 
-    `unread`: uri by unit that should have been read and that nobody could. `known_claims`: numbers
+    `unread`: uri by unit that should have been read and that no one could. `known_claims`: numbers
     of claims that were there before, by id.
     """
     settled = Settled()
@@ -284,7 +284,7 @@ def _sentence_of(
 def claims_as_rows(
     claims: Mapping[str, Sequence[Claim]], known: Mapping[str, int], number: dict[str, int]
 ) -> list[Row]:
-    """Rows of claims that nobody has to be asked for; `known`: numbers of those that were there
+    """Rows of claims that no one has to be asked for; `known`: numbers of those that were there
     before, by id.
     """
     return [row for unit in claims for row in _claim_rows(unit, claims[unit], known, number)]

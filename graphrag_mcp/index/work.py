@@ -1,9 +1,8 @@
-"""The agent as the model: what is still to be answered as work items, and results handed in for
-them.
+"""The agent as the model: open requests as work items, and the results that agents submit.
 
 Takes a corpus folder and settings; gives items to read (texts, descriptions to merge, communities
 to report) and puts what an agent submits into the reply cache, where the next indexing finds it. An
-item is a question that the straight-line code of indexing asks and nobody answers: it is run with
+item is a question that the straight-line code of indexing asks and no one answers: it is run with
 an asker that only listens, so there is no second list of what to ask. Knows no tool and writes no
 table.
 """
@@ -297,7 +296,7 @@ def _questions(
     rows: Sequence[Row],
     also: Collection[str] = (),
 ) -> Iterator[tuple[Row, dict[str, Ask[Any]]]]:
-    """Each row with the questions that it stands for, by key: those that nobody has answered, and
+    """Each row with the questions that it stands for, by key: those that no one has answered, and
     those `also`.
     """
     if not rows:

@@ -1,5 +1,4 @@
-"""TOML that people edit: one table of servers put in or taken out, and every other byte left as it
-is.
+"""TOML configuration of clients: one server entry added or removed, every other byte kept.
 
 Takes the text of a configuration; gives the text with `[table.name]` set or removed, its sub-tables
 with it. Only tables under headings of their own are edited; how else a table can be written is

@@ -1,5 +1,5 @@
-"""The hosts that `install` knows: where each keeps its configuration, and the form of an entry
-there.
+"""The MCP clients that `install` knows: where each keeps its configuration, and the form of an
+entry.
 
 Takes a host, the platform, the environment and the user's folder; gives the file, and whether the
 host seems to be on this machine. Reads no configuration and writes nothing. What is said of a host

@@ -1,4 +1,4 @@
-"""Init: a settings file with every default, and the shipped prompts, written for somebody to edit.
+"""Init: a settings file with every default, and the shipped prompts, to edit.
 
 Takes a folder; writes `graphrag-mcp.toml` and `prompts/` and gives the paths. Every default stands
 behind a `#`, so that the file changes nothing until a line is edited, and a later release may
@@ -86,7 +86,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "report_tokens": "Tokens of context for one report.",
     },
     "Claims": {
-        "claims_enabled": "Whether statements about somebody or something are collected.",
+        "claims_enabled": "Whether statements about someone or something are collected.",
         "claims_entity_specs": "About whom or what: types or names.",
         "claims_description": "What counts as a claim.",
     },
@@ -107,7 +107,7 @@ tuning: these are here to be read.
 - `$name` is filled in when the prompt is used. A prompt may leave variables out, but may use no others than the shipped
   one has. A dollar sign is written `$$`.
 - The comment at the top says what the prompt is for and what its variables are. It is not sent.
-- A changed prompt asks its questions anew: answers that were paid for under the old words stay with the old words.
+- A changed prompt asks its questions again: answers that were paid for under the old words stay with the old words.
 """
 
 

@@ -1,4 +1,4 @@
-"""Install: this server put into the configuration of a host, and taken out again.
+"""Install: adds this server to the configuration of an MCP client, and removes it.
 
 Takes a host's file and what the server shall be started with; gives what would change, writes it,
 and undoes it. Everything else in the file stays byte for byte. A file that cannot be read is
@@ -91,7 +91,7 @@ def options_of(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def plain(name: str) -> str:
-    """A word of somebody's file as a terminal may show it."""
+    """A word of someone's file as a terminal may show it."""
     return "".join(ch if ch.isprintable() else "?" for ch in name)[:200]
 
 
@@ -204,7 +204,7 @@ def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Ch
 def _merged(
     known: Mapping[str, Any], made: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A new entry with what somebody has added to the old one by hand: a switch, a time-out, a
+    """A new entry with what someone has added to the old one by hand: a switch, a time-out, a
     variable, a word.
     """
     mine = {"type", "command", "args", "env", "env_vars"}

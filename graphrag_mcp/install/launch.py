@@ -1,5 +1,4 @@
-"""How this installation is started by somebody else: its command, what kind of installation it is,
-and a trial start.
+"""The command that starts this installation, what kind of installation it is, and a trial start.
 
 Takes the running interpreter and the environment; gives the words of a command with absolute paths.
 The trial speaks the first lines of the protocol by hand, as a host does, in the environment that

@@ -1,7 +1,7 @@
-"""Deleting a corpus: its folder and nothing else, and only while nobody works on it.
+"""Deletion of a corpus: its folder alone, and only while no process works on it.
 
 Takes a home and the name of a corpus; gives what lies there, or takes it away. A job that is open,
-a process that leads or writes the corpus: Busy. Whoever reads finds nothing from the next call on.
+a process that leads or writes the corpus: Busy. Anyone who reads finds nothing from the next call on.
 Killed in the middle, what is left is the corpus without its older generations, or none any more,
 and the next deletion takes it along. Records of jobs and walks stay; so do the documents indexed.
 """
@@ -55,7 +55,7 @@ def stored(home: Path, corpus: str) -> Stored:
 
 
 def delete(home: Path, corpus: str) -> Stored:
-    """Take it away. Raises as `stored`, and Busy while somebody works on it."""
+    """Take it away. Raises as `stored`, and Busy while someone works on it."""
     found = stored(home, corpus)
     with _alone(home, corpus), writing(Path(found.path)):
         folder = _folder(home, corpus)

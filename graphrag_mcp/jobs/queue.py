@@ -1,8 +1,8 @@
-"""One durable record per job: what was asked, by whom, who does it, how far it is, how it ended.
+"""The job queue: one durable record per job with request, owner, process, progress and result.
 
 Takes a home folder; gives `Job`s. `<home>/jobs/<job_id>.json` is the truth, and only the holder of
-the corpus's lead (jobs.py) writes it once it exists; `<home>/jobs/open/<corpus>/<job_id>` is there
-as long as the job is not over, so that whoever looks for work reads no record of what is done.
+the corpus's lease (jobs/start.py) writes it once it exists; `<home>/jobs/open/<corpus>/<job_id>` is there
+as long as the job is not over, so that the one that looks for work reads no record of what is done.
 Knows neither MCP nor indexing, and starts nothing.
 
 Processes of jobs: one started beside the server, and which of two with one number is meant.
@@ -189,7 +189,7 @@ def read(home: Path, job_id: str) -> Job | None:
 
 
 def as_it_is(home: Path, job: Job) -> Job:
-    """A job of a dead process waits for another one; one of an earlier release, that nobody takes
+    """A job of a dead process waits for another one; one of an earlier release, that no one takes
     over, has failed.
     """
     if job.status in FINAL:
@@ -198,7 +198,7 @@ def as_it_is(home: Path, job: Job) -> Job:
         if flag(home, job.job_id).exists():
             return replace(
                 job, status="cancelled"
-            )  # whoever leads will find the flag and write it down
+            )  # the one that leads will find the flag and write it down
         job = (
             read(home, job.job_id) or job
         )  # unless that was just done: the record first, then the flag goes
@@ -259,7 +259,7 @@ def save(home: Path, job: Job, durably: bool = True) -> None:
     try:
         temporary.write_bytes(raw)
         os.replace(temporary, path)
-    except PermissionError:  # Windows, while somebody reads; the next write is due soon
+    except PermissionError:  # Windows, while someone reads; the next write is due soon
         temporary.unlink(missing_ok=True)
     except OSError:
         temporary.unlink(missing_ok=True)  # half of it, on a disk that is full
@@ -277,7 +277,7 @@ def open_up(home: Path, job: Job) -> None:
 
 
 def close(home: Path, job: Job, status: str = "", error: str = "") -> None:
-    """The job is over: the record says so, and nobody looks for it any more."""
+    """The job is over: the record says so, and no one looks for it any more."""
     job.status, job.error = status or job.status, error
     job.request = {
         **job.request,
@@ -289,7 +289,7 @@ def close(home: Path, job: Job, status: str = "", error: str = "") -> None:
 
 
 def waiting(home: Path, corpus: str) -> list[str]:
-    """Names of what is open: ids of jobs, and marks that jobs.py leaves for whoever leads next."""
+    """Names of what is open: ids of jobs, and marks that jobs/start.py leaves for the one that leads next."""
     try:
         return sorted(os.listdir(home / "jobs" / "open" / corpus))
     except OSError:
@@ -336,7 +336,7 @@ def behind(home: Path, corpus: str) -> str:
 
 
 def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
-    """The records of what is open, oldest first; markers without work are cleared away. For whoever
+    """The records of what is open, oldest first; markers without work are cleared away. For the one that
     leads.
     """
     found = []

@@ -1,4 +1,4 @@
-"""One run for everything in the queue that can go together, and what of it belongs to which job.
+"""One run for all queued jobs that can go together, and each job's share of the result.
 
 Takes the open jobs of a corpus from the one process that leads it; writes their records while they
 run and when they are over. While others wait, a run ends with its documents: they are visible and
@@ -519,7 +519,7 @@ class _Watch:
                 job.phases[self.phase] = round(job.phases.get(self.phase, 0.0) + at - self.since, 2)
             job.phase, job.done, job.total = phase, done, total
         self.phase, self.since = phase, at
-        if phase == "reading":  # from here on nobody else writes
+        if phase == "reading":  # from here on no one else writes
             self.began = self.committed = _stamp(self.folder / "manifest.json")
         self.read = phase == "documents" and done >= total
         if at - self.told >= WRITE_EVERY:
@@ -543,7 +543,7 @@ class _Watch:
         note(self.home, job, begun, "processing")
 
     def cancelled(self) -> bool:
-        """Somebody asked to stop; or the documents are in, others wait, and the communities can be
+        """Someone asked to stop; or the documents are in, others wait, and the communities can be
         made with theirs.
         """
         at = time.monotonic()

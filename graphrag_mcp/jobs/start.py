@@ -1,10 +1,10 @@
-"""Work that outlives a call: started or joined by any process, done by whoever leads the corpus,
-taken over when that process dies.
+"""Jobs: started or joined by any process, done by the process that holds the corpus's lease, taken
+over when that process dies.
 
-Takes `Settings` and an `IndexRequest`; gives `Job` records (jobs_record.py), which lie on disk
+Takes `Settings` and an `IndexRequest`; gives `Job` records (jobs/queue.py), which lie on disk
 before the first reply. What is open stands in a queue on disk. One process at a time leads a
 corpus: it holds a lock that ends with it, takes what is open in the order it came, and makes one
-run of everything that can go together (jobs_run.py). All others look a few times a second whether
+run of everything that can go together (jobs/run.py). All others look a few times a second whether
 the lead is free, so no dead process is waited for. Large jobs have a process of their own, which
 neither the end of the server nor a cancelled call stops. Knows no MCP and nothing about how
 indexing works.
@@ -113,7 +113,7 @@ def cancel(home: Path, job_id: str) -> Job:
         _woken.set()
         return load(home, job_id)
     if job.status == "failed" and (stored := read(home, job_id)) and stored.status not in FINAL:
-        close(home, job, "cancelled")  # its process is gone, so nobody else writes this record
+        close(home, job, "cancelled")  # its process is gone, so no one else writes this record
     return job
 
 
@@ -155,7 +155,7 @@ def merge_later(settings: Settings, corpus: str, accepted: int, of: int = MERGED
     what was open.
 
     A mark on disk, as long as the items handed in since the last merge and as old as the last of
-    them: whoever leads the corpus then merges, whatever becomes of this process.
+    them: the one that leads the corpus then merges, whatever becomes of this process.
     """
     path = marker(settings.home, corpus, MERGE)
     with writing(settings.home / "corpora" / corpus):
@@ -175,7 +175,7 @@ def merge_later(settings: Settings, corpus: str, accepted: int, of: int = MERGED
 
 @contextlib.contextmanager
 def keeping(settings: Settings) -> Iterator[None]:
-    """While this lasts, a thread of this process looks for work that nobody does: after a start,
+    """While this lasts, a thread of this process looks for work that no one does: after a start,
     and when another process has died. One for all who want it."""
     home = settings.home
     with _leading:
@@ -274,7 +274,7 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
 
 @contextlib.contextmanager
 def _lead_of(home: Path, corpus: str) -> Iterator[bool]:
-    """Hold the lead of a corpus, if nobody else does. The system takes it from a process that dies."""
+    """Hold the lead of a corpus, if no one else does. The system takes it from a process that dies."""
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(_lock(home, corpus, 0.0))

@@ -1,4 +1,4 @@
-"""How much work a request is: characters of its texts and files, and the names they likely hold.
+"""An estimate of a request's work: characters of its texts and files, and names they likely hold.
 
 Takes an `IndexRequest`; gives a number, counted no further than it matters. Bytes on disk say
 little: names are dear (they become entities, relationships, communities), and a packed file is many

@@ -1,8 +1,7 @@
-"""The one door to models: a question is looked up in the answer book, else asked, else answered
-without.
+"""Calls of models: looked up in the reply cache first, then asked, then answered without a model.
 
-Takes `Ask`s (a rendered prompt, how to read a reply, what to do when nobody answers); gives
-`Answer`s. Three kinds of answerer exist (a model, the calling agent, nobody), and no algorithm
+Takes `Ask`s (a rendered prompt, how to read a reply, what to do when no one answers); gives
+`Answer`s. Three kinds of answerer exist (a model, the calling agent, no one), and no algorithm
 above knows which one it had: each is straight-line code around `await asker.ask(...)`. Only replies
 that could be read are written into the book, before anybody builds on them; what `without` gives
 never is. Knows no prompt, no table and no protocol.
@@ -23,7 +22,7 @@ result. Knows no question, no model and no book.
 Answers on their way into the book: durable when a write returns, and those that arrive together in
 one flush.
 
-Takes answers and vectors on the asker's loop; gives nothing. Whoever waits for a write hears of any
+Takes answers and vectors on the asker's loop; gives nothing. Anyone who waits for a write hears of any
 failure of it.
 """
 
@@ -172,7 +171,7 @@ class _Slot:
 
 
 class Streak:
-    """Calls in a row that gave up. Nobody may be there any more: then each of thousands would wait
+    """Calls in a row that gave up. No one may be there any more: then each of thousands would wait
     through all its tries. What MANY gave up, and twice as many as are under way at once (`places`),
     is given up for all; with 0 places, as in a server that lives on, never."""
 
@@ -212,7 +211,7 @@ class Doubts:
 
 def other_length(model: str, now: int, before: int) -> str:
     what = f"the embedding model {model!r} gave vectors of {now} numbers, and those of this index have {before}. "
-    return f"{what}Use the model that made them, or set embedding_dimensions to {now} to make all of them anew."
+    return f"{what}Use the model that made them, or set embedding_dimensions to {now} to make all of them again."
 
 
 R = TypeVar("R")
@@ -271,7 +270,9 @@ class Writer:
                 batch, self._waiting = self._waiting, []
                 try:
                     await asyncio.to_thread(self._put, [entry for entry, _ in batch])
-                except Exception as error:  # whatever it is, whoever waits for it must hear of it
+                except (
+                    Exception
+                ) as error:  # whatever it is, the one that waits for it must hear of it
                     for _, written in batch:
                         written.set_exception(error)
                     continue
@@ -321,7 +322,7 @@ class BadReply(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ask(Generic[T]):
-    """One question. `parse` is pure and raises BadReply; `without` is the result when nobody
+    """One question. `parse` is pure and raises BadReply; `without` is the result when no one
     answers. `if_cut`: a reply that the server says it cut off is "kept", as what asks for the rest
     can, "refused", or "shown" and not kept. `doubt` says why a reply that can be read is asked for
     once more; then the one of more `worth` is the answer. `strictly` is `parse` for what an agent
@@ -397,7 +398,7 @@ class Asker:
         self._reading: set[asyncio.Task[Any]] = (
             set()
         )  # replies that have come and are not yet in the book
-        self._asked: set[str] = set()  # keys asked anew in this run, when refreshing
+        self._asked: set[str] = set()  # keys asked again in this run, when refreshing
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
         self._has: dict[str, bool] = {}
@@ -456,7 +457,7 @@ class Asker:
         return self._has[kind]
 
     def leave_to_agents(self) -> None:
-        """Say of what nobody answers that it waits for an agent."""
+        """Say of what no one answers that it waits for an agent."""
         self._off = FOR_AGENTS if self._off == NO_MODEL else self._off
 
     def answered(self, key: str) -> bool:
@@ -549,16 +550,16 @@ class Asker:
         finally:
             del self._flying[key]
             landed.set_result(None)
-        if self._refresh and not answer.by and (known := self._known(ask, key, anew=False)):
+        if self._refresh and not answer.by and (known := self._known(ask, key, again=False)):
             self.note = (
                 self.note
-                or f"Not every answer could be had anew ({answer.reason}); that of before stays."
+                or f"Not every answer could be had again ({answer.reason}); that from before stays."
             )
             return known
         return answer
 
-    def _known(self, ask: Ask[T], key: str, anew: bool = True) -> Answer[T] | None:
-        if self._book is None or (anew and self._refresh and self.on and key not in self._asked):
+    def _known(self, ask: Ask[T], key: str, again: bool = True) -> Answer[T] | None:
+        if self._book is None or (again and self._refresh and self.on and key not in self._asked):
             return None
         for stored in self._book.get(key, f"llm:{self.model}"):
             try:

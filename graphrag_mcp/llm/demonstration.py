@@ -1,5 +1,4 @@
-"""Rules for a ScriptedChat that answers this package's prompts, with what stands in them and no
-model at all.
+"""Rules for a ScriptedChat that answers this package's prompts from what they contain.
 
 Takes the conversation; gives records, JSON or prose of the form that was asked for, made of names,
 sentences and ids of the prompt. Good for trying things out and for tests; says nothing about how
@@ -285,7 +284,7 @@ def _profile(messages: Sequence[Message]) -> str:
         persona="You are an analyst of documents. You look for who and what is connected, and how.",
         role="You are an analyst who reports to readers that know nothing of the documents.",
         rating_criteria="how much the group matters to the rest of the documents",
-        claim_description="Statements of fact about somebody or something that can be checked.",
+        claim_description="Statements of fact about someone or something that can be checked.",
         entity_types=[
             "person",
             "organization",

@@ -1,8 +1,7 @@
-"""A reranker that runs in this process: a cross-encoder reads the question and a text together and
-scores the pair.
+"""A reranker in this process: a cross-encoder that scores question and text together.
 
 Takes the setting `local:<folder or name>`; gives one score per text, higher for what answers
-better; only their order and distances mean anything. The library is the one of models/local.py,
+better; only their order and distances mean anything. The library is the one of llm/local.py,
 imported with the first question. Knows no ranking that went before.
 
 An embedding model that runs in this process, by sentence-transformers: no server, no key, no
@@ -12,7 +11,7 @@ Takes the setting `local:<folder or name>`; gives vectors of unit length. A fold
 only a name that the user has configured is ever looked up in the library's cache, and fetched when
 it is not there. Nothing heavy is imported before the first text is embedded, or `warm` is called.
 Knows which words a model wants before questions and before texts, but not which texts are
-questions: whoever asks puts the prompt in front.
+questions: the one that asks puts the prompt in front.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class LocalEmbedder:
         self._worker.submit(self._loaded)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """No tokens are counted: nobody is paid for them, and no budget of calls to a provider is
+        """No tokens are counted: no one is paid for them, and no budget of calls to a provider is
         used up.
         """
         vectors, dimension = await asyncio.get_running_loop().run_in_executor(

@@ -1,5 +1,4 @@
-"""Models behind the OpenAI protocol: hosted ones and the many local servers that speak it more or
-less well.
+"""Chat and embedding models behind the OpenAI protocol, hosted or local.
 
 Takes settings and the environment that holds the key; gives a ChatModel and an EmbeddingModel, or
 None where no model is set. Learns what a server cannot do from its refusals. Knows no prompt, no

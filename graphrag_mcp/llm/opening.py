@@ -1,4 +1,4 @@
-"""Opening the door to the models: the asker of a corpus, as the settings name its models.
+"""The asker of a corpus, with the models that the settings name.
 
 Takes a corpus folder and settings; gives an `Asker`. Nothing of a model is imported before it is
 named. Knows no question.
@@ -25,7 +25,7 @@ LOCAL = "local:"  # begins the name of an embedding model that runs in this proc
 
 
 def prepare_client(asker: Asker) -> None:
-    """Make what speaks to servers, a quarter of a second, while nobody waits for it yet: beside a
+    """Make what speaks to servers, a quarter of a second, while no one waits for it yet: beside a
     thread that computes it takes four times as long, and the first question with it."""
     remote = asker.embeds and not asker.embedding_model.startswith(LOCAL)
     if asker.on or remote:  # neither once it is closed
@@ -56,7 +56,7 @@ def open_asker(
     """The asker of a corpus as the settings name its models; `limited`: the budgets of the settings
     hold for it.
 
-    `mend`: a damaged answer book is set aside, what can be read of it kept, and `note` says so.
+    `mend`: a damaged reply cache is set aside, what can be read of it kept, and `note` says so.
     Without limits, for searches, a book that cannot be used is done without.
     """
     from graphrag_mcp.store.reply_cache import open_book

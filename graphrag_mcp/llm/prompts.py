@@ -1,8 +1,8 @@
-"""Words for models and agents, kept as Markdown files with $variables.
+"""Prompts and instructions, kept as Markdown files with $variables.
 
 Takes a prompt's name; gives its `string.Template`. Knows three places, in this order: `prompts`
 inside the index folder of a corpus (tuned ones), `_prompts` inside the package (a wheel) and
-`prompts` beside it (a checkout). Never the working directory: a folder that somebody indexes must
+`prompts` beside it (a checkout). Never the working directory: a folder that someone indexes must
 not be able to change what an agent is told.
 """
 

@@ -1,7 +1,7 @@
-"""The seams: what a model is to the rest of the house.
+"""Protocols: what a chat model, an embedding model and a reranker are to this package.
 
-Two small protocols with two shipped implementations each (models/openai_api.py and
-models/scripted.py), plain data in and out. Whoever calls a model goes through `ask`; nothing here
+Two small protocols with two shipped implementations each (llm/openai_chat.py and
+llm/scripted.py), plain data in and out. Anyone who calls a model goes through `ask`; nothing here
 retries across calls, remembers or counts money.
 """
 

@@ -1,4 +1,4 @@
-"""A model's reply as text: thoughts, fences and end marks taken off, delimiters and JSON read,
+"""A model's reply as text: reasoning, fences and end marks removed, delimiters and JSON read,
 values cleaned.
 
 Takes raw replies and parts of them; gives plain text, fields of a tuple, items of JSON, names and
@@ -285,7 +285,7 @@ def plain_reply(reply: str) -> tuple[str, bool]:
     text = reply[:LONGEST_REPLY].lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = without_thoughts(text)
     if "\\n" in text and "\n" not in text.strip() and text.lstrip()[:1] not in ("{", "["):
-        text = _LITERAL.sub("\n", text)  # the reply of a model that escapes what nobody unescapes
+        text = _LITERAL.sub("\n", text)  # the reply of a model that escapes what no one unescapes
     if "&lt;" in text and text.lstrip()[:1] not in ("{", "["):
         text = unescaped(text)
     # Patterns that may begin anywhere are tried at every letter: they are only shown what may hold

@@ -1,5 +1,5 @@
-"""Models that answer by rules: for tests, demonstrations and trying out without a key. No network,
-no randomness.
+"""Models that answer by fixed rules, for tests and demonstrations: no key, no network, no
+randomness.
 
 Takes rules and settings of its own; gives a ChatModel and an EmbeddingModel that say the same thing
 for the same question, always. `demonstration.py` has rules for this package's own prompts.

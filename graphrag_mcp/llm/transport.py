@@ -1,5 +1,5 @@
-"""The way to a server that speaks the OpenAI protocol: one HTTP client per loop, tries, waits, and
-what refusals mean.
+"""HTTP to a server that speaks the OpenAI protocol: one client per event loop, retries, waits,
+errors.
 
 Takes attempts (functions that make one HTTP call with the client they are given); gives what they
 return, or raises ModelError, or Refusal when the server objects to this one request. Never shows
@@ -37,7 +37,7 @@ from graphrag_mcp.errors import ModelError
 from graphrag_mcp.lazy_imports import imported
 from graphrag_mcp.settings import Settings, secrets_of, shown_as
 
-# Set by whoever asks (each task has its own): a person's question goes before the calls of a long
+# Set by the one that asks (each task has its own): a person's question goes before the calls of a long
 # run.
 PRIORITY: ContextVar[float] = ContextVar("priority", default=0)
 
@@ -128,7 +128,7 @@ class Limits:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.counts_tokens = tokens_per_minute > 0  # else nobody need count a prompt
+        self.counts_tokens = tokens_per_minute > 0  # else no one need count a prompt
         self.sleep = sleep
         self._clock = clock
         self._free = max(1, concurrency)
@@ -154,7 +154,7 @@ class Limits:
                 self._wake_first()
 
     def rest(self, seconds: float) -> None:
-        """Nobody begins for so long: the provider said that there is too much, and more calls would
+        """No one begins for so long: the provider said that there is too much, and more calls would
         only fail too.
         """
         with self._lock:
@@ -385,7 +385,7 @@ class Wire:
                 what = f"{self._what} asks for a pause of {outcome.after / 60:.0f} minutes ({outcome.reason})"
                 raise ModelError(what, "Run it again then; what is done is kept", final=True)
             if outcome.away and not self._answered and tried + 1 >= NEVER_REACHED:
-                break  # nobody is there; waiting for seconds more would only keep everybody waiting
+                break  # no one is there; waiting for seconds more would only keep everybody waiting
             if tried + 1 < self._tries:
                 wait = self._pause(tried, outcome.after)
                 log.debug("%s: %s; next try in %.1f s", self._what, outcome.reason, wait)
@@ -401,7 +401,7 @@ class Wire:
         self, line: Line, path: str, body: Mapping[str, Any], texts: Sequence[str]
     ) -> bytes:
         """The body of a reply in one piece. Not by `post` of openai's client, which makes its
-        options and headers anew for each request: 1.8 ms of CPU a call, 1.2 without."""
+        options and headers again for each request: 1.8 ms of CPU a call, 1.2 without."""
         sent = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
         url = self._url.rstrip("/") + path
         reply = await line.http.post(
@@ -598,7 +598,7 @@ class Wire:
         return jitter if after is None else after + min(jitter, FIRST_WAIT)
 
     def hidden(self, said: str) -> str:
-        """What a provider says without our key and login: a reply is kept in the answer book, and
+        """What a provider says without our key and login: a reply is kept in the reply cache, and
         shown.
         """
         for secret in self._secrets:

@@ -50,7 +50,7 @@ _ARABIC_GLUED = re.compile(
 )  # after a name: with the, and the
 _DEED = re.compile(
     r"ا\w{2,4}ا\w|\w{2,}[هة]|ت\w{2}ي\w"
-)  # إغلاق, زيارة, تعيين, folded: what somebody did
+)  # إغلاق, زيارة, تعيين, folded: what someone did
 _PROCLITICS = {
     "ar": ("وال", "بال", "لل", "و", "ب", "ل", "ف", "ك"),
     "he": tuple("וב של שב וה מה ו ב ל מ ש ה כ".split()),

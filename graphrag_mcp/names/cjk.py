@@ -1,5 +1,4 @@
-"""Names in scripts without capitals: those in Chinese, and the way to the others (`east`,
-`uncased`).
+"""Names in Chinese text, and the choice of the extractor for other scripts without capitals.
 
 Takes a text, gives candidates `(start, end, type, strong)`, each finder sorted by start and free of
 overlaps of its own. Chinese words and their classes come from `rjieba`, loaded at the first Han

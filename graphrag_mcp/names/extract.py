@@ -1,5 +1,4 @@
-"""Names out of text without a model: the keyless `nlp` extractor, for documents and questions
-alike.
+"""Names in text without a model: the `nlp` extractor, for documents and questions.
 
 Takes a text in any script, gives its `Mention`s sorted by start: proper names, acronyms, code
 identifiers, quoted terms (strong) and noun phrases with local evidence (weak). Linear time,
@@ -12,8 +11,8 @@ a quoted term may contain other names.
 What stands in a text without being said by it: addresses, attributes, keys; and who says it, in a
 log of a chat.
 
-Takes a text; gives it in the same length with NULs for what names nobody, and the names of those
-who speak. Linear time. Knows no names of its own (names.py, han.py find them in what is left).
+Takes a text; gives it in the same length with NULs for what names no one, and the names of those
+who speak. Linear time. Knows no names of its own (names/latin.py, names/cjk.py find them in what is left).
 """
 
 from __future__ import annotations

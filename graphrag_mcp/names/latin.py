@@ -1,5 +1,4 @@
-"""Proper names in scripts that have capitals: phrases of capitalised words, cut where a name ends,
-with their type.
+"""Proper names in scripts with capitals: phrases of capitalised words, cut where a name ends.
 
 Takes a text and the set of its lower-case words, gives candidates `(start, end, type, strong)`. A
 word that opens a sentence counts only when it is seldom anything but a name or stands capitalised
@@ -100,7 +99,7 @@ def script_language(text: str, lower: set[str]) -> str:
 
 
 def is_role(word: str) -> bool:
-    """Does this capitalised word say who somebody is: Ingenieur, Писательница?"""
+    """Does this capitalised word say who someone is: Ingenieur, Писательница?"""
     key = bare(word.rstrip("."))
     return key in ROLES or (key[-1:] == "s" and key[:-1] in ROLES)
 

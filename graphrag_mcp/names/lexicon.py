@@ -531,7 +531,7 @@ bürgermeister architekt forscher wissenschaftler autor schauspieler sänger reg
 mathematiker astronom historiker philosoph journalist lehrer trainer spieler kaiser graf biologe fürst pianist dirigent
 erfinder entdecker bildhauer fotograf pilot kapitän student botschafter senator sprecher leiter rektor dekan
 """
-# Who somebody is, before the name. In German, Turkish and at the start of a sentence it has a capital too.
+# Who someone is, before the name. In German, Turkish and at the start of a sentence it has a capital too.
 ROLES = _words(_FEMININE + " ".join(word + "in" for word in _FEMININE.split()) + """
 kaufmann kauffrau doktor herzog herzogin gräfin papst bischof erzbischof general oberst arzt ärztin frau herr bruder schwester
 geehrter geehrte lieber liebe sohn tochter vater mutter pfarrer admiral ritter freiherr prinz prinzessin heiliger abt

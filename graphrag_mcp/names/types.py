@@ -1,5 +1,4 @@
-"""What kind of thing a name is, without a model: by its own words, by those around it, by what a
-line defines.
+"""The type of a name without a model: from its own words, the words around it, and definitions.
 
 Takes a text and the span of a name in it, gives one of the default types or "other". Deterministic,
 linear. Knows nothing of how names are found, except those that a line defines ("X is a ...").

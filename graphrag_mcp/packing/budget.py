@@ -1,7 +1,7 @@
 """Rows into a token budget: whole items in order of worth, citations, cursors, short aliases.
 
 Takes plain data (items, dicts, result models) and gives text and results that never pass their
-budget. A result's tokens are those of the text that is read. Knows no table and no search: whoever calls has ranked the
+budget. A result's tokens are those of the text that is read. Knows no table and no search: the one that calls has ranked the
 items already.
 
 Short forms of what is packed: lines, joined passages, cursors, aliases, references with aliases for
@@ -600,7 +600,7 @@ def _shrink(result: Result, keep: float, attempt: int) -> None:
     result.truncated = True
     longest = max(240 - 60 * attempt, 0)
     for name, value in result:
-        if name == "next_call":  # half a call helps nobody: whole until the last, then gone
+        if name == "next_call":  # half a call helps no one: whole until the last, then gone
             result.next_call = value if attempt < 12 else ""
         elif (
             isinstance(value, str)

@@ -76,7 +76,7 @@ class Cited:
 
     numbers: dict[str, list[int]] = field(default_factory=dict)
     more: set[str] = field(default_factory=set)
-    strange: int = 0  # numbers of a group that nobody knows
+    strange: int = 0  # numbers of a group that no one knows
 
 
 def cited(text: str) -> list[Cited]:

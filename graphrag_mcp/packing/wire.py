@@ -1,7 +1,6 @@
-"""A result as it goes out: what stands inside of the fence and what around it, what is flagged, and
-how large that is.
+"""The text of a result as it is sent: fences, flags, footer, and its size.
 
-Takes a result as the engine made it; gives its text with words of documents fenced (fences.py) and
+Takes a result as the engine made it; gives its text with words of documents fenced (trust/fencing.py) and
 our own words (how to go on) outside, the JSON of its fields, and the tokens of both. Part of
 packing, which counts what goes out and not what it has; knows no table.
 """

@@ -1,5 +1,4 @@
-"""Answers from packed context: a question, the rows that were found for it, and a model, where
-there is one.
+"""Answers by a model from the context of a search.
 
 Takes the sections that a search has ranked; gives its `SearchResult` with the answer first (checked
 references, then their titles) and as much of the context as the budget has left. Without a model,
@@ -300,7 +299,7 @@ NO_MODEL = (
     "No model is configured, so this is context without an answer: answer from it yourself, or set "
     "GRAPHRAG_MCP_CHAT_MODEL and ask again."
 )
-CUT = "The model's answer was cut off where its length limit is; the same call again asks anew."
+CUT = "The model's answer was cut off where its length limit is; the same call again asks again."
 ONLY_CONTEXT = "Add nothing from general knowledge, even where you are sure of it."
 MAY_ADD = (
     "Where the context does not reach, you may add general knowledge: end each such sentence with "

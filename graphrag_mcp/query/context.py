@@ -1,4 +1,4 @@
-"""Rows as the searches show them: read, verified, turned into items with short aliases.
+"""Rows for searches: read, verified, and turned into items with short ids.
 
 Takes a snapshot and content ids; gives items for `pack`, rendered references, nearest names. Every
 row that is shown has passed its check value. Knows no ranking: ids come in the order in which they
@@ -46,7 +46,7 @@ from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, SearchResult, content_id
 
 Row = dict[str, Any]
-# Beside a name that somebody is called by, and no part of it: el señor X, X जी को.
+# Beside a name that someone is called by, and no part of it: el señor X, X जी को.
 _BESIDE = frozenset("the el la los las il lo le der die das o a os as को ने से का की के पर में".split())
 _GENITIVE = frozenset("का की के".split())
 _UNTITLED = frozenset(
@@ -71,7 +71,7 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     key = normalise_name(asked[:300])
     # "Harbour Tide Authority (HTA)"
     bare = normalise_name(re.sub(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$", "", asked[:300]))
-    given = in_force(snapshot).alias  # names that somebody gave resolve as surely as their own
+    given = in_force(snapshot).alias  # names that someone gave resolve as surely as their own
     keys = [one for name in (key, bare) if name for one in (name, given.get(name, name))]
     if found := rows(
         snapshot, "entities", [content_id("entity", one) for one in dict.fromkeys(keys)]
@@ -121,7 +121,7 @@ def _called(asked: str) -> tuple[str, bool]:
     start, end = strong.pop()
     before, after = (part.replace("’", "'").split() for part in (asked[:start], asked[end:]))
     if len(after) > 1 and (after[0] == "'s" or not _GENITIVE.isdisjoint(after[:-1])):
-        return "", False  # Fenn's doctor, राजेश गुप्ता के पिता: somebody else
+        return "", False  # Fenn's doctor, राजेश गुप्ता के पिता: someone else
     rest = [word.strip(_MARKS).casefold() for word in (*before, *after)]
     titled = any(word and word not in _BESIDE and word[0] != "'" for word in rest)
     return (asked[start:end], titled) if all(map(_courtesy, rest)) else ("", False)
@@ -168,7 +168,7 @@ LIKE = 0.6  # from which two names count as near; words in common without it cou
 Names = tuple[pa.ChunkedArray, list[str], list[str], Any, Any]
 _spelled: WeakKeyDictionary[Snapshot, Names] = WeakKeyDictionary()
 _central: WeakKeyDictionary[Snapshot, list[str]] = WeakKeyDictionary()
-DOCUMENT = ("id", "n", "title", "uri")  # what is kept of tables, whoever asks
+DOCUMENT = ("id", "n", "title", "uri")  # what is kept of tables, the one that asks
 # Kept in memory of passages that are too many to be kept: all but their texts, of which `terms`
 # only where that is not too much. Each column that is read for a passage costs 16 us: without it 12
 # of 43 ms for 33,000, and 47 MB more.

@@ -1,9 +1,9 @@
-"""DRIFT: a question walked as a graph of questions, one node at a time, by the agent itself.
+"""DRIFT: a question as a graph of questions that an agent walks, one node at a time.
 
 Takes a snapshot and the path of a journal; gives the context of one node per call, records the
 agent's answer, score and follow-ups, and in the end the ranked, cited answers. The state is the
-journal (store/sessions.py), folded into a graph (query/walk.py) at every call, so any process may
-take the next step. Calls no model; a model walks the same session through query/drift_auto.py.
+journal (store/sessions.py), folded into a graph (query/drift_state.py) at every call, so any process may
+take the next step. Calls no model; a model walks the same session through query/drift_llm.py.
 
 The method is that of DRIFT search in GraphRAG (a primer over community reports, then local searches
 over follow-up questions, then a reduction); the order is ours: a stated score picks the next node,
@@ -15,7 +15,7 @@ now.
 Takes a snapshot and a `Walk`; gives items for the final text with the references of every answer
 resolved, and the ids among them that are gone. Opens no node and writes no event.
 
-Questions that the graph itself proposes for a DRIFT walk, when nobody else does.
+Questions that the graph itself proposes for a DRIFT walk, when no one else does.
 
 Takes a snapshot, a `Walk` and an answer; gives questions about neighbours of what the answer cites
 which the walk has not come to yet. Each asks one thing in the language of the first question: what
@@ -368,7 +368,7 @@ SESSION_TOKENS = 6_000  # of context per node of the budget, over the whole sess
 FOLLOW_UPS = 5  # kept of one answer
 PRIMER_FOLLOW_UPS = 10  # kept of the first, which opens the walk
 ANSWER_CHARACTERS = 20_000
-KEEP_DAYS = 30  # a session that nobody touched for so long is forgotten
+KEEP_DAYS = 30  # a session that no one touched for so long is forgotten
 PRIMER_REPORTS, NEAR = 4, 0.6  # reports before the first step, at least so near to the best one
 PRIMER_SHARES = {"Reports": 0.6, "Sources": 0.4}
 STEP_SHARES = {"Sources": 0.9, "Reports": 0.1}
@@ -791,7 +791,7 @@ class Drift:
 
 
 def forget_old(folder: Path) -> int:
-    """Remove the journals of sessions that nobody touched for 30 days; how many went."""
+    """Remove the journals of sessions that no one touched for 30 days; how many went."""
     old = time.time() - KEEP_DAYS * 86_400
     gone = [path for path in folder.glob("*.jsonl") if path.stat().st_mtime < old]
     for path in gone:

@@ -1,5 +1,4 @@
-"""A DRIFT session as data: node-link JSON, a Mermaid chart, a ranked tree in Markdown, a networkx
-graph.
+"""A DRIFT session as node-link JSON, Mermaid chart, Markdown tree or networkx graph.
 
 Takes a session (query/drift.py); gives text in one of these forms, whole or shortened to a budget
 without breaking it: JSON stays JSON. Ids that answers cite and the index no longer has are marked.

@@ -1,8 +1,8 @@
-"""DRIFT walked by a model: primer, rounds of local questions, one answer; in the same journal that
-an agent walks.
+"""DRIFT by a model: primer, rounds of local questions, one answer, in the same journal that agents
+write.
 
 Takes a session (query/drift.py), an asker and limits; gives its `DriftResult`. Every reply is
-journalled when it is there and kept in the answer book, so a walk that was killed or ran out of
+journalled when it is there and kept in the reply cache, so a walk that was killed or ran out of
 time goes on where it was when it is started again, and an agent may take over with drift_step at
 any node.
 

@@ -1,4 +1,4 @@
-"""The query-state graph of a DRIFT session: folded from its journal, scored, shown.
+"""The query-state graph of a DRIFT session: built from its journal, scored and shown.
 
 Takes the events of a journal (plain dictionaries); gives a `Walk` around a networkx `MultiDiGraph`
 whose nodes carry {parent, query, kind, status, score, answer, ...} and whose edges lead from a

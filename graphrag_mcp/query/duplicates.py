@@ -1,4 +1,4 @@
-"""Names that may mean one entity: found when somebody asks, never by themselves made one.
+"""Proposals of entities that may be the same. They are found on request and never merged alone.
 
 Takes a snapshot and names, or none for all; gives pairs with the reason, best first, without those
 that were refused. One name costs a search for its words and its own sentences; all names cost one
@@ -470,7 +470,7 @@ def _glossed(
 
 
 def _explains(outer: Row, inner: Row) -> bool:
-    """Another script, or a short form: in one script a bracket holds as often who somebody works
+    """Another script, or a short form: in one script a bracket holds as often who someone works
     for.
     """
     if _other_kinds(outer, inner):

@@ -1,9 +1,9 @@
-"""The graph as an agent walks it: what is around an entity, how two are connected, where to begin.
+"""The graph as an agent walks it: around an entity, between two, or an overview.
 
 Takes a snapshot and names or ids as agents write them; gives an `ExploreResult` whose relationships
 carry the sentence that says so and its place. Without a start it gives the central entities and the
 top of the community tree, with a community's id what lies under that. How the graph is walked
-stands in query/paths.py; no model is asked.
+stands in the second half of this module; no model is asked.
 
 In an undirected graph a random walker is at each entity in proportion to its degree, so the most
 central entities are those of the highest degree (PageRank without jumps), and degrees are stored.

@@ -1,5 +1,5 @@
-"""One question to several corpora: results merged by normalised score, ids that say where they come
-from (`a/e12`).
+"""One question to several corpora: results merged by normalised score, with ids that name their
+corpus (`a/e12`).
 
 Takes (name, snapshot) pairs and what the single searches take; gives the same kinds of results. The
 scores of one corpus are relative to its best passage, so they are weighed by how much of the

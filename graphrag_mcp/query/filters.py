@@ -1,4 +1,4 @@
-"""Filters: conditions on documents, entities and reports that a search keeps to.
+"""Filters of a search: conditions on documents, entities and reports.
 
 Takes strings such as `uri=notes/*`, `date>=2024`, `entity!=Ada`; gives a `Filters` and, by it, a
 `Narrowed` snapshot that proposes only what passes, so that a list refills instead of running short.

@@ -1,4 +1,4 @@
-"""The hits of a search as an agent reads them: strong ones in full, weaker ones as one line.
+"""Hits as an agent reads them: strong ones in full, weaker ones as one line.
 
 Takes ranked passages, what the words of the question are worth, and a number of tokens; gives text
 and citations. Text is made readable, long passages are cut to the sentences around the match, and

@@ -1,4 +1,4 @@
-"""Look-ups: an entity, a community report, and the exact text behind an id, with neighbours.
+"""Entities, community reports and exact sources by id or name.
 
 Takes a snapshot and ids or names as agents write them (`e12`, `c5`, `t33.2`, full ids, uris, names,
 brackets around them); gives results within their budget. What is unknown is said, with the nearest

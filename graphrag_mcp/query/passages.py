@@ -1,5 +1,4 @@
-"""What a search shows of the passages that it found, in one corpus or several, for one question or
-several.
+"""The result of a search: passages of one or several corpora for one or several questions.
 
 Takes ranked passages by corpus; gives the result's text and citations: statements of the graph
 between names of the question, hits in full, weaker ones as lines, how many more there are. Or, for

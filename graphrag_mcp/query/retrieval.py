@@ -1,5 +1,4 @@
-"""Fused retrieval, the heart of plain questions: which passages answer it, and which entities it is
-about.
+"""Retrieval: which passages answer a question, and which entities it is about.
 
 Takes a snapshot, a question and, where there is one, its vector; gives passages and entities with
 scores between 0 and 1 and the raw parts they are made of. Full text proposes candidates; our own
@@ -62,7 +61,7 @@ from graphrag_mcp.types import Mention, content_id
 
 Place = tuple[str, int]  # document, position in it
 BEHIND, BEFORE = 1.0, 0.7  # an answer follows its question more often than it comes before it
-FIRST, BEHIND_IT = 2, 1e-6  # passages that a large share carries nobody past
+FIRST, BEHIND_IT = 2, 1e-6  # passages that a large share carries no one past
 
 
 def lead(passages: Collection[Passage], weights: Weights) -> None:

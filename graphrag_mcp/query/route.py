@@ -1,4 +1,4 @@
-"""Which search a question wants, and why: exact words, the whole corpus, or passages and entities.
+"""The choice of a search for a question: full text, global or local, with the reason.
 
 Takes a question and a snapshot; gives the mode `text`, `global` or `fused`, with one sentence of
 reason. Looks at the words and at whether what they name is in the corpus; asks no model.

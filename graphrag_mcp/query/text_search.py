@@ -1,4 +1,4 @@
-"""Words in the original texts: full text over passages, and literals that must stand there.
+"""Full-text search over passages, with quoted words that must be there.
 
 Takes a snapshot and words, with exact ones in quotes; gives the passages that hold them, best
 first. What filters leave out is not proposed. Knows neither entities nor reports.

@@ -1,4 +1,4 @@
-"""A map of the corpus by its topics, and what the corpus says on one question, topic by topic.
+"""The map of a corpus by topics, and what it says on one question, topic by topic.
 
 Takes a snapshot; gives for each community what is characteristic of it: terms, names, dates, central
 sentences. For a question with a topic it gives sentences from many documents, grouped by community.

@@ -1,4 +1,4 @@
-"""Bytes to text, and what a text says about itself: its encoding, front matter, title and date.
+"""Bytes to text: encoding, front matter, title and date.
 
 Takes bytes or a text; gives text, metadata, titles. Text is given as decoded, except that CR LF and
 CR become LF, and a byte order mark, NULs and lone surrogates go: the spans of a document refer to
@@ -129,7 +129,7 @@ MATTER = 20_000  # ... and in which front matter must end
 
 
 def find_title(text: str) -> str:
-    """The first heading, else a first line of at most 120 characters before a blank line, if nobody
+    """The first heading, else a first line of at most 120 characters before a blank line, if no one
     speaks it; else ""."""
     area = text[front_matter(text)[1] :][:TITLE_AREA]
     fenced = False

@@ -1,4 +1,4 @@
-"""What a call has to do: the folder as it is against the documents as they were.
+"""The difference between a folder and the index: documents to add, update and remove.
 
 Takes the request, the previous manifest and the light columns of the document log; gives files to
 read, documents to keep and documents that are gone. Opens no LanceDB: an unchanged folder costs a
@@ -6,7 +6,7 @@ walk, a hash per file and nothing else.
 
 Gone has a scope: a document goes only when its file lay under a folder named in this call, that
 folder was read completely, and the file is not there; or when its folder has moved, is named where
-it is now, and does not hold the file any more (moved.py). Unreadable is not gone. What was removed
+it is now, and does not hold the file any more (diff.py). Unreadable is not gone. What was removed
 by hand goes and stays out, wherever its file lies, until a call names that file, or gives that
 text, itself.
 
@@ -61,7 +61,7 @@ def find(
     settings: Settings,
 ) -> Moved:
     """`absent`: labels of the folders that are not where they were; `live`: {uri, file, file_sha}
-    of every document. With `remove_missing` whoever calls says that what is missing is to leave."""
+    of every document. With `remove_missing` the one that calls says that what is missing is to leave."""
     paths, within, sure = request.paths, request.within, request.remove_missing
     found = walk.find(paths, sources, settings, within)
     files = {row["file"]: row["file_sha"] for row in live}
@@ -146,7 +146,7 @@ class Plan:
     asked: list[str] = field(
         default_factory=list
     )  # those that do not any more, since this call names them
-    notes: list[str] = field(default_factory=list)  # what whoever called has to know
+    notes: list[str] = field(default_factory=list)  # what the one that called has to know
 
     def stays_out(self, uri: str, file: str) -> bool:
         return uri in self.removed or file in self.removed
@@ -275,7 +275,7 @@ def edits(
     settings: Settings,
     again: set[str],
 ) -> Iterator[Edit]:
-    """The edits, goners first, then file by file; what cannot be read is added to `plan.errors`.
+    """The edits, lost first, then file by file; what cannot be read is added to `plan.errors`.
 
     `again`: uris of documents that are derived again, from the truth, although their files did not
     change: their chunking or extraction is not what it should be.

@@ -1,5 +1,5 @@
-"""Packed documents to text: pdf, docx, pptx, xlsx, epub and msg, with the libraries of the extra
-graphrag-mcp[docs].
+"""Text of pdf, docx, pptx, xlsx, epub and msg files, with the libraries of the extra graphrag-
+mcp[docs].
 
 Takes the bytes of one file and its suffix; gives (text, title, metadata). Runs in the parser's own
 process only (parser_child.py): these libraries are large, and their input is anybody's. What a
@@ -248,7 +248,7 @@ def _cell(value: Any) -> str:
 
 def _converted(data: bytes, suffix: str) -> tuple[str, str, dict[str, Any]]:
     """docx, pptx, epub, msg: markitdown's converter of that type and no other; it never guesses,
-    and asks nobody.
+    and asks no one.
     """
     from markitdown import StreamInfo, converters
 

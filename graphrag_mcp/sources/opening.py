@@ -1,5 +1,4 @@
-"""Opening files so that what is read is what was allowed: regular files only, and no link on the
-way.
+"""Safe opening of files: regular files only, and no link on the way.
 
 Takes absolute paths without links (as `os.path.realpath` gives them); gives bytes or an OSError. A
 path is opened part by part from the root of the file system, so a folder swapped for a link between

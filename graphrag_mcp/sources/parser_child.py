@@ -1,5 +1,4 @@
-"""The process in which files from anywhere are parsed: one after another from standard input, each
-within limits.
+"""The child process that parses untrusted files, one after another, each within limits.
 
 Takes frames on standard input (a line of JSON {"suffix", "size", "seconds"}, then the bytes); gives
 lines of JSON on standard output: one per piece of the document, at the end {"end": true} or
@@ -138,7 +137,7 @@ def _address_space() -> int:
 
 
 def _resident() -> int:
-    """The most memory that this process has held, in bytes; 0 where nobody says."""
+    """The most memory that this process has held, in bytes; 0 where no one says."""
     if sys.platform.startswith("linux"):  # what getrusage says there is the parent's too
         with open("/proc/self/status", encoding="ascii") as file:
             return next(

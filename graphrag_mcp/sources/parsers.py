@@ -1,5 +1,4 @@
-"""Files parsed in a process of their own: started when the first such file comes, used for the next
-ones, ended soon.
+"""The parser process: started for the first file that needs it, reused, ended soon after.
 
 Takes the bytes of a file (its name never leaves this process) and its suffix; gives its pieces, or
 raises ReadError with the reason. A parser that dies, hangs or floods costs that one document; the

@@ -1,4 +1,4 @@
-"""What stands in a file: its hash, its documents. With find.py the two steps of reading.
+"""A file's hash and its documents.
 
 `find` says which files there are; `sha` and `load` take one of them, so that an unchanged folder
 costs a walk and a hash. `inline` makes documents of texts handed over in a call. Knows nothing of

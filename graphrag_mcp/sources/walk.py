@@ -1,4 +1,4 @@
-"""Which files there are: folders walked, what is left out counted with its reason.
+"""The files of a folder: which are read, and a count of the others with their reason.
 
 Takes paths and the sources of the corpus; gives the files to index, the scopes that were read, new
 sources, what was skipped and what went wrong. Reads no file beyond its first 8 KB and knows nothing
@@ -136,7 +136,7 @@ def binary(head: bytes) -> bool:
 
 
 def kind_of(name: str) -> str:
-    """Why a file of this name holds no text to index, whoever names it; "" when it may."""
+    """Why a file of this name holds no text to index, the one that names it; "" when it may."""
     suffix = suffix_of(name)
     return BINARY if suffix in _BINARY else UNSUPPORTED if suffix in _UNSUPPORTED else ""
 

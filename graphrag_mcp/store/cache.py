@@ -1,5 +1,4 @@
-"""Columns of one generation's table in memory, and where their rows are: by the value of a key, by
-Lance's row ids.
+"""Columns of a table in memory, found by key or by Lance's row id.
 
 Takes rows as they were read, with their row ids; gives places in them. What a search is told by a
 ranking of Lance, or knows by id, it then finds without the table: reading ids beside row ids costs

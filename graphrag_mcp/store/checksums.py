@@ -1,5 +1,4 @@
-"""Check values: of a row, CRC-32 over all its columns but `check`; of a file under `tables/`, size,
-SHA-256 and CRC-32.
+"""Checksums: of a row CRC-32 over its columns, of a file size, SHA-256 and CRC-32.
 
 A row's value depends on nothing but the row: not on how rows are batched, not on which rows stand
 beside it.
@@ -38,7 +37,7 @@ HINT = "latest_version_hint.json"  # the one file that Lance does change
 Entry = dict[str, str]  # a record as a manifest names it: {file, sha256}
 File = (
     tuple[int, str] | tuple[int, str, int]
-)  # size, SHA-256, CRC-32; records of before have none of these
+)  # size, SHA-256, CRC-32; records from before have none of these
 Files = dict[str, File]  # by path inside a table's folder
 
 
@@ -362,7 +361,7 @@ def _content(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError:
-        return b""  # whoever opens it will say so
+        return b""  # the one that opens it will say so
 
 
 def _names(folder: Path) -> list[str]:

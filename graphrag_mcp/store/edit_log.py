@@ -1,4 +1,4 @@
-"""The edit log: what people and agents changed by hand, and what all of it together amounts to.
+"""The edit log: changes by people and agents, and their sum.
 
 Takes rows in the order in which they were written; gives an `Overlay`: which names stand for
 others, which words win over what was extracted, what is hidden, what is there without evidence,

@@ -1,5 +1,4 @@
-"""LanceDB, imported without what is never used here, its connections, the loop that its reads run
-in, its indexes.
+"""LanceDB: its import, connections, event loop and indexes.
 
 Takes folders; gives the module `lancedb` and databases. By itself it imports `lance_namespace` and
 builds several hundred pydantic models of a REST API, for connections that are never made here, and
@@ -36,7 +35,7 @@ REPAIR = "Run graphrag-mcp doctor --repair"
 TOGETHER = 1 << 18  # rows that are handed over at once, and so stand in one piece of memory
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # <malloc.h>
 T = TypeVar("T")
-_heaps = False  # has somebody said how much memory may lie free?
+_heaps = False  # has someone said how much memory may lie free?
 _connections: dict[tuple[str, int, bool], Any] = {}
 _connecting = threading.Lock()
 UNUSED = ("lance_namespace", "lance_namespace_urllib3_client")
@@ -51,7 +50,7 @@ UNCHECKED = {
 
 
 def lancedb() -> Any:
-    """The module, imported at the first call; as it is when somebody has imported it before."""
+    """The module, imported at the first call; as it is when someone has imported it before."""
     if (
         not _heaps
     ):  # 40 MB of 420 after a hundred searches over 105,000 entities, which are as fast without

@@ -1,5 +1,4 @@
-"""Leases of work items, so that several agents share a queue and none waits for a lost one; and
-corrections.
+"""Leases of work items among agents, and corrections of submissions.
 
 Takes the keys of questions; gives short ids (`w1a2b3c4d5e6`) that stay the same for the same
 question, and says which of them another client has claimed and not yet given back. A lease belongs

@@ -1,11 +1,11 @@
-"""The one file that says what an index is: swapping it is the commit.
+"""The manifest: the file that names the content of an index. Replacing it is the commit.
 
 Takes a corpus folder; gives the `Manifest` of its current generation (every truth segment, every
 table's version, the counters) and the writer's lock. It opens neither Parquet nor LanceDB and knows
 no rows.
 
-A commit first keeps the generation as `generations/<n>.json`, then swaps `manifest.json`: whoever
-crashes in between leaves a complete generation that nobody reads, and a lost `manifest.json` loses
+A commit first keeps the generation as `generations/<n>.json`, then swaps `manifest.json`: the one that
+crashes in between leaves a complete generation that no one reads, and a lost `manifest.json` loses
 no generation. What the tables' files must be is recorded before that (checks.py), so the manifest
 speaks for every byte but the answers'.
 """
@@ -113,7 +113,7 @@ def parse(raw: bytes, where: str) -> Manifest:
     if body.get("format", 0) > FORMAT:
         raise NewerFormat(
             f"{where} has format {body['format']}, this release reads up to {FORMAT}",
-            "Upgrade graphrag-mcp, or index anew",
+            "Upgrade graphrag-mcp, or index again",
         )
     if body.get("format") == WITHOUT_LOGS:
         body["format"] = FORMAT
@@ -186,7 +186,7 @@ def commit(folder: Path, manifest: Manifest) -> None:
         before = read(folder) or Manifest(manifest.corpus)
         from graphrag_mcp.store import (
             checksums,
-        )  # Arrow and numpy: whoever only reads a manifest does without
+        )  # Arrow and numpy: the one that only reads a manifest does without
 
         files, record = checksums.record(
             folder, before.files, before.tables, manifest.tables, manifest.generation
@@ -248,7 +248,7 @@ def age_of_oldest(
 
 def left_behind(folder: Path) -> dict[str, int]:
     """How many versions of each table lie there that are older than what the oldest kept generation
-    names. A table that is written anew each time has no tail, so nothing else tells that it leaves
+    names. A table that is written again each time has no tail, so nothing else tells that it leaves
     files behind."""
     found: dict[str, int] = {}
     for path in sorted((folder / "generations").glob("*.json"))[:1]:
@@ -332,7 +332,7 @@ def replace_file(temporary: Path, path: Path) -> None:
         try:
             os.replace(temporary, path)
             break
-        except PermissionError:  # Windows refuses while somebody reads the old file
+        except PermissionError:  # Windows refuses while someone reads the old file
             if os.name != "nt" or attempt == 19:
                 raise
             time.sleep(0.05)

@@ -1,5 +1,4 @@
-"""Generations that are only imagined: what commits would write, on top of a stored generation, in
-memory.
+"""Generations in memory on top of a stored one, for dry runs.
 
 Takes a stored generation and changes of its tables; gives versions, as `tables.apply` would, and
 snapshots of manifests that name these. Nothing is written. Of vectors only whose they are is kept.

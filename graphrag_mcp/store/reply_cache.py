@@ -1,5 +1,4 @@
-"""The answer book: every answer and vector that was paid for, durable as it arrives, found by what
-was asked.
+"""The reply cache: every reply and vector of a model, durable as it arrives, found by its request.
 
 Takes keys (hashes of what was asked, made by `ask`), texts and vectors; gives them back when their
 check value holds. One SQLite file beside the index, `answers.db`, shared by indexing and querying
@@ -36,7 +35,7 @@ NAME = "answers.db"
 ROWS_AT_ONCE, MOST_ROWS, TOGETHER = 16, 1 << 18, 256
 WAIT_SECONDS = 30.0  # for another process that is writing
 # Vectors have a rowid: without one each takes a page beside its cell, and 11,000 of 384 numbers
-# took 56 MB and 1.26 s of CPU with 699 answers instead of 28 MB and 0.57. Books of before are read
+# took 56 MB and 1.26 s of CPU with 699 answers instead of 28 MB and 0.57. Books from before are read
 # and written as they are.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (key TEXT, answerer TEXT, kind TEXT, text TEXT, prompt_tokens INTEGER,
@@ -269,7 +268,7 @@ class AnswerBook:
         said = error.strerror if isinstance(error, OSError) else error
         self.torn |= _code(error) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
         move = _REPAIR if os.path.isdir(self.path) else _MOVES.get(_code(error), _REPAIR)
-        return Damaged(f"the answer book {self.path} cannot be used ({said})", move)
+        return Damaged(f"the reply cache {self.path} cannot be used ({said})", move)
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -336,7 +335,7 @@ def open_book(folder: Path, *, mend: bool, needed: bool) -> tuple[AnswerBook | N
                 saved = salvage(folder)
             return AnswerBook(
                 folder
-            ), f"The answer book was damaged; {saved:,} whole answers and vectors were kept."
+            ), f"The reply cache was damaged; {saved:,} whole answers and vectors were kept."
         if needed:
             return book, ""
         log.warning("%s", error)
@@ -349,7 +348,7 @@ def salvage(folder: Path) -> int:
     disk, the book is as it was."""
     path = folder / NAME
     aside, making = path.with_name(f"{NAME}.damaged"), path.with_name(f"{NAME}.made")
-    if path.is_dir():  # no book at all, and perhaps somebody's files
+    if path.is_dir():  # no book at all, and perhaps someone's files
         path.rename(path.with_name(f"{NAME}.folder-{time.time_ns()}"))
         return 0
     shutil.rmtree(making, ignore_errors=True)

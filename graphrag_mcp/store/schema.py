@@ -1,4 +1,4 @@
-"""The columns of every table: truth segments (Parquet) and the read model (LanceDB).
+"""The columns of every table, as Parquet segments and as LanceDB tables.
 
 Nothing here depends on the whole corpus: a row changes only when the text it speaks of changes. `n`
 is the number behind the short alias (e12, t33, c5, d4, r7): given once, never reused, in no digest.
@@ -36,7 +36,7 @@ DOCUMENT_LOG = pa.schema(
 )
 
 # The edit log, the same way: one row a change, those of one call with one id. fields is JSON
-# (store/edits.py).
+# (store/edit_log.py).
 EDIT_LOG = pa.schema(
     [
         ("id", S),

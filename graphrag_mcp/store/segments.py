@@ -1,4 +1,4 @@
-"""Truth: append-only Parquet segments of what cannot be recomputed for free.
+"""Append-only Parquet segments of what cannot be computed again for free.
 
 Takes and gives `pyarrow.Table`; a segment becomes part of the index only when a manifest names it.
 Bytes are checked on every read (page checksums: without the read flag flipped bits are served
@@ -37,10 +37,10 @@ LIGHT = ("uri", "id", "file", "file_sha", "n")
 # Every call opens each segment for its uris, 0.7 ms CPU apiece: 42 ms after many notes with 64 of
 # them.
 SEGMENTS = 24
-DEAD = 256  # rows that no longer count, up to which nobody is bothered
+DEAD = 256  # rows that no longer count, up to which no one is bothered
 DEAD_GRAPHS = 4  # the same for communities and reports of imports
 ROWS = 512  # rows of a row group when segments are merged: so many texts are in memory at once
-_REPAIR = "Restore that file from a backup, or index the folder anew into a new corpus"
+_REPAIR = "Restore that file from a backup, or index the folder again into a new corpus"
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Journals: append-only files of one JSON object a line (the walk of a DRIFT session).
+"""Journals: append-only files with one JSON object a line, such as DRIFT sessions.
 
 Takes a path and dictionaries; gives them back in order. Any process may resume a journal. A crash
 can tear only the last line: reading ignores it, the next append starts on a line of its own. Knows

@@ -1,5 +1,4 @@
-"""The read model: LanceDB tables, read at the versions that a manifest names, written by the lock
-holder.
+"""LanceDB tables, read at the versions that a manifest names and written by the holder of the lock.
 
 Takes a corpus folder, a manifest and `pyarrow.Table`s; gives a `Snapshot` of one generation, and
 versions for the next.
@@ -256,7 +255,7 @@ class Snapshot:
             if self.count(table) > most:
                 return None
             if first:
-                self._asked.add((table, "soon"))  # so that nobody reads its addresses before
+                self._asked.add((table, "soon"))  # so that no one reads its addresses before
                 return None
             sample = self.rows(table, limit=SAMPLE) if also else None
             wider = ([*names, *more] for more in also)

@@ -1,4 +1,4 @@
-"""Nearest rows by vector: cosine similarity over the vector tables of one generation.
+"""Nearest rows by vector: cosine similarity over the vectors of one generation.
 
 Takes a snapshot, a table and a vector; gives ids with their similarity. Tables of up to FLAT rows
 are kept in memory as one matrix (a search costs 2 ms at 20,000 x 384), larger ones are searched by

@@ -1,4 +1,4 @@
-"""The date that a document says of itself, in the name of its file or in its first lines.
+"""The date that a document states of itself, in its file name or first lines.
 
 Takes a name or a text; gives the day as ISO 8601, or "". Knows the ways in which a dozen languages
 write a day with its month and year; no times, and nothing where day and month could be taken for

@@ -1,5 +1,5 @@
-"""Words without what a language adds to them: marks, spellings, endings; and which language a text
-is in.
+"""Words in a common form: without accents, spelling variants and endings; and the language of a
+text.
 
 Takes words and texts; gives folded words, their stems for full text, and the part of a name that
 its cases share. Deterministic, a table or one pattern per script, Snowball stems from PyStemmer.

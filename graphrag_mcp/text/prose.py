@@ -98,6 +98,7 @@ def stands_alone(sentence: str) -> float:
     """`substance`, and less for a fragment and for a sentence that leans on the one before it."""
     said = sentence.strip()
     whole = said[-1:] in '.!?。！？…"”»)’' and (said[:1].isalnum() or said[:1] in '"“«(¿¡')
+    whole = whole and not said.count('"') % 2 and said.count("“") == said.count("”")
     return substance(said) * (1.0 if whole else 0.3) * (0.6 if _LEANING.match(said) else 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Stored text as it is read: without link addresses, image tags, citation marks and navigation.
+"""Stored text in readable form: without link addresses, image tags, citation marks and navigation.
 
 Takes the text of a passage; gives a shorter text that says the same. Spans always point into the
 stored text, so nothing here changes what is cited. Linear in the length of the text.

@@ -1,5 +1,4 @@
-"""Plain text as the rest of the house needs it: tokens, sentences, search terms, names, scripts,
-lines.
+"""Sentences, search terms, entity keys and lines of plain text.
 
 Takes strings in any language; gives counts, character spans and keys. Deterministic, linear in the
 length of the text, no model, no download. Knows nothing of documents, entities or tables.
@@ -442,7 +441,7 @@ def normalise_name(name: str) -> str:
     )
     if key[-1:] != "s" and _PLAIN.fullmatch(key):
         return key  # most names
-    for _ in range(8):  # wrappings come in layers; nobody writes nine
+    for _ in range(8):  # wrappings come in layers; no one writes nine
         if key in ("", before):
             break
         before = key

@@ -1,4 +1,4 @@
-"""How many tokens a text has: one built-in counter, so that chunks do not differ by machine.
+"""A built-in token counter, so that chunks are the same on every machine.
 
 Takes strings in any language, gives counts that are on documents never under those of `o200k_base`. Deterministic,
 linear, no download. Knows nothing of sentences, terms or names.
@@ -205,7 +205,7 @@ ONE_TOKEN_SIGNS = frozenset(
 # column: end of the word); base 36. A fit of o200k_base counts on running text in 100 languages that asked for a mean
 # of 1.2 in each and at most 1.36 in English and code. Pairs that English hardly uses cost most, which is what tells a
 # common word from a rare name; fitted with a third of the languages held out, the least mean on those was 1.08.
-# Common English words and runs of signs, which this took for more, stand in lexicon_tokens.py and cost one token; what
+# Common English words and runs of signs, which this took for more, stand in tokens.py and cost one token; what
 # is left of the words costs a sixteenth more, because the common ones had made up for the rare.
 _PAIR_ROWS = (
     "e025re0g98931558847066711bh 5ej53eer80g1a73mj3643igbb9h 183v0rmc1u00c62de2c02kpib39 288527bm1ng2133ki4362585ca2 "

@@ -1,4 +1,4 @@
-"""The rooms an agent enters: one function per tool, thin, in a fixed order.
+"""The MCP tools, in a fixed order.
 
 Takes nothing; gives the `Tool` objects that a server offers, with flat input schemas. Only this
 floor and server.py know MCP.
@@ -166,7 +166,7 @@ def _pair() -> Sequence[Tool]:
 
 
 def all_tools() -> list[Tool]:
-    """Every tool of this release, built anew: name and description from the function, schemas
+    """Every tool of this release, built again: name and description from the function, schemas
     without noise.
     """
     return [_tool(function, title, annotations) for function, title, annotations in TOOLS]

@@ -1,5 +1,4 @@
-"""The pair `search` and `fetch` that some hosts ask for by these names (connectors of chat
-applications).
+"""The tools `search` and `fetch`, which connectors of chat applications ask for by these names.
 
 Takes a query, or an id from such a search; gives exactly the fields those hosts read: results of
 {id, title, url}, and {id, title, text, url, metadata}. The text channel is the same object as JSON.

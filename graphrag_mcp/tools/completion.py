@@ -1,4 +1,4 @@
-"""What a host offers while somebody types: corpus names, entities, ids, prompts, sessions and jobs.
+"""Completions of arguments: corpora, entities, ids, prompts, sessions and jobs.
 
 Takes the argument being typed and what is typed already; gives at most 100 values, the likeliest
 first. Never an error: where nothing is known there is nothing to offer.

@@ -1,4 +1,4 @@
-"""One middleware that turns wrong calls into lessons: what is wrong, what to do next.
+"""Middleware for wrong calls: guessed arguments are understood, errors say what to do next.
 
 Takes the raw `tools/call` before the SDK validates it. The SDK drops an unknown argument silently
 and shows pydantic's own text for a wrong one; here the first is named with its nearest known name,

@@ -1,9 +1,9 @@
-"""DRIFT: an investigation as a graph of questions that the agent walks, one call per node.
+"""DRIFT tools: drift_search begins an investigation, drift_step answers its next node.
 
 Takes a question, then per node the agent's answer, score and follow-ups; gives each next node's
 context. The session is a journal on disk (query/drift.py), so any process goes on with it. On
 request the server's model answers a node, the whole walk, or joins the answers
-(query/drift_auto.py).
+(query/drift_llm.py).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ Answer = Annotated[
     ),
 ]
 # What models send as a score or as questions is read, and explained where it cannot be, by
-# query/walk.py.
+# query/drift_state.py.
 Score = Annotated[
     Any,
     WithJsonSchema({"type": "number"}),

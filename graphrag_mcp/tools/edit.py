@@ -1,7 +1,7 @@
-"""Changing by hand what is in an index: edit_graph for the graph, remove_documents for documents.
+"""Tools that edit an index: edit_graph and remove_documents.
 
 Takes ids and fields as agents write them; resolves names to entities, asks the engine
-(index/edits.py, removal.py) what would change, and does it when asked to. Everything can be undone,
+(index/edits.py, index/edits.py) what would change, and does it when asked to. Everything can be undone,
 and survives every re-indexing. Works out nothing.
 """
 

@@ -1,4 +1,4 @@
-"""The explorer page as an MCP App: its resource, the tool that gives it data, what links results to it.
+"""The explorer as an MCP App: its resource and the tool that gives it data.
 
 Takes the tools of a server; gives them their `_meta` and the extension that the server is built
 with. The tool `explore_data` is for the page alone: clients that render no apps are not told of it,

@@ -1,6 +1,6 @@
-"""Putting documents in and watching it happen: index_documents, graph_status, cancel_job.
+"""Tools for indexing: index_documents, graph_status, cancel_job.
 
-Takes paths and texts; starts or joins a job (jobs.py) and waits for it as long as asked, which
+Takes paths and texts; starts or joins a job (jobs/start.py) and waits for it as long as asked, which
 never changes what the job does. Gives what was done, or the job to ask about. Texts are checked
 here one by one.
 """
@@ -289,7 +289,7 @@ def _outcome(home: Path, job: Job, errors: list[dict[str, str]]) -> IndexResult:
         if why == FOR_AGENTS:
             result.next_call = f'claim_work(corpus="{job.corpus}")'
             lines.append(
-                f"Searchable now by rules. For you to read with claim_work and submit_work: {open_}."
+                f"Searchable now by rule. For you to read with claim_work and submit_work: {open_}."
             )
         else:
             lines.append(
@@ -412,7 +412,7 @@ def status(app: App, corpus: str) -> StatusResult:
             f"- {one}: {counted(_documents(app, one), 'documents')}" for one in known
         )
         # What to do stands outside of the fence: inside it our own advice would be flagged as
-        # somebody's order.
+        # someone's order.
         return StatusResult(
             text=f"{error.what}.\n{listed}", corpora=known, hint=f"{error.next_move}."
         )
@@ -464,7 +464,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
         else []
     )
     if manifest.of_another_release():
-        result.hint = "Another release read these texts, so some words are not found: index_documents reads them anew."
+        result.hint = "Another release read these texts, so some words are not found: index_documents reads them again."
     lines += [_job_line(job) for job in recent]
     if others := [
         f"{one} ({counted(_documents(app, one), 'documents')})" for one in known if one != name

@@ -1,4 +1,4 @@
-"""Looking things up by id or name: entities, community reports, exact sources.
+"""Tools for ids and names: entities, community reports, sources, documents.
 
 Takes an id that another tool gave, or a name; gives that one thing, complete within its budget.
 

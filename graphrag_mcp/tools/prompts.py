@@ -1,4 +1,4 @@
-"""Prompts that a person picks in a host: whole tasks, written down for the agent.
+"""MCP prompts: whole tasks that a person picks in a client.
 
 Takes the person's few words; gives one message made from `prompts/<name>.md`. A prompt is offered
 only where the tools that it speaks of are. A wrong request is told what is wrong, which the SDK by

@@ -1,5 +1,4 @@
-"""What a person attaches and a client reads: corpora, entities, reports, texts, sessions, jobs,
-prompts as resources.
+"""MCP resources: corpora, entities, reports, texts, sessions, jobs and prompts.
 
 Takes the parts of a `graphrag://` address; gives Markdown, plain text or JSON of bounded size, the
 same that the tools say. Unknown addresses are ResourceNotFoundError with two sentences. Computes

@@ -1,4 +1,4 @@
-"""From engine to wire: worker threads, the time limit, errors that teach, and one shape of reply.
+"""From engine to MCP result: worker threads, time limits, errors, one shape of result.
 
 Takes a function of the engine (sync, gives a `Result`); gives the `CallToolResult` with its text.
 Here, and only here, a `GraphRAGError` becomes a `ToolError`. Knows no single tool.

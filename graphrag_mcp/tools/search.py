@@ -1,4 +1,4 @@
-"""The searches: questions in, cited context out.
+"""Search tools: questions in, cited context out.
 
 Takes a question and a budget; gives the passages, entities or reports that answer it, and a model's
 answer where one is asked for; its words go out as progress while it writes. Each tool is one call
@@ -262,7 +262,7 @@ async def search_text(
 
 
 def _unasked(answer: bool, **wishes: object) -> None:
-    """A remark on wishes for an answer that nobody is asked for."""
+    """A remark on wishes for an answer that no one is asked for."""
     named = [name for name, value in wishes.items() if value]
     if named and not answer:
         remark(

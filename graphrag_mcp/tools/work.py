@@ -1,4 +1,4 @@
-"""The agent as the model: claim_work gives texts to read, submit_work takes what was found in them.
+"""Tools for the agent as the model: claim_work gives texts to read, submit_work takes the results.
 
 Takes kinds, budgets and results; gives items of index/work.py, their instructions once. What is
 accepted is durable at once and merged into the graph a moment later, coalesced, by an indexing job
@@ -97,7 +97,7 @@ async def claim_work(
         if found.agents and found.remaining and not (found.items or found.held or found.too_long):
             start.merge_later(
                 app.settings, name, 0
-            )  # whoever took the answers may have left before they were merged
+            )  # the one that took the answers may have left before they were merged
         return result
 
     late = WorkResult(

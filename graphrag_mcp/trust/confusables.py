@@ -1,4 +1,4 @@
-"""Text in the plain letters that other characters look like or stand for.
+"""Text in plain letters: characters that look like a letter become that letter.
 
 Takes text; gives it folded: in lower case, without accents and characters of no width, look-alikes
 as the Latin letter, dash, slash or angle that they look like, escapes of HTML, JSON and addresses

@@ -1,5 +1,4 @@
-"""Keys, tokens and private keys that stand in a text, known by their form, and the text with them
-masked.
+"""Keys, tokens and private keys in a text, found by their form and masked.
 
 Takes text; gives where credentials begin, and the text with stars in their place, character for
 character, so that every offset stays. Knows forms only: a password in a sentence is not found.

@@ -1,5 +1,4 @@
-"""How text of documents is shown to a model: between marks that it cannot write, with nothing in it
-unseen.
+"""Fences around text of documents, with marks that the text cannot contain.
 
 Takes text that may hold words of documents, names, titles, reports; gives it with invisible
 characters escaped, look-alikes of our own marks broken, credentials masked, and a fence around the

@@ -1,6 +1,6 @@
-"""What in a document reads as if it were written for a model.
+"""Text of a document that reads like an instruction to a model.
 
-Takes text; gives the places that read as instructions to whoever reads, as calls of tools or as
+Takes text; gives the places that read as instructions to the one that reads, as calls of tools or as
 requests for secrets, in the languages that such texts are written in. Only finds: nothing is
 removed for being found. Every pattern is linear in the length of the text. Knows no result.
 """
@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 
 # Each pattern stands behind the words without one of which it cannot match, because looking for
-# words is a hundred times faster: a text in which nobody speaks to a model costs next to nothing.
+# words is a hundred times faster: a text in which no one speaks to a model costs next to nothing.
 # Contracts, news and manuals are full of "disregard any prior agreement" and "do not show the
 # password": so an order must name what only a reader of prompts has (previous instructions, a
 # system prompt), and in most languages stand where an order stands, at the beginning. where an
@@ -23,7 +23,7 @@ _FIRST = (
 # between two words, wrapped lines and emphasis included; no apostrophe: "your doctor's rules"
 _S = r"[\s*_`\"“”,]{1,4}"
 _VERBS = "ignore|disregard|forget|override|bypass|overlook|discard|stop following|do not follow|don't follow"
-_ORDER = (  # or in the middle of a sentence, to whoever reads it
+_ORDER = (  # or in the middle of a sentence, to the one that reads it
     rf"(?:{_FIRST}|(?<=,\s)|(?<=\band\s)|(?<=\bjust\s)|(?<=\balso\s)|(?<=\byou\s)|(?<=\byou to\s)|(?<=\byou (?:must|will)\s)|"
     r"(?<=\byou can\s)|(?<=\byou should\s)|(?<=\byou (?:need|have) to\s)|(?<=\byou are to\s)|(?<=\binstead\s)|"
     r"(?<=\bimmediately\s))"
@@ -265,7 +265,7 @@ _TO = r"(?:to|at)\s(?!(?:your|our|a)\b|the (?!following|url|address|web ?hook|au
 _SECRETS = (
     (
         _KEYS,
-        # away to somebody; of the reader's own; and the one thing that only a model has
+        # away to someone; of the reader's own; and the one thing that only a model has
         rf"\b(?=[efghlmpstu]){_FIRST}(?:{_AWAY})\b(?:{_S}[\w'’-]{{1,20}}){{0,4}}?{_S}(?:{_KEY_WORDS})s?(?:{_S}[\w-]{{1,20}}){{0,3}}?{_S}{_TO}|"
         rf"\b(?=[degloprstw]){_FIRST}(?:{_OPEN})\b(?:{_S}[\w-]{{1,20}}){{0,3}}?{_S}your{_S}(?:[\w-]{{1,20}}{_S}){{0,2}}?(?:{_KEY_WORDS})|"
         rf"\b(?=[degloprstw]){_FIRST}(?:{_OPEN}|print|list|write|share)\b(?:{_S}[\w-]{{1,20}}){{0,4}}?{_S}system prompt\b|"

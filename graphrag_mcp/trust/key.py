@@ -1,4 +1,4 @@
-"""The key of a home, and marks made with it that a document or another client cannot compute.
+"""The key of a home, and marks made with it that documents and other clients cannot compute.
 
 Takes the folder of a home; gives its key, which is created on first use in a file that only its
 owner can read. Without a home, or where the file cannot be written, the key is one of this process.

@@ -1,5 +1,4 @@
-"""Whose call this is: the name of the token that a request came with, "" where nobody has to say
-who they are.
+"""The caller of a request: the name of its token, "" where no token is needed.
 
 Takes the name that the HTTP door has verified (server.py sets it for each request); gives whether a
 handle may be used. A job, a DRIFT session and a cursor belong to the subject that began them. Knows

@@ -1,4 +1,4 @@
-"""The files of a home belong to its owner alone: mode 600, and 700 for folders.
+"""File modes of a home: 600 for files, 700 for folders.
 
 Takes the folder of a home. What this process writes from then on gets these modes, wherever it is;
 what an earlier release left open to others in the home is closed. Does nothing on Windows, where a
