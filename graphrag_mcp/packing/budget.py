@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from graphrag_mcp.packing.wire import outgoing, sent, size, weight
+from graphrag_mcp.packing.wire import outgoing, sent, size
 from graphrag_mcp.text.terms import sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
@@ -230,9 +230,8 @@ TITLES = (
 )  # characters of a cut item's title in its head, where all (0) leave no room for text
 LEAST_TEXT = 8  # tokens of text below which a citation is not worth its place
 ROOM_FOR_CALL = 190  # tokens for items from which a cut one comes with the call that gives it whole
-BETWEEN, BETWEEN_LINES = 24, 16  # sixteenths of a token between two items: a blank line, or none
 FENCE = 20  # tokens of the marks around what documents say
-SPARE = 40  # tokens left over from which another filling is tried
+TRIES = 4  # fillings of a result, each with less room than the one before
 SMALL = 400  # tokens of a result below which accounts (coverage) go before words
 
 
@@ -319,8 +318,7 @@ def clamp_budget(max_tokens: int, default: int) -> tuple[int, str]:
 
 def cost(item: Item) -> int:
     """Tokens the item adds to a result: its text and a little for what is between."""
-    between = BETWEEN if "\n" in item.text else BETWEEN_LINES
-    return -(-(weight(item.text) + between) // 16)
+    return count_tokens(item.text) + (2 if "\n" in item.text else 1)
 
 
 def saved(item: Item, taken: Sequence[Item]) -> int:
@@ -445,36 +443,16 @@ def compose(
         tokens, characters = sent(result)
         return max(tokens - budget, 1) if characters > CHARACTERS else tokens - budget
 
-    fitting: Page | None = None
-    for attempt in range(10):
+    for _ in range(TRIES):
         page = fill(sections, room, first)
         if page.cut and room > ROOM_FOR_CALL:
             page = fill(sections, room - 50, first)
-        if fitting is not None and page.taken == fitting.taken:
-            return _counted(result, page, budget)  # it stands there
-        before, over = result.text, show(page)
+        over = show(page)
         if over <= 0:
-            fitting, dear = (
-                page,
-                -over - page.left,
-            )  # prices are estimates on the safe side: one more may fit
-            if page.cut or not page.more or dear < max(SPARE, budget // 100):
-                return _counted(result, page, budget)
-            room += _saving(dear, room - page.left)
-        elif fitting is not None or (result.text == before and room <= 0):
-            break  # less of it cannot be shown
-        else:
-            faster = (
-                attempt > 4 or result.text == before
-            )  # what cannot be seen costs more than its price
-            room -= max(over, 3) + 2 * attempt + (room // 6 if faster else 0)
-    if fitting is not None:
-        page = fitting
-        show(page)
-        return _counted(result, page, budget)
-    below = (
-        outgoing(result, budget >= SMALL) - size(result)[0]
-    )  # with less, the footer gives way in the tool
+            return _counted(result, page, budget)
+        room = max(room - over - 3, 1)
+    # with less, the footer gives way in the tool
+    below = outgoing(result, budget >= SMALL) - size(result)[0]
     return finish(result, budget - below)
 
 
@@ -488,13 +466,6 @@ def _counted(result: ResultType, page: Page, budget: int) -> ResultType:
             result.next_call = ""
     result.tokens = min(size(result)[0], budget)
     return result
-
-
-def _saving(dear: int, priced: int) -> int:
-    """How many more tokens of prices there is room for, when these were so much too dear: those to
-    come are as well.
-    """
-    return int(0.95 * dear * priced / max(priced - dear, 1))
 
 
 def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from graphrag_mcp.llm import prompts
-from graphrag_mcp.text.tokens import COSTS, PIECE, SLACK, count_tokens
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.credentials import credentials
 from graphrag_mcp.trust.injection import suspicions
@@ -57,9 +57,6 @@ EXACT = {
     "open_node",
 }
 FLAGS = 8  # ids that are named as suspicious
-WORDS, LONGEST = 20_000, 64  # words whose tokens are remembered (2 to 4 MB), and characters of one
-SENTENCES, LONGEST_SENTENCE = 4_000, 1_000  # the same of sentences between 。
-_counted: dict[str, int] = {}
 
 _HEAD = re.compile(
     r"^ {0,8}(?:- )?\[((?:[^\s\[\]/|]{1,60}/)?[tderck]\d{1,12}(?:\.\d{1,6})?)\]|^([tderck]\d{1,12})\|",
@@ -119,80 +116,9 @@ def fields(result: Result) -> dict[str, Any]:
 def size(result: Result) -> tuple[int, int]:
     """(tokens, characters) of what is sent: the text, or the JSON that holds it too."""
     if not structured(result):
-        return tokens_of(result.text), len(result.text)
+        return count_tokens(result.text), len(result.text)
     data = json.dumps(fields(result), ensure_ascii=False)
-    return tokens_of(data), len(data)
-
-
-def tokens_of(text: str) -> int:
-    """`count_tokens(text)`, to the token, with every word priced once: packing counts the same text
-    often.
-    """
-    if len(text) > 1 << 20:
-        return count_tokens(text)
-    total = weight(text)
-    return -(-(total + min(total, SLACK)) // 16)
-
-
-def weight(text: str) -> int:
-    """Sixteenths of tokens, word by word: no piece of the counter goes across a blank behind
-    another character, so words with the blanks before them add up."""
-    first, *words = text.split(" ")
-    if "\t" in text:
-        return _plainly(text)
-    return _by_sentences(first) + sum(
-        map(_words.__getitem__, _led(words) if "" in words else words)
-    )
-
-
-def _led(words: Sequence[str]) -> Iterator[str]:
-    """The words between blanks, each with those before it but the last one; of several blanks, all
-    are one piece.
-    """
-    blanks = ""
-    for word in words:
-        if word:
-            yield blanks + word
-        blanks = "" if word else blanks + " "
-    if blanks:
-        yield blanks[1:]
-
-
-class _Words(dict[str, int]):
-    """What a word costs behind a blank, worked out once: to look here takes a fifth of cutting it
-    into pieces.
-    """
-
-    def __missing__(self, word: str) -> int:
-        if len(word) > LONGEST:
-            return _by_sentences(f" {word}")
-        if len(self) >= WORDS:
-            self.clear()
-        return self.setdefault(word, _plainly(f" {word}"))
-
-
-_words = _Words()
-
-
-def _by_sentences(text: str) -> int:
-    """Scripts without blanks: no piece goes across a 。 either, and packing counts the same
-    sentences often.
-    """
-    *whole, last = text.split("。")
-    return sum(_counted.get(f"{one}。") or _count(f"{one}。") for one in whole) + _plainly(last)
-
-
-def _count(sentence: str) -> int:
-    cost = _plainly(sentence)
-    if len(sentence) <= LONGEST_SENTENCE:  # what is longer will hardly be seen again
-        if len(_counted) >= SENTENCES:
-            _counted.clear()
-        _counted[sentence] = cost
-    return cost
-
-
-def _plainly(text: str) -> int:
-    return sum(map(COSTS.__getitem__, PIECE.findall(text)))
+    return count_tokens(data), len(data)
 
 
 def footer(result: Result) -> list[str]:
