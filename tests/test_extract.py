@@ -282,3 +282,24 @@ def test_words_of_a_programming_language_in_blocks_of_code_are_no_names_of_chine
                                                  "另一种 generator 可以暂停。")}  # fmt: skip
     assert "generator" in named and not {"function", "return", "shape"} & named
     assert "return" in {mention.form for mention in extract(prose * 6 + code.replace("```", ""))}
+
+
+def test_a_score_is_no_part_of_a_name_and_an_office_before_a_person_neither() -> None:
+    plain = " The club said that it would look at this again, and there was no reason to think that it would. "
+    found = {one.form: one.type for one in extract(
+        plain + "It ended Newcastle 2 Liverpool 1 there. London Irish 19 Bath 16. He bought Half-Life 2 and Windows 95."
+    )}  # fmt: skip
+    assert {"Newcastle", "Liverpool", "London Irish", "Bath", "Half-Life 2", "Windows 95"} <= found.keys()
+    found = {one.form: one.type for one in extract(
+        plain + "There Home Affairs Commissioner Franco Frattini met Italian Prime Minister Silvio Berlusconi, and "
+        "Olympian Andy Turner saw how American Andy Roddick lost. They went to the Royal Albert Hall."
+    )}  # fmt: skip
+    people = {"Franco Frattini", "Silvio Berlusconi", "Andy Turner", "Andy Roddick"}
+    assert {name: found.get(name) for name in people} == dict.fromkeys(people, "person")
+    assert "Royal Albert Hall" in found
+    found = {one.form for one in extract(
+        plain + "On Monday San Francisco-based Balco said so. Members of Van Gogh came. Elsewhere it rained. High-profile "
+        "cases came. Then the Swiss agreed with European partners. Famous Japanese came."
+    )}  # fmt: skip
+    assert {"San Francisco", "Balco", "Van Gogh"} <= found
+    assert found.isdisjoint({"Elsewhere", "High-profile", "Swiss", "European", "Famous Japanese", "Members of Van Gogh"})

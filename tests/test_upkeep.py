@@ -256,7 +256,7 @@ def test_without_the_original_nothing_is_derived_and_the_finding_says_what_to_do
     assert called == []
     assert Finding(
         "truth", segment.name, "cannot be read (No such file or directory)",
-        "Restore the file from a backup, or index the folders anew into a new corpus",
+        "Restore the file from a backup, or index the folders again into a new corpus",
     ) in found  # fmt: skip
 
 

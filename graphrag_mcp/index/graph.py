@@ -58,6 +58,7 @@ from graphrag_mcp.types import content_id
 
 EditedRow = dict[str, Any]
 UNTYPED = ""  # nothing tells what the name is
+EVIDENT = 0.2  # share of an entity's mentions that must say its type: "in Labour" is said once
 VAGUE = ("other", "unknown")  # what mentions say for that
 
 
@@ -261,6 +262,7 @@ def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
     forms: Counter[str] = Counter()
     own: Counter[str] = Counter()
     types: Counter[str] = Counter()
+    mentions = sum(row.count for row in found)
     for row in found:
         form = composed(row.form)
         forms[form] += row.count
@@ -273,7 +275,8 @@ def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
     aliases = sorted(
         (form for form in forms if form != title), key=lambda form: (-forms[form], form)
     )[:10]
-    return title, min(types, key=lambda kind: (-types[kind], kind)) if types else UNTYPED, aliases
+    best = min(types, key=lambda kind: (-types[kind], kind), default=UNTYPED)
+    return title, best if types[best] >= EVIDENT * mentions else UNTYPED, aliases
 
 
 # ---- names that mean the same ----------------------------------------------------------------------

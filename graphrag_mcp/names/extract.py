@@ -123,7 +123,7 @@ def _turns(text: str) -> Iterator[Candidate]:
                 yield *match.span(group), "person", True
 
 
-VERSION = "nlp-8"
+VERSION = "nlp-9"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300

@@ -19,6 +19,7 @@ from functools import lru_cache
 
 from graphrag_mcp.names.lexicon import (
     ACRONYM_NOISE,
+    AMBIGUOUS_HEADS,
     BODIES,
     COMMON,
     DE_COMMON,
@@ -28,6 +29,7 @@ from graphrag_mcp.names.lexicon import (
     EVENT_HEADS,
     FOREIGN_GIVEN,
     GIVEN,
+    GROUPS,
     HEAD_TYPE,
     HEADS,
     INTO,
@@ -349,6 +351,12 @@ def language(lower: set[str]) -> str:
     return best if len(LANGUAGES[best] & lower) > english else "en"
 
 
+# A score: the number before another team and its number, or before a second number; and what stands
+# before the second team.
+_SCORE = re.compile(r"\d{1,2}(?:-\d{1,2}\b|(?: \([^()\n]{0,20}\))? [A-Z][a-z]+ \d{1,2}\b)")
+_SCORED = re.compile(r"[A-Z][a-z]+ \d{1,2}(?: \([^()\n]{0,20}\))? \Z")
+
+
 class Names:
     """Proper names of one text: phrases of capitalised words, cut where a name ends."""
 
@@ -442,14 +450,15 @@ class Names:
         Chancellor Oliver Letwin.
         """
         lead = len(words) - 2
-        if not self.english or lead < 1 or words[lead].lower() not in GIVEN:
+        if not self.english or lead < 1:
             return 0
         lows = [word.lower() for word in words]
-        if lows[-1] in HEAD_TYPE or lows[-1][0].isdigit() or common(lows[-1]):
+        if lows[-1] in HEAD_TYPE and lows[-1] not in AMBIGUOUS_HEADS or lows[-1][0].isdigit():
             return 0  # Royal Albert Hall
-        office = lows[lead - 1]
-        says = office in ROLE_WORDS or office in OFFICES or office in TITLES
-        return lead if says and lows[0] not in GIVEN else 0
+        held = lows[lead - 1] in OFFICES or lows[lead - 1] in TITLES
+        says = held or lows[lead - 1] in ROLE_WORDS
+        named = lows[lead] in GIVEN or (held and not any(map(common, lows[lead:])))
+        return lead if says and named and lows[0] not in GIVEN else 0
 
     def _cut(self, start: int, end: int) -> None:
         """Splits one phrase into names; each goes to `pieces` with its words and where it stood."""
@@ -509,6 +518,11 @@ class Names:
                 ):
                     run, titled, opening = self._keep(run, opening, titled, shouted), False, False
                 continue
+            head, dash, tail = word.rpartition("-")
+            if following and dash and tail in TAILS:  # San Francisco-based Balco
+                run.append((head, at, at + len(head)))
+                run, titled, opening = self._keep(run, opening, titled, shouted), False, False
+                continue
             run.append((word, at, to))
             if index in stops:
                 run, titled, opening = self._keep(run, opening, titled, shouted), False, False
@@ -529,10 +543,15 @@ class Names:
             return True  # "Bach von der Familie", but "Ursula von der Leyen"
         if gap in (" und ", " et ", " y ", " e ", " i "):
             return self.language != "en"
-        if gap.startswith(" of") and last in OFFICES:
+        if gap.startswith(" of") and (last in OFFICES or (last in GROUPS and len(run) == 1)):
             run.clear()
             return False
         if word.isdigit():
+            if len(word) < 3 and (
+                _SCORE.match(self.text, at)
+                or _SCORED.search(self.text, max(0, run[0][1] - 30), run[0][1])
+            ):
+                return True  # Newcastle 2 Liverpool 1
             year = len(word) == 4 and "1500" <= word < "2100"
             return last in DULL or (
                 year and last not in EVENT_HEADS and last not in ("windows", "expo", "euro")
@@ -606,6 +625,8 @@ class Names:
         """True for a strong name, False for a weak one, None for no name."""
         if len(words) > 1:
             lows = [word.lower() for word in words]
+            if self.english and len(words) == 2 and common(lows[0]) and lows[1] in DEMONYMS:
+                return None  # Famous Japanese
             if shouted:
                 return False if len(words) < 6 and not all(map(common, lows)) else None
             if _STARTERS_AND_MONTHS.issuperset(lows) and words[0] != "The":
@@ -628,6 +649,9 @@ class Names:
             return None
         if any(ch.isupper() or ch.isdigit() for ch in word[1:]):
             return True
+        head, dash, tail = low.rpartition("-")
+        if self.english and (low in DEMONYMS or (dash and common(head) and word.endswith(tail))):
+            return None  # European, high-profile
         if opening and word not in self.seen:
             if low in self.lower or (
                 self.language == "en" and (common(low) or low.endswith(_ABSTRACT))

@@ -39,7 +39,7 @@ from graphrag_mcp.text.folding import STOP_WORDS, folded, without_cases
 # Never the first word of a name when they open a sentence, and never a name of their own.
 STARTERS = frozenset("""
 a about above according across additionally after again against all almost along also although always am among an and
-another any apart are aren't around as aside at away based because been before being below beneath beside besides
+another any apart elsewhere are aren't around as aside at away based because been before being below beneath beside besides
 between beyond born both but by can can't cannot consequently could currently depending describe described despite did
 didn't do does doesn't don't down due during each early either eventually except explain finally first following for
 formerly former from furthermore generally get give given had has have having he he's hello help hence her here hers
@@ -91,13 +91,24 @@ OFFICES = frozenset("""
 president director minister chairman chairwoman chair chief ceo governor mayor professor dean head secretary member
 bishop archbishop ambassador chancellor speaker commissioner founder editor
 """.split())
+# "Members of X": the group goes, X stays.
+GROUPS = frozenset("""
+citizens copies critics employees fans followers friends fragments half inhabitants leaders leader makers maker
+members most owners owner owns parts people photographs pictures producers representatives residents shares
+shareholders soldiers some students supporters sales thousands hundreds millions users veterans victims workers
+""".split())
 # Words before a person's name that are no part of it: Writer Tony Cowell, Captain Aldous Renwick.
 ROLE_WORDS = frozenset("""
-actor actress analyst artist author boss captain champion coach comedian conservative correspondent defender democrat
+actor actress analyst artist author boss film-maker captain champion coach comedian conservative correspondent defender democrat
 democrats drummer economist forward goalkeeper guitarist historian judge justice labour lawyer leader liberal manager
 midfielder mp musician novelist number opener owner photographer playwright poet premier presenter producer rapper
 referee reverend rival scientist sergeant sheriff singer skipper spokesman spokeswoman star striker superstar teammate
-tories tory whip winger winner writer
+tories tory whip winger winner writer executive columnist host jockey olympian rookie runner sprinter swimmer trainer
+veteran activist astronaut biologist chemist composer designer developer engineer filmmaker inventor journalist
+magistrate mathematician missionary painter philosopher physicist pilot reporter sculptor surgeon teenager translator
+american argentine australian austrian belgian brazilian briton canadian czech dane dutchman egyptian englishman
+ethiopian finn frenchman german greek indian irishman israeli italian kenyan mexican moroccan norwegian pole russian
+scot scotsman spaniard swede swiss thai turk ukrainian welshman
 """.split())
 # Heads after which "for" or "and" stays inside the name: Department of Biochemistry and Biophysics.
 BODIES = frozenset("""

@@ -35,7 +35,8 @@ _REFERENCE = re.compile(
     re.IGNORECASE,
 )
 _INITIALS = re.compile(
-    r"^\W{0,3}(?:[A-Z]\. ?){1,3}[A-Z][\w-]+,|[A-Z][\w-]+, (?:[A-Z]\. ?){1,3}(?:,|&|\()"
+    r"\A\W{0,3}(?:[A-Z]\. ?){1,3}[A-Z][\w-]{1,30},"
+    r"|(?<![\w-])[A-Z][\w-]{1,30}, (?:[A-Z]\. ?){1,3}(?:,|&|\()"
 )
 # Words that only stand in clauses, in English; of other languages the share of grammar decides.
 _CLAUSE = frozenset(
