@@ -24,7 +24,7 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -39,6 +39,7 @@ WINDOW = 0.5
 # third larger, which is what a model is paid for (446 against 308 units of 106 texts of 2,500
 # tokens).
 SHORT = 3
+LEAST = 40  # tokens of a passage of source code behind which the next definition begins one
 SLACK = 0.3  # how far from an even division, in parts, a better place is looked for
 _BLOCK = (
     1_000_000  # characters given to `sentences` at once, so that memory is bounded by the block
@@ -67,6 +68,7 @@ class _Atoms:
         self.total = array("q", [0])  # tokens before atom i
         self.opening = array("q")  # which atoms begin a sentence
         self.priority = array("q")
+        self.source = False  # of source code, whose passages are its definitions
 
     def __len__(self) -> int:
         return len(self.start)
@@ -75,17 +77,23 @@ class _Atoms:
         return self.total[last] - self.total[first]
 
 
-def chunk(text: str, params: ChunkParams) -> list[Unit]:
-    """The text units of `text` in order; [] for a blank one."""
+def chunk(text: str, params: ChunkParams, breaks: Mapping[int, int] | None = None) -> list[Unit]:
+    """The text units of `text` in order; [] for a blank one.
+
+    `breaks`: of source code, offset -> depth (1 for the outermost) of its definitions, which are
+    headings there; a passage begins at each of them that follows LEAST tokens or more.
+    """
     lines, units = Lines(text), []
     room = params.size - params.overlap
     most = min(params.passage_size, room)
     longest = max(8, min(most // 3, _FINE if params.mode == "tokens" else most))
     for start, end in _regions(text, params):
-        atoms = _atoms(text, start, end, longest, most)
+        atoms = _atoms(text, start, end, longest, most, breaks)
         if not len(atoms):
             continue
-        if atoms.tokens(0, len(atoms)) > most:
+        if breaks is not None:
+            _set_code_priorities(atoms, text, start, breaks)
+        elif atoms.tokens(0, len(atoms)) > most:
             _set_priorities(atoms, text, start)
         cuts = _cuts(atoms, params)
         for first, last in zip(cuts, cuts[1:], strict=False):
@@ -196,7 +204,7 @@ def _unit(
         start = bisect_left(atoms.total, atoms.total[first] - params.overlap, 0, first)
         start = max(start, bisect_left(atoms.total, atoms.total[last] - params.size, 0, first))
     passages, begin = [], first
-    for end in _divided(atoms, first, last, params.passage_size):
+    for end in _passages(atoms, first, last, params.passage_size):
         passages.append(_span(lines, atoms, begin, end))
         begin = end
     tokens = count_tokens(text[atoms.start[start] : atoms.end[last - 1]])
@@ -206,6 +214,20 @@ def _unit(
         start += 1
         tokens = count_tokens(text[atoms.start[start] : atoms.end[last - 1]])
     return Unit(index, _span(lines, atoms, start, last), tokens, tuple(passages))
+
+
+def _passages(atoms: _Atoms, first: int, last: int, size: int) -> list[int]:
+    """Ends of the passages of a unit: about equal parts; of source code its definitions."""
+    if not atoms.source:
+        return _divided(atoms, first, last, size)
+    ends = []
+    begin = first
+    for at in range(first + 1, last + 1):
+        starts = at == last or atoms.priority[at] >> 32 >= _SECTION
+        if starts and (at == last or atoms.tokens(begin, at) >= LEAST):
+            ends += _divided(atoms, begin, at, size)
+            begin = at
+    return ends
 
 
 def _span(lines: Lines, atoms: _Atoms, first: int, last: int) -> Span:
@@ -218,17 +240,27 @@ def _span(lines: Lines, atoms: _Atoms, first: int, last: int) -> Span:
 _HEADING = re.compile(
     r"(#{1,6})[ \t]|第[\d一二三四五六七八九十百千零〇]{1,8}[章节回卷部篇]|(?:CHAPTER|Chapter) [\dIVXLC]{1,8}\b"
 )
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n\s*")
 _INSIDE, _ROW, _SENTENCE, _LINE, _PARAGRAPH, _SECTION, _CHAPTER = range(7)
 
 
-def _atoms(text: str, start: int, end: int, longest: int, most: int) -> _Atoms:
+def _atoms(
+    text: str,
+    start: int,
+    end: int,
+    longest: int,
+    most: int,
+    breaks: Mapping[int, int] | None = None,
+) -> _Atoms:
     """The sentences of `text[start:end]`, those over `longest` tokens in parts; one character may
-    take `most`.
+    take `most`. Of source code the blocks between blank lines and definitions.
     """
     atoms = _Atoms()
+    atoms.source = breaks is not None
     before = start
     total = 0
-    for first, last in _sentences(text, start, end):
+    spans = _sentences(text, start, end) if breaks is None else _blocks(text, start, end, breaks)
+    for first, last in spans:
         tokens = count_tokens(text[first:last])
         atoms.opening.append(len(atoms))
         pieces = (
@@ -260,6 +292,31 @@ def _set_priorities(atoms: _Atoms, text: str, start: int) -> None:
     for at, level in zip(atoms.start, levels, strict=True):
         around = text[max(start, at - 32) : at + 64].encode("utf-8", "surrogatepass")
         atoms.priority.append(level << 32 | crc32(around))
+
+
+def _set_code_priorities(atoms: _Atoms, text: str, start: int, breaks: Mapping[int, int]) -> None:
+    """As `_set_priorities`: an outer definition is a chapter, one inside it a section."""
+    levels = bytearray(len(atoms))
+    for at in atoms.opening:
+        depth = breaks.get(atoms.start[at], 0)
+        levels[at] = (_CHAPTER if depth == 1 else _SECTION) if depth else _PARAGRAPH
+    for at, level in zip(atoms.start, levels, strict=True):
+        around = text[max(start, at - 32) : at + 64].encode("utf-8", "surrogatepass")
+        atoms.priority.append(level << 32 | crc32(around))
+
+
+def _blocks(
+    text: str, start: int, end: int, breaks: Mapping[int, int]
+) -> Iterator[tuple[int, int]]:
+    """Spans of source code between blank lines and definitions, without blanks at their ends."""
+    cuts = {match.end() for match in _BLANK_LINE.finditer(text, start, end)}
+    cuts.update(at for at in breaks if start < at < end)
+    for first, last in pairwise([start, *sorted(cuts), end]):
+        held = text[first:last]
+        bare = held.strip()
+        if bare:
+            first += len(held) - len(held.lstrip())
+            yield first, first + len(bare)
 
 
 def _joint(text: str, before: int, at: int) -> int:

@@ -39,6 +39,7 @@ from typing import Any, ClassVar, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphrag_mcp.code.parse import parse
 from graphrag_mcp.index import descriptions
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim
@@ -122,7 +123,7 @@ def cut(document: Mapping[str, Any], named: Mapping[str, Any], names: bool) -> C
     if named.get("derivation") != DERIVATION or not all(name in named for name in sizes):
         return None
     params = ChunkParams(*(named[name] for name in sizes))
-    found = chunk(document["text"], params)
+    found = _chunked(document["uri"], document["text"], params)
     units = {(unit.span.start, unit.span.end) for unit in found}
     passages = {(part.start, part.end) for unit in found for part in unit.passages}
     if not names or named.get("extractor") != extract.VERSION:
@@ -228,7 +229,7 @@ def cut_rows(
     rows.cuts = (
         given.cut(document.text, params)
         if given
-        else [(unit, None) for unit in chunk(document.text, params)]
+        else [(unit, None) for unit in _chunked(document.uri, document.text, params)]
     )
     name_of = unit_ids(document.uri)
     for unit, _ in rows.cuts:
@@ -260,9 +261,20 @@ def cut_rows(
     return rows
 
 
+def _chunked(uri: str, text: str, params: ChunkParams) -> list[Unit]:
+    source = parse(uri, text)
+    return chunk(text, params, source.breaks(text) if source else None)
+
+
 def fill(rows: DocumentRows, check: Callable[[], object] = lambda: None) -> None:
     """Names, passages and search terms; `check` may raise to stop early."""
     title_terms = terms(rows.source.title)
+    code = parse(rows.source.uri, rows.source.text)
+
+    def searched(start: int, end: int) -> list[str]:
+        inside = code.names(start, end) if code else ()
+        return [*title_terms, *(term for name in inside for term in terms(name))]
+
     title_key = normalise_name(rows.source.title)
     shared = {
         "document_id": rows.document["id"],
@@ -272,7 +284,7 @@ def fill(rows: DocumentRows, check: Callable[[], object] = lambda: None) -> None
     }
     for (unit, record), row in zip(rows.cuts, rows.units, strict=True):
         check()
-        _passages(rows, unit, record, row["id"], row["n"], shared, title_terms)
+        _passages(rows, unit, record, row["id"], row["n"], shared, searched)
 
 
 def unit_ids(uri: str) -> Callable[[Unit, str], str]:
@@ -304,7 +316,7 @@ def _passages(
     unit_id: str,
     n: int,
     shared: Mapping[str, str],
-    title_terms: Sequence[str],
+    searched: Callable[[int, int], Sequence[str]],
 ) -> None:
     document, origin = rows.source, unit.span.start
     ids = _passage_ids(unit, unit_id)
@@ -335,7 +347,7 @@ def _passages(
     for part, (id, span, named) in enumerate(zip(ids, unit.passages, entity_ids, strict=True), 1):
         text = document.text[span.start : span.end]
         n_tokens = unit.n_tokens if span == unit.span else count_tokens(text)
-        words = [*title_terms, *terms(text)]
+        words = [*searched(span.start, span.end), *terms(text)]
         rows.passages.append(
             {
                 "id": id,

@@ -143,6 +143,7 @@ WORDS = {
     "subword": "parts of words",
     "included": "holds an included entity",
     "defines": "defines a word of the question",
+    "file": "other passages of its file",
     "lead": "clearly best by itself",
     "entities": "entities",
     "relationships": "pairs of them",

@@ -55,6 +55,9 @@ class Weights:
         0.4  # the same x how that one compares to the best of all, but only up to the second best
     )
     defines: float = 0.5  # source code that defines a word of the question
+    file: float = (
+        0.4  # of source code: x the two next best passages of the same file, by their words
+    )
     # x share of the question's 4-letter pieces in it: inflections, compounds, slips of the pen
     subword: float = 0.05
     pieces: int = 40  # passages that are read for pieces
@@ -486,7 +489,7 @@ def give_definitions(
     names = _defined(worth)
     top = max(names.values(), default=0.0)
     for passage in passages if weights.defines and top > 0 else ():
-        words = DEFINES.get(passage.terms.partition(" ")[0].rpartition(".")[2])
+        words = _defining(passage)
         if words is None:
             continue
         held = (
@@ -496,6 +499,32 @@ def give_definitions(
         )
         if (most := max(held, default=0.0)) > 0:
             passage.parts["defines"] = weights.defines * most / top
+
+
+def _defining(passage: Passage) -> list[str] | None:
+    """The words that define a name in the language of this source code; None for other text."""
+    return DEFINES.get(passage.terms.partition(" ")[0].rpartition(".")[2])
+
+
+def give_files(passages: Iterable[Passage], weights: Weights) -> None:
+    """Give each passage of source code a share of what the two next best passages of its file are
+    worth by their words: a file that speaks of the matter in several definitions comes before one
+    that repeats its words in one. File @5 of 19 issues 79 -> 95. The best passage of all source
+    code keeps its score, so that it stands to prose as before."""
+    held: dict[str, list[Passage]] = {}
+    for passage in passages:
+        if _defining(passage) is not None:
+            held.setdefault(passage.document_id, []).append(passage)
+    if not held or not weights.file:
+        return
+    after: list[tuple[Passage, float]] = []
+    for some in held.values():
+        own = sorted((passage.parts.get("text", 0.0) for passage in some), reverse=True)
+        more = weights.file * sum(own[1:3])
+        after += [(passage, passage.score() + more) for passage in some]
+    scale = max(one.score() for one, _ in after) / (max(score for _, score in after) or 1.0)
+    for passage, score in after:
+        passage.parts["file"] = scale * score - passage.score()
 
 
 def _defined(worth: Mapping[str, float]) -> dict[str, float]:

@@ -249,6 +249,7 @@ def retrieve(
     _shared_names(passages, named, weights, weights.shared if encyclopaedic else weights.quiet)
     _subwords(high := best(passages, weights.pieces), [*worth, *found.unknown], weights)
     ranking.give_definitions(high, worth, weights)
+    ranking.give_files(passages.values(), weights)
     give(snapshot, passages, score, own.give, weights)
     lead(passages.values(), weights)
     ranked = ranking.ordered(passages.values())

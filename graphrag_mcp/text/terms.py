@@ -355,8 +355,8 @@ _SPELLED = re.compile(
 _POINTING = frozenset("我你您他她它こそあど")
 
 
-def query_terms(text: str) -> list[str]:
-    """At most 64 distinct terms worth searching, in order: without stop words when anything else
+def query_terms(text: str, most: int = 64) -> list[str]:
+    """At most `most` distinct terms worth searching, in order: without stop words when anything else
     remains, without single CJK characters when they stand in bigrams within a word, or bigrams of
     two words. WHO and IT in capitals within a normal sentence are names.
     """
@@ -377,9 +377,9 @@ def query_terms(text: str) -> list[str]:
         ):
             continue
         found.update(dict.fromkeys(expanded))
-        if len(found) >= 64:
+        if len(found) >= most:
             break
-    return list(found or every)[:64]
+    return list(found or every)[:most]
 
 
 def _said(grams: Sequence[str]) -> tuple[str, ...]:

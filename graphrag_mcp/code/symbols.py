@@ -1,0 +1,126 @@
+"""Symbols of source code: what a file defines, imports, extends and calls, with exact spans.
+
+The data types that readers of languages fill (code/python.py), and what is asked of one file. Knows
+one file at a time and no grammar.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+SIGNATURE = 400  # characters kept of a signature, and of a docstring's first paragraph
+
+# Files that stand for their folder.
+_PACKAGE_FILES = frozenset(("__init__", "index", "mod"))
+# A line of a comment, a decorator or an attribute that belongs to the definition under it.
+_ABOVE = re.compile(r"[ \t]*(?:#|//|/\*|\*|--|@)[^\n]*\n\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A definition. `name` is qualified (`requests.sessions.Session.send`); spans are characters."""
+
+    name: str
+    kind: str
+    start: int
+    end: int
+    signature: str = ""
+    doc: str = ""  # the first paragraph of its documentation
+    parent: str = ""  # qualified name of what contains it
+
+    @property
+    def short(self) -> str:
+        return self.name.rpartition(".")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A use of a name: `kind` is calls or inherits, `inside` the qualified name of what uses it.
+
+    `receiver` is what stands before the last dot ("" for a bare name, "?" for an expression), `type`
+    the receiver's type as far as the file states it: a dotted name, `name()` for what a call gives.
+    """
+
+    kind: str
+    name: str
+    start: int
+    end: int
+    inside: str
+    receiver: str = ""
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """`local` is bound to `target`, a dotted module or a name in one; "*" for all names of it."""
+
+    local: str
+    target: str
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class SourceFile:
+    """Symbols begin with the module; all lists are in the order of the text."""
+
+    uri: str
+    language: str
+    module: str
+    symbols: list[Symbol] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
+    imports: list[Import] = field(default_factory=list)
+
+    def breaks(self, text: str) -> dict[int, int]:
+        """Offset -> depth (1 for the outermost) of the definitions, comments above them included."""
+        found: dict[int, int] = {}
+        base = self.module.count(".")
+        for one in self.symbols:
+            if one.kind not in ("module", "constant"):
+                start = _with_comment(text, one.start)
+                found.setdefault(start, max(one.name.count(".") - base, 1))
+        return found
+
+    def names(self, start: int, end: int) -> list[str]:
+        """What a passage is found by beside its text: its module, and the definitions that it lies in
+        or that begin in it (`Session.send`)."""
+        found = [called(self.module)]
+        for one in self.symbols[1:]:
+            if one.start >= end:
+                break
+            if one.end > start and one.kind != "constant":
+                found.append(one.name[len(self.module) + 1 :])
+        return found
+
+
+def _with_comment(text: str, start: int) -> int:
+    """The first character of the comment lines directly above a definition."""
+    line = text.rfind("\n", 0, start) + 1
+    if text[line:start].strip():
+        return start
+    above = line
+    while above:
+        before = text.rfind("\n", 0, above - 1) + 1
+        if not _ABOVE.match(text, before, above):
+            break
+        above = before
+    if above == line:
+        return start
+    return above + len(text[above:start]) - len(text[above:start].lstrip(" \t"))
+
+
+def module_name(uri: str) -> str:
+    """The dotted path of a file with the label of its source; a package's file stands for it."""
+    folder, _, file = uri.rpartition("/")
+    stem = file.rpartition(".")[0] or file
+    parts = [part for part in folder.split("/") if part]
+    if stem not in _PACKAGE_FILES or not parts:
+        parts.append(stem)
+    return ".".join(part.replace(".", "_").replace(" ", "_") for part in parts)
+
+
+def called(name: str) -> str:
+    """A qualified name without the label of the source."""
+    label, _, rest = name.partition(".")
+    return rest or label
