@@ -102,7 +102,7 @@ class IndexRequest:
 
     paths: tuple[str, ...] = ()
     texts: tuple[InlineText, ...] = ()
-    method: str = "auto"  # auto, fast, llm, agent
+    method: str = "auto"  # auto, fast, llm, agent, reports
     remove_missing: bool = (
         False  # let one call remove more than half of a corpus of over 20 documents
     )
@@ -311,8 +311,9 @@ class StatusResult(Result):
 
 class WorkResult(Result):
     corpus: str = ""
-    instructions: dict[str, str] = Field(default_factory=dict, description="by kind, once")
-    items: list[dict[str, Any]] = Field(default_factory=list, description="{work_id, kind, text}")
+    items: list[dict[str, Any]] = Field(
+        default_factory=list, description="{work_id, kind}; what is to be read stands in the text"
+    )
     accepted: list[str] = Field(default_factory=list)
     rejected: list[dict[str, str]] = Field(default_factory=list, description="{work_id, reason}")
     remaining: dict[str, int] = Field(default_factory=dict, description="open questions by kind")

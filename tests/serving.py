@@ -82,3 +82,12 @@ def over_stdio(home: Path, *roots: Path) -> StdioServerParameters:
         "PYTHONPATH": str(ROOT),
     }  # fmt: skip
     return StdioServerParameters(command=sys.executable, args=["-m", "graphrag_mcp", "serve", "--tools", "all"], env=environment, cwd=str(roots[0]))
+
+
+def item_texts(claimed: dict[str, Any]) -> dict[str, str]:
+    """What claim_work gives to read, by work id."""
+    found: dict[str, str] = {}
+    for item in claimed["items"]:
+        head = f"## {item['work_id']} ({item['kind']})\n"
+        found[item["work_id"]] = claimed["text"].partition(head)[2].partition("\n\n## ")[0]
+    return found

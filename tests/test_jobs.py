@@ -24,7 +24,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.conftest import ROOT, clean_environment, run_cli
-from tests.serving import Caller, connected
+from tests.serving import Caller, connected, item_texts
 from tests.test_hosts import by_hand
 from tests.test_server_jobs import many_files, until
 from tests.test_work import MIRA, TEXTS
@@ -336,8 +336,8 @@ def test_what_was_submitted_to_a_server_that_is_killed_is_merged_by_the_next(tmp
         wire.call(1, "index_documents", texts=texts, corpus="kb", method="agent", wait_seconds=40)
         assert wire.answer(1)["result"]["structuredContent"]["status"] == "done"
         wire.call(2, "claim_work", corpus="kb", kind="extract")
-        items = wire.answer(2)["result"]["structuredContent"]["items"]
-        work = next(item["work_id"] for item in items if "1904. Her" in item["text"])
+        claimed = wire.answer(2)["result"]["structuredContent"]
+        work = next(id for id, text in item_texts(claimed).items() if "1904. Her" in text)
         wire.call(3, "submit_work", corpus="kb", results=[{"work_id": work, **MIRA}])
         assert wire.answer(3)["result"]["structuredContent"]["accepted"] == [work]
         wire.process.kill()
@@ -357,5 +357,5 @@ def test_a_corpus_without_work_for_agents_says_how_to_open_some(call: Caller) ->
     call.good("index_documents", texts=[TEXTS["a"]], corpus="kb", wait_seconds=40)
     said = call.good("claim_work", corpus="kb")
     assert (
-        said["text"].startswith("Nothing waits for an agent") and 'method="agent"' in said["text"] and not said["items"]
+        said["text"].startswith("No text waits for an agent") and 'method="agent"' in said["text"] and not said["items"]
     )

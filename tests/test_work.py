@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,8 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import leases
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.serving import Caller, connected
+from tests.conftest import ROOT
+from tests.serving import Caller, connected, item_texts
 from tests.work import until
 
 TEXTS = {
@@ -79,8 +83,6 @@ def test_what_an_agent_hands_in_becomes_the_graph_with_who_gave_it(folder: Path)
 
 
 def test_a_fresh_index_with_the_same_answers_is_the_same(folder: Path, tmp_path: Path) -> None:
-    import shutil
-
     from graphrag_mcp.doctor.generations import digest
 
     work = item_of(claim(folder, settings(folder), "ada"), "built the tide mill at Sable Point in 1904. Her")
@@ -189,9 +191,9 @@ def caller(folder: Path) -> Iterator[Caller]:
 
 def test_over_a_client_work_is_claimed_submitted_and_merged_by_itself(folder: Path, caller: Caller) -> None:
     claimed = caller.good("claim_work", kind="extract", corpus="kb")
-    assert len(claimed["items"]) == 3 and list(claimed["instructions"]) == ["extract"]
+    assert len(claimed["items"]) == 3
     assert claimed["text"].count("How to extract") == 1
-    results = [{"work_id": item["work_id"], **MIRA} for item in claimed["items"] if "Mira" in item["text"]]
+    results = [{"work_id": id, **MIRA} for id, text in item_texts(claimed).items() if "Mira" in text]
     done = caller.good("submit_work", results=results, corpus="kb")
     assert done["accepted"] == [one["work_id"] for one in results]
     until(lambda: entities(folder).get("tide mill", {}).get("type") == "artifact")
@@ -348,3 +350,52 @@ def test_the_same_text_in_two_documents_is_one_item(tmp_path: Path) -> None:
     assert submit(folder, settings(folder), "ada", [{"work_id": item.work_id, **MIRA}]).accepted == [item.work_id]
     assert "extract" not in index_documents(folder, IndexRequest(method="agent"), settings(folder)).pending
     assert entities(folder)["tide mill"]["frequency"] == 2
+
+
+def test_an_agent_writes_the_top_reports_of_an_index_whose_texts_no_agent_reads(
+    deep_home: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "corpora" / "sample"
+    shutil.copytree(deep_home / "corpora" / "sample", folder)
+    given = replace(settings(folder), roots=(ROOT,), chunk_size=200, chunk_overlap=10)
+    before = {row["id"]: row for row in open_snapshot(folder).rows("reports").to_pylist()}
+    top = {id for id, row in before.items() if row["level"] == 0}
+    with connected(build_server(App(given))) as caller:
+        titles: dict[str, str] = {}
+        for _ in range(20):
+            claimed = caller.good("claim_work", corpus="sample", kind="report", level=0, max_tokens=9000)
+            if not claimed["items"]:
+                break
+            assert claimed["tokens"] <= 9000
+            results = []
+            for id, text in item_texts(claimed).items():
+                table = "Entities" if "\nEntities\n" in text else "Reports"
+                titles[id] = f"Title {id}"
+                said = f"What {id} says. [Data: {table} (1)]"
+                report = {"title": titles[id], "summary": said, "rating": 7, "rating_explanation": "x.",
+                          "findings": [{"summary": f"Finding of {id}.", "explanation": said}]}  # fmt: skip
+                results.append({"work_id": id, "text": json.dumps(report)})
+            done = caller.good("submit_work", corpus="sample", results=results)
+            assert sorted(done["accepted"]) == sorted(one["work_id"] for one in results), done
+        until(lambda: len(written(folder)) == len(titles))
+        shown = caller.good("global_search", corpus="sample", query="What is this about?")["text"]
+        assert all(title in shown for title in titles.values()), shown
+        assert "says. [t" in shown
+        assert "No report of a top topic is open" in caller.good(
+            "claim_work", corpus="sample", kind="report", level=0
+        )["text"]
+        assert "level 0 alone" in caller.bad("claim_work", corpus="sample", kind="report", level=1)
+    assert 0 < len(titles) <= len(top) and set(written(folder)) <= top
+    after = {row["id"]: row for row in open_snapshot(folder).rows("reports").to_pylist()}
+    assert {id: row["summary"] for id, row in after.items() if id not in top} == {
+        id: row["summary"] for id, row in before.items() if id not in top
+    }
+    result = index_documents(folder, IndexRequest(method="auto"), given)
+    assert not result.errors and len(written(folder)) == len(titles), "another run keeps them"
+    index_documents(folder, IndexRequest(method="fast"), given)
+    assert written(folder) == [], "fast is without anybody's reports"
+
+
+def written(folder: Path) -> list[str]:
+    rows = open_snapshot(folder).rows("reports", "", ["id", "method"]).to_pylist()
+    return [row["id"] for row in rows if row["method"] != "extractive"]

@@ -12,7 +12,7 @@ from graphrag_mcp.index.work import claim, submit
 from graphrag_mcp.server import build_server
 from graphrag_mcp.store import leases
 from graphrag_mcp.store.tables import open_snapshot
-from tests.serving import Caller, connected
+from tests.serving import Caller, connected, item_texts
 from tests.test_work import MIRA, entities, indexed, keepers, settings
 from tests.work import until
 
@@ -33,10 +33,10 @@ def caller(folder: Path) -> Iterator[Caller]:
 
 
 def shown(folder: Path, claimed: dict) -> set[str]:
-    """Claimed items of a reply, each checked to stand there whole, in the text and among the items."""
-    units = {leases.work_id(key): text for key, text in texts_of(folder)}
+    """Claimed items of a reply, each checked to stand there whole."""
+    units, texts = {leases.work_id(key): text for key, text in texts_of(folder)}, item_texts(claimed)
     for item in claimed["items"]:
-        assert units[item["work_id"]] in item["text"] and item["text"] in claimed["text"]
+        assert units[item["work_id"]] in texts[item["work_id"]]
     return {item["work_id"] for item in claimed["items"]}
 
 

@@ -338,7 +338,15 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
     done = {id: _written(row) for id, row in before.items() if id not in wanted}
     prints = {id: row["fingerprint"] for id, row in before.items()}
     columns = Columns(job.snapshot, tree, wanted, job.edges)
-    writing = _writing(job, done)
+
+    def extractive(id: str, children: Sequence[Written]) -> Written:
+        quotes = quoted(children)
+        entities = [one for quote in quotes for one in quote.entities]
+        edges = [one for quote in quotes for one in quote.edges]
+        community = tree.communities[id]
+        return compose(community, columns.inside(community, entities, edges), quotes)
+
+    writing = _writing(job, done, extractive)
     todo: list[str] = []
     given: dict[str, Written] = {}  # reports that were imported
     plain: dict[str, str] = {}  # fingerprints as they are without a model
@@ -372,18 +380,15 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
                 base = outlined(community, columns.inside(community))
                 done[community.id] = given[community.id] = stored(imported.report(told, base))
     unwritten = [id for id in todo if id not in given]
-    if writing:
-        made = {**given, **job.take(writing.asker.start(writing.all(unwritten)))}
-    else:
-        for id in unwritten:  # children come before parents
-            community = tree.communities[id]
-            quotes = quoted(done[child] for child in community.children)
-            entities = [one for quote in quotes for one in quote.entities]
-            inside = columns.inside(
-                community, entities, [one for quote in quotes for one in quote.edges]
-            )
-            done[id] = compose(community, inside, quotes)
-        made = {id: done[id] for id in todo}
+    asked = [id for id in unwritten if writing and writing.wanted(tree.communities[id])]
+    for id in (
+        unwritten
+    ):  # children come before parents, and none that is asked for before one that is not
+        if id not in asked:
+            done[id] = extractive(id, [done[child] for child in tree.communities[id].children])
+    if writing and asked:
+        done.update(job.take(writing.asker.start(writing.all(asked))))
+    made = {id: done[id] for id in todo}
     degraded, unsure = (writing.degraded, writing.unsure) if writing else ({}, set())
     spoken = _Spoken()
     rows: list[Row] = []
@@ -398,7 +403,9 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
     return rows, [id for id in todo if id in before], degraded
 
 
-def _writing(job: _Job, done: dict[str, Written]) -> Writing | None:
+def _writing(
+    job: _Job, done: dict[str, Written], extractive: Callable[[str, Sequence[Written]], Written]
+) -> Writing | None:
     """What a model needs to write the reports; None where none is to. One that is only switched off
     is to: what it cannot write meanwhile stays listed."""
     models = job.models
@@ -426,6 +433,7 @@ def _writing(job: _Job, done: dict[str, Written]) -> Writing | None:
         {**told, **job.texts},
         claims,
         done,
+        extractive,
         job.embed,
     )
 
@@ -532,7 +540,7 @@ def communities(run: Run, recluster: bool) -> None:
         models is not None
         and manifest.parameters.get("reports", "") != models.parameters()["reports"]
     )
-    over = not (models and models.describe) and run.snapshot().count("pending") > 0
+    over = not (models and models.reports) and run.snapshot().count("pending") > 0
     if not (manifest.stale or recluster or again or waiting or over or _vectors_missing(run)):
         return
     numbers = dict(manifest.next)
@@ -580,7 +588,9 @@ def communities(run: Run, recluster: bool) -> None:
         ]  # or not worth a call any more
         done = {
             *answered,
-            *_over(run, tree.communities, made.written, writes),
+            *_over(
+                run, tree.communities, made.written, models is not None and bool(models.reports)
+            ),
             *(row["id"] for row in failed),
         }
         if done and ("pending" in run.manifest.tables or failed):

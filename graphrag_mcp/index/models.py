@@ -4,9 +4,10 @@ Takes the request, the settings and what the index was made with; gives a `Model
 the parameters of every step that a model takes part in. Decides, asks nothing, and knows no row.
 
 Who reads the texts: method "fast" no one; "llm" the configured model; "agent" the calling agent
-(index/work.py); "auto" the configured model, else the one that has read them before (their answers are
-in the book), else no one. So an index made with a model stays one when the model is switched off,
-and nothing that was paid for is thrown away.
+(index/work.py); "reports" no one, but the agent writes the reports of the top topics; "auto" the
+configured model, else the one that has read them before (its answers are in the reply cache), else
+no one. So an index made with a model stays one when the model is switched off, and nothing that was
+paid for is thrown away.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.types import content_id
 
 KEYLESS = "nlp"
+TOP_LEVELS = 1  # levels of communities whose reports an agent writes, where it reads no text
+TOP_TOKENS = 3_000  # of what it is shown of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ def choose(
             "Set GRAPHRAG_MCP_CHAT_MODEL (and OPENAI_BASE_URL for a local server), or use method 'auto'",
         )
     read_before = before.get("extraction", KEYLESS) != KEYLESS
+    top = method == "reports" or (method == "auto" and bool(before.get("reports")))
     reads = method in ("llm", "agent") or (
         method == "auto" and (read_before or asker.may_answer("extract"))
     )
@@ -103,6 +107,10 @@ def choose(
         method == "auto" and not asker.model and bool(before.get("agent"))
     )
     embedding = asker.embedding_model if method != "fast" else ""
+    if not reads and top:
+        asker.leave_to_agents()
+        reports = replace(report_prompt(settings, folder), levels=TOP_LEVELS)
+        return Models(asker, settings, reports=shorter(reports), embedding=embedding)
     if not reads:
         return Models(asker, settings, embedding=embedding)
     if agent:  # an agent is asked once about a text
@@ -117,6 +125,13 @@ def choose(
         report_prompt(settings, folder),
         embedding,
         agent,
+    )
+
+
+def shorter(prompt: ReportPrompt) -> ReportPrompt:
+    """The same prompt with less of each community: an agent reads some thirty of them."""
+    return replace(
+        prompt, params=replace(prompt.params, tokens=min(prompt.params.tokens, TOP_TOKENS))
     )
 
 

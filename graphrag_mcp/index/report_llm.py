@@ -27,7 +27,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
 from string import Template
@@ -35,7 +35,7 @@ from typing import Any
 
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow
-from graphrag_mcp.index.report_extractive import Report, Written, outline, stored, write
+from graphrag_mcp.index.report_extractive import Report, Written, outline, stored
 from graphrag_mcp.index.report_reply import Draft, parse_report
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, Asker, aside
@@ -739,17 +739,20 @@ BEGUN = 10
 @dataclass(frozen=True, slots=True)
 class ReportPrompt:
     """How a model is asked for reports. Communities of fewer than `min_size` entities, or that rest
-    on fewer than `min_units` text units, are not worth a call."""
+    on fewer than `min_units` text units, are not worth a call. `levels`: only those of so many
+    levels from the top are asked for; 0 for all."""
 
     template: Template
     params: PromptParams
     language: str
     min_size: int
     min_units: int
+    levels: int = 0
 
     @property
     def fingerprint(self) -> str:
-        numbers = (self.params.tokens, self.min_size, self.min_units)
+        numbers = [self.params.tokens, self.min_size, self.min_units]
+        numbers += [self.levels] if self.levels else []
         return content_id("report", self.template.template, self.language, *map(str, numbers))
 
     def wanted(self, members: Sequence[EntityRow], edges: Sequence[EdgeRow]) -> bool:
@@ -778,7 +781,7 @@ def prompt_from(settings: Settings, corpus_folder: Path) -> ReportPrompt:
 @dataclass
 class Writing:
     """The reports of one run. `done` are those that need not be written; `types` and `descriptions`
-    by row id.
+    by row id. `extractive`: the report of a community, from those of its children, without a model.
 
     `embed`: told of reports that are ready, so that their vectors are asked for between the
     questions and not after the last of them.
@@ -793,6 +796,7 @@ class Writing:
     descriptions: Mapping[str, str]
     claims: Mapping[str, Sequence[Claim]]
     done: dict[str, Written]
+    extractive: Callable[[str, Sequence[Written]], Written]
     embed: Callable[[Sequence[Report]], object] = lambda _: None
     degraded: dict[str, str] = field(default_factory=dict)
     unsure: set[str] = field(
@@ -806,7 +810,7 @@ class Writing:
         changed.
         """
         community = self.communities[id]
-        if not self._wanted(community):
+        if not self.wanted(community):
             return extractive
         rows = [*community.members, *(edge.id for edge in self.edges[id])]
         told = [
@@ -821,17 +825,17 @@ class Writing:
         )
         return content_id("report by a model", self.prompt.fingerprint, extractive, *told, *said)
 
-    def _wanted(self, community: Community) -> bool:
+    def wanted(self, community: Community) -> bool:
+        """Is the model to be asked? Where it is, it is for all communities above as well."""
+        if self.prompt.levels and community.level >= self.prompt.levels:
+            return False
         return self.prompt.wanted(
             [self.entities[one] for one in community.members], self.edges[community.id]
         )
 
     async def all(self, ids: Sequence[str]) -> dict[str, Written]:
-        """The reports of these communities, by id. Those that a model writes are begun first: it
-        answers while the others are made of their sentences."""
-        for place, id in enumerate(
-            sorted(ids, key=lambda id: not self._wanted(self.communities[id]))
-        ):
+        """The reports of these communities, by id."""
+        for place, id in enumerate(ids):
             self._of(id)
             if place % BEGUN == 0:
                 await asyncio.sleep(0)
@@ -857,13 +861,11 @@ class Writing:
     async def _new(self, id: str) -> Written:
         community = self.communities[id]
         members = [self.entities[one] for one in community.members]
-        if self._wanted(community):
+        if self.wanted(community):
             made = await self._by_model(community, members)
             if made is not None:
                 return made
-        children = [await self._of(child) for child in community.children]
-        made = partial(write, divided=self._divided(community))
-        return await aside(made, community, members, self.edges[id], children)
+        return self.extractive(id, [await self._of(child) for child in community.children])
 
     def _divided(self, community: Community) -> list[Sequence[str]]:
         return [self.communities[child].members for child in community.children]

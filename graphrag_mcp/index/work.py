@@ -19,12 +19,13 @@ from graphrag_mcp.index import communities_stage, descriptions
 from graphrag_mcp.index.claims import claims_of_unit
 from graphrag_mcp.index.communities import Hierarchy
 from graphrag_mcp.index.extraction import extract_unit
-from graphrag_mcp.index.models import Models, choose
+from graphrag_mcp.index.models import KEYLESS, TOP_LEVELS, Models, choose
 from graphrag_mcp.index.submissions import read_result
 from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply, key_of
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import leases
 from graphrag_mcp.store.leases import Lease
+from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.tokens import count_tokens
@@ -108,6 +109,7 @@ def claim(
     client: str,
     *,
     kind: str = "any",
+    level: int | None = None,
     max_items: int = 5,
     max_tokens: int = 6000,
     process: int = 0,
@@ -117,7 +119,8 @@ def claim(
     """Lease the next open questions that no other client works on: first those that this client has
     claimed already.
 
-    Only what is shown whole is leased: `fits` says whether these items can be; without it their
+    Of an index whose texts no agent reads, `kind` report gives the reports of the top communities.
+    `level`: reports of communities down to this level alone. Only what is shown whole is leased: `fits` says whether these items can be; without it their
     tokens are counted, and one is given however long it is. `process`: the server that the client
     came through; `gone` says of such a process whether it has ended, and what was claimed through
     it is free.
@@ -127,6 +130,10 @@ def claim(
     snapshot = open_snapshot(folder)
     claimed = Claimed(agents=bool(snapshot.manifest.parameters.get("agent")))
     rows = _pending(snapshot)
+    if kind == "report" and method_of(snapshot.manifest) == "reports":
+        rows = _top(snapshot, level or 0)
+    elif level is not None:
+        rows = _down_to(snapshot, rows, level)
     for row in rows:
         claimed.remaining[row["kind"]] = claimed.remaining.get(row["kind"], 0) + 1
     leases.free(folder, gone)
@@ -289,6 +296,38 @@ def _pending(snapshot: Snapshot) -> list[Row]:
     return snapshot.rows("pending").to_pylist() if "pending" in snapshot.manifest.tables else []
 
 
+def method_of(manifest: Manifest) -> str:
+    """The method by which an agent's answers come into an index: "agent" where all texts are read,
+    "reports" where only the reports of the top communities are written."""
+    return "reports" if manifest.parameters.get("extraction", KEYLESS) == KEYLESS else "agent"
+
+
+def _down_to(snapshot: Snapshot, rows: Sequence[Row], level: int) -> list[Row]:
+    """The rows of reports down to a level."""
+    ids = [row["subject"] for row in rows if row["kind"] == "report"]
+    found = snapshot.by_key("communities", ids, "id", ["id", "level"]).to_pylist()
+    kept = {row["id"] for row in found if row["level"] <= level}
+    return [row for row in rows if row["subject"] in kept]
+
+
+def _top(snapshot: Snapshot, level: int) -> list[Row]:
+    """The top communities, the largest first, as rows of what is open."""
+    if level >= TOP_LEVELS:
+        raise BadInput(
+            "without reading the texts, an agent writes the reports of level 0 alone",
+            'Call claim_work(kind="report", level=0), or index_documents(paths=[...], method="agent") '
+            "to read the texts first",
+        )
+    names = ["id", "n", "method", "n_text_units"]
+    rows = snapshot.rows("reports", f"level <= {level:d}", names).to_pylist()
+    rows.sort(key=lambda row: (-row["n_text_units"], row["id"]))
+    return [
+        {"id": f"{place:09d}", "kind": "report", "subject": row["id"], "uri": ""}
+        for place, row in enumerate(rows)
+        if row["method"] == "extractive"
+    ]
+
+
 def _questions(
     folder: Path,
     settings: Settings,
@@ -302,7 +341,7 @@ def _questions(
     if not rows:
         return
     listener = _Listener(AnswerBook(folder), also)
-    models = choose("agent", settings, snapshot.manifest, folder, listener)
+    models = choose(method_of(snapshot.manifest), settings, snapshot.manifest, folder, listener)
     try:
         if any(row["kind"] == "report" for row in rows):
             tree = communities_stage.stored_tree(snapshot)

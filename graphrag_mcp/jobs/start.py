@@ -366,7 +366,11 @@ def _merge(settings: Settings, corpus: str) -> None:
     path = marker(settings.home, corpus, MERGE)
     with contextlib.suppress(ValueError, TypeError):
         settings = from_record(settings, json.loads(path.read_bytes().partition(b"\n")[0]))
-    start(settings, corpus, IndexRequest(method="agent"))
+    from graphrag_mcp.index.work import method_of
+    from graphrag_mcp.store import manifest
+
+    held = manifest.read(settings.home / "corpora" / corpus)
+    start(settings, corpus, IndexRequest(method=method_of(held) if held else "agent"))
     path.unlink(missing_ok=True)
 
 

@@ -9,13 +9,14 @@ Terms of a community are weighed by p(term | community) * log(p(term | community
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.packing.budget import one_line, referenced_ids
 from graphrag_mcp.query import breadth, context, hits
 from graphrag_mcp.query.filters import Filters, Narrowed, stated_date
 from graphrag_mcp.store.tables import Snapshot
@@ -35,6 +36,7 @@ STRAY = 0.1  # share of all worth up to which a topic needs ...
 GOOD = 0.7  # ... a line of this share of the best one's worth
 MORE = 40  # tokens of the line that leads on
 UNASKED = "The question was empty; this is an overview. Ask with query=..."
+_STATEMENT = re.compile(r"[^\[\]]*\[Data: [^\[\]]*\]")
 ROOM = 140  # tokens of a topic for which more than one sentence is shown
 
 
@@ -360,10 +362,21 @@ def _describe(
     topic.title = one_line(report["title"], 120) if report else ", ".join(topic.names[:3])
     if report is not None and report["method"] != "extractive":
         if kept is None or kept.documents is None:  # it speaks of all documents
-            summary = context.rendered(snapshot, [report["summary"]])[0]
-            topic.said = [(one_line(summary, 2 * LENGTH), cited) for _, cited in topic.said[:1]]
+            topic.said = _written(_whole(snapshot), report["summary"]) or topic.said[:1]
     if kept is None:
         known.described[key] = topic
+
+
+def _written(snapshot: Snapshot, summary: str) -> list[tuple[str, Citation]]:
+    """The first statements that a model or an agent wrote, each with the text that it rests on."""
+    found: list[tuple[str, Citation]] = []
+    for said in _STATEMENT.findall(summary):
+        text, _, references = said.partition("[Data:")
+        sources = referenced_ids(f"[Data:{references}").get("Sources", ())
+        cited = context.unit_citations(snapshot, sources[:1])
+        if cited:
+            found.append((one_line(text, LENGTH + 80), next(iter(cited.values()))))
+    return found[:SENTENCES]
 
 
 def _weights(inside: Sequence[Mapping[str, Any]], known: _Counted) -> dict[str, float]:

@@ -42,9 +42,15 @@ _RESULT = {
     "required": ["work_id"],
 }
 
+
 Kind = Annotated[
     Literal["any", "extract", "describe", "report"],
     BeforeValidator(lambda value: as_word(value) or "any"),
+]
+Level = Annotated[
+    int,
+    BeforeValidator(as_int(-1)),
+    Field(description="Only reports of topics down to this level: 0 is the coarsest, -1 all"),
 ]
 MaxItems = Annotated[
     int,
@@ -68,11 +74,13 @@ async def claim_work(
     ctx: Ctx,
     corpus: Corpus = "",
     kind: Kind = "any",
+    level: Level = -1,
     max_items: MaxItems = 5,
     max_tokens: Budget6000 = 6000,
 ) -> Annotated[CallToolResult, WorkResult]:
-    """Be the model of an index that was made with method="agent": get texts to read, descriptions
-    to merge or communities to report, with instructions. Then submit_work."""
+    """Be the model of an index. kind="report", level=0: write the reports of its top topics, from any
+    index, in a dozen calls. Of an index made with method="agent" also texts to read and descriptions
+    to merge. Each comes with instructions. Then submit_work."""
     client = _client(ctx)
     count = clamp("max_items", max_items, 1, 20)
     _, whole = budgets(
@@ -88,6 +96,7 @@ async def claim_work(
             app.settings,
             client,
             kind=kind,
+            level=None if level < 0 else level,
             max_items=count,
             process=os.getpid(),
             gone=lambda process: not queue.process_mark(process),
@@ -154,19 +163,19 @@ async def submit_work(
 
 def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
     result = WorkResult(corpus=corpus, remaining=found.remaining, lease_seconds=int(_lease()))
-    blocks = []
+    blocks: list[str] = []
+    told: set[str] = set()
     for item in found.items:
         at = _PAYLOAD.search(item.prompt)
         split = (
             at.start() if at and item.ask_kind in ("extract", "claims", "describe", "report") else 0
         )
-        if split and item.ask_kind not in result.instructions:
+        if split and item.ask_kind not in told:
+            told.add(item.ask_kind)
             how = _HOW["extract"] if item.ask_kind == "extract" else _HOW["other"]
-            result.instructions[item.ask_kind] = f"{item.prompt[:split].strip()}\n\n{how}"
-            blocks.append(f"## How to {item.ask_kind}\n{result.instructions[item.ask_kind]}")
-        body = item.prompt[split:]
-        result.items.append({"work_id": item.work_id, "kind": item.ask_kind, "text": body})
-        blocks.append(f"## {item.work_id} ({item.ask_kind})\n{body}")
+            blocks.append(f"## How to {item.ask_kind}\n{item.prompt[:split].strip()}\n\n{how}")
+        result.items.append({"work_id": item.work_id, "kind": item.ask_kind})
+        blocks.append(f"## {item.work_id} ({item.ask_kind})\n{item.prompt[split:]}")
     if found.too_long:
         blocks.append(_too_long(found))
     if found.items:
@@ -195,12 +204,18 @@ def _nobody_waits(found: Any, kind: str) -> str:
         return (
             f'Nothing of kind {kind} waits for an agent; open are {others}: claim_work(kind="any").'
         )
+    if kind == "report" and not found.agents:
+        return (
+            "No report of a top topic is open: each is written, is being merged, or is of a topic too "
+            f"small for one. {more}"
+        )
     if found.remaining:
         return f"What was handed in is being merged, other questions may follow: call claim_work again in 5 s. {more}"
     if found.agents:
         return f"Every question is answered. {more}"
     return (
-        "Nothing waits for an agent here: this corpus was indexed without one. To open work, call "
+        "No text waits for an agent here: this corpus was indexed without one. To write the reports "
+        'of its top topics, call claim_work(kind="report", level=0). To open its texts, call '
         'index_documents(paths=[...], method="agent") with its folders or texts.'
     )
 
