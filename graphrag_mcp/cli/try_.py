@@ -103,7 +103,7 @@ def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
             question = f"What is said about {name}?"
             line = _answer(snapshot, question)
             seen.add(name)
-            if line is not None and name.casefold() in line.text.casefold():
+            if line is not None and name in line.text:  # Sound is not in soundings
                 place = f"{line.hit.uri}:{line.hit.citation.line_start}"
                 asked.append({"question": question, "answer": line.text, "source": place})
                 break
