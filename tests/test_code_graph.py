@@ -12,7 +12,11 @@ from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.resolve import resolve
 from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.explore import explore_graph
+from graphrag_mcp.query.listing import list_documents
+from graphrag_mcp.query.lookup import get_entity, get_source
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
@@ -207,3 +211,70 @@ def test_only_names_written_as_code_are_read_in_prose() -> None:
     names = [one.name for one in file.references]
     assert [text[one.start : one.end] for one in file.references] == names
     assert names == ["Crate", "pkg.run", "weigh"]
+
+
+# ---- questions of an agent --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    folder = tmp_path_factory.mktemp("b") / "crates"
+    tests = "from pkg.core import weigh\n\n\ndef test_weigh():\n    assert weigh(1)\n"
+    write(folder, FILES | {"tests/test_core.py": tests, "more.py": "def open(x):\n    return x\n\n\nclass Crate:\n    pass\n"})
+    return index(folder, tmp_path_factory.mktemp("home"))
+
+
+def walked(snapshot: Snapshot, start: str, **options: Any) -> list[tuple[str, int]]:
+    result = explore_graph(snapshot, start, **options)
+    titles = {node["id"]: node["title"] for node in result.nodes}
+    back = options.get("direction") != "out"
+    return [(titles[one["source" if back else "target"]], one["hops"]) for one in result.edges]
+
+
+def test_who_calls_and_what_breaks_are_one_call_each(asked: Snapshot) -> None:
+    assert walked(asked, "pkg.core.weigh", kinds=["calls"]) == [("Crate.open", 1), ("main", 1), ("test_weigh", 1)]
+    assert sorted(walked(asked, "Scale.get", kinds=["impact"], hops=3)) == [
+        ("Crate.open", 3), ("Scale.measure_mass", 1), ("main", 2), ("pkg", 3), ("test_weigh", 3), ("tests.test_core", 3),
+        ("weigh", 2),
+    ]  # fmt: skip
+    result = explore_graph(asked, "pkg.core.weigh", kinds=["calls"])
+    line = next(one for one in result.text.splitlines() if "Crate.open" in one)
+    assert "crates/pkg/core.py:15 `weigh(self)`" in line and "certainty" not in line
+    assert "certainty 0.9: crates/app.py:9 `pkg.weigh(crate)`" in result.text
+    assert all(cited.line_start == cited.line_end for cited in result.citations) and result.citations
+
+
+def test_what_it_uses_what_implements_and_which_tests(asked: Snapshot) -> None:
+    assert walked(asked, "pkg.core.weigh", direction="out") == [("Scale", 1), ("Scale.measure_mass", 1)]
+    assert walked(asked, "Base", kinds=["inherits"], direction="in") == [("Crate", 1)]
+    assert walked(asked, "pkg.scales.Scale.get", kinds=["tests"]) == [("test_weigh", 3)]
+    assert "Nothing of this kind" in explore_graph(asked, "app.main", kinds=["calls"]).text
+
+
+def test_a_short_name_of_several_symbols_gives_candidates(asked: Snapshot) -> None:
+    result = get_entity(asked, "open")
+    assert result.state == "not_found" and {one["title"] for one in result.candidates} == {"Crate.open", "open"}
+    assert get_entity(asked, "Crate.open()").title == get_entity(asked, "pkg/core.py::Crate.open").title == "Crate.open"
+    assert get_entity(asked, "Crate").state == "not_found" and get_entity(asked, "core.Crate").type == "class"
+
+
+def test_an_entity_says_where_it_is_defined_its_signature_and_its_callers(asked: Snapshot) -> None:
+    text = get_entity(asked, "pkg.core.weigh").text
+    assert 'def weigh(crate, unit="kg") Weigh `Crate.open` of a crate.' in text and "(e" in text
+    assert "## Used by" in text and "app.py:9 `pkg.weigh(crate)`" in text and "## Uses" in text
+    module = get_entity(asked, "pkg.core").text  # a report of a module: what it defines, who uses it
+    assert "Crates and their weight." in module and "[" in module and "Crate (class) in pkg.core" in module
+    assert "imports weigh" in module
+
+
+def test_an_unknown_kind_is_told(asked: Snapshot) -> None:
+    with pytest.raises(BadInput, match="there is no kind or direction 'eats'"):
+        explore_graph(asked, "pkg.core.weigh", kinds=["eats"])
+
+
+def test_the_outline_of_a_source_file_is_its_definitions(asked: Snapshot) -> None:
+    text = list_documents(asked, document="crates/pkg/core.py").text
+    assert "class Crate(Base), lines 10-18: A crate of mussels." in text
+    assert "  - [" in text and "def seal(self), lines 17-18" in text
+    number = next(line for line in text.splitlines() if "def seal" in line).partition("[")[2].partition("]")[0]
+    assert "super().close()" in get_source(asked, [number]).text

@@ -69,7 +69,7 @@ def resolve(files: Iterable[SourceFile]) -> list[Edge]:
     corpus = known(ordered)
     edges: list[Edge] = []
     for file in ordered:
-        edges += _contained(file)
+        edges += _contained(corpus, file)
         edges += _imported(corpus, file)
     for file in ordered:
         inherits = list(_inherited(corpus, file))
@@ -230,7 +230,10 @@ def _home(corpus: Corpus, name: str) -> str:
 # ---- edges -----------------------------------------------------------------------------------------
 
 
-def _contained(file: SourceFile) -> Iterator[Edge]:
+def _contained(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
+    package = file.module.rpartition(".")[0]
+    if package in corpus.symbols:
+        yield Edge("contains", package, file.module, SAME_FILE, file.uri, 0, 1)
     for one in file.symbols:
         if one.parent:
             yield Edge("contains", one.parent, one.name, SAME_FILE, file.uri, one.start, one.end)

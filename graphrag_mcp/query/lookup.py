@@ -27,14 +27,14 @@ from graphrag_mcp.packing.budget import (
     shorten,
     source_item,
 )
-from graphrag_mcp.query import context, duplicates, hits, topics
+from graphrag_mcp.query import context, duplicates, hits, symbols, topics
 from graphrag_mcp.query.context import resolve
 from graphrag_mcp.query.duplicates import line, of_entity
 from graphrag_mcp.query.listing import section
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed, counted, normalise_name
 from graphrag_mcp.trust.fencing import quoted
-from graphrag_mcp.types import Citation, EntityResult, ReportResult, SourceResult
+from graphrag_mcp.types import EntityResult, ReportResult, SourceResult
 
 Row = dict[str, Any]
 TABLE_OF = {
@@ -271,7 +271,7 @@ def _section(snapshot: Snapshot, alias: str) -> list[Row]:
     match = _SECTION.fullmatch(alias)
     assert match is not None
     for document in context.numbered(snapshot, "documents", [int(match[1])]):
-        span = section(document["text"], int(match[2]))
+        span = section(document["text"], int(match[2]), document["uri"])
         if span is None:
             return []
         names = ["id", "char_start", "char_end"]
@@ -347,9 +347,15 @@ def get_entity(
     row, candidates = resolve(snapshot, asked)
     if row is None:
         return _candidates(snapshot, asked, candidates, budget, note)
-    own = normalise_name(asked) in {row["key"], *row["names"]} or asked in (
-        f"e{row['n']}",
-        row["id"],
+    symbol = context.is_symbol(row)
+    own = (
+        symbol
+        or normalise_name(asked) in {row["key"], *row["names"]}
+        or asked
+        in (
+            f"e{row['n']}",
+            row["id"],
+        )
     )
     hint = "" if own else f"{asked[:80]!r} was read as {one_line(row['title'], 80)} (e{row['n']})."
     if candidates:
@@ -386,12 +392,13 @@ def get_entity(
         row["description"], 600
     )  # a model's or an agent's words; ours are the evidence below
     sentences = [one_line(one["text"], 2_000) for one in row["evidence"]]
-    if said and not any(said[:40] in one or one[:40] in said for one in sentences):
+    if said and (symbol or not any(said[:40] in one or one[:40] in said for one in sentences)):
         intro += f"\n\n{shorten(said, budget // 4)}"
     most = 40 if response_format == "detailed" else 12
-    sections = [
-        Section("Evidence", _evidence(snapshot, row), 0.5),
-        Section("Relationships", _relationships(snapshot, row, most), 0.4),
+    sections = symbols.sections(snapshot, row, 3 * most) if symbol else []
+    sections += [
+        Section("Evidence", _evidence(snapshot, row), 0.3 if symbol else 0.5),
+        Section("Relationships", [] if symbol else _relationships(snapshot, row, most), 0.4),
         Section("Claims", context.claims_about(snapshot, [row]), 0.1, header=context.CLAIMS),
         Section("Perhaps the same", _proposed(snapshot, row), 0.05),
     ]
@@ -462,20 +469,11 @@ def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
     for one in row["evidence"]:
         unit = units.get(one["text_unit_id"])
         if unit is not None:
-            cited = sentence_citation(unit, one["start"], one["end"])
+            cited = context.sentence_citation(unit, one["start"], one["end"])
             items.append(
                 Item(unit.id, f"- {one_line(one['text'], 500)} [{unit.id}]", cited, "Evidence")
             )
     return items
-
-
-def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
-    """The place of a sentence, from the citation of its text unit and its offsets there. Lines stay
-    the unit's.
-    """
-    return unit.model_copy(
-        update={"char_start": unit.char_start + start, "char_end": unit.char_start + end}
-    )
 
 
 def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
