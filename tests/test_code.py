@@ -78,10 +78,19 @@ def test_uses_say_what_is_called_in_what_and_on_which_type() -> None:
     assert ("calls", "close", "self", "lab.requests.sessions.Session", "send") in told
     assert ("calls", "deliver", "self.adapter", "HTTPAdapter()", "send") in told
     assert ("calls", "dispatch", "hooks", "", "send") in told and ("calls", "Session", "", "", "session") in told
-    assert all(SESSIONS[one.start : one.end] == one.name for one in file.references)
+    assert [SESSIONS[one.start : one.end] for one in file.references if one.inside.endswith(".send") and one.kind == "calls"] == [
+        "self.close()", "hooks.dispatch(request)", "self.adapter.deliver(request)",
+    ]  # fmt: skip
     assert {(one.local, one.target) for one in file.imports} >= {
         ("p", "os.path"), ("HTTPAdapter", "lab.requests.adapters.HTTPAdapter"), ("hooks", "lab.requests.hooks"),
     }  # fmt: skip
+
+
+def test_a_call_over_several_lines_is_its_line_with_the_name() -> None:
+    text = "x = (first(1)\n    .second(2,\n            3))\n"
+    file = parse("lab/a.py", text)
+    assert file is not None
+    assert [text[one.start : one.end] for one in file.references] == ["first(1)", ".second(2,"]
 
 
 def test_what_is_no_source_broken_minified_or_generated_gives_nothing_and_never_raises() -> None:
@@ -96,7 +105,7 @@ def test_line_ends_of_every_kind_and_wide_characters_keep_spans_exact() -> None:
     text = 'a = "😀ä"; b = f("ß")\r\ndef f(x):\r\n    return "\x0c\u2028"\r\ndef g(): return f("é😀") or f(1)\n'
     file = parse("lab/a.py", text)
     assert file is not None
-    assert [text[one.start : one.end] for one in file.references] == ["f", "f", "f"]
+    assert [text[one.start : one.end] for one in file.references] == ['f("ß")', 'f("é😀")', "f(1)"]
     assert text[file.symbols[-1].start :].startswith("def g()")
 
 

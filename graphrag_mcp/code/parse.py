@@ -6,11 +6,21 @@ the interpreter's own parser. Broken syntax, generated and minified files never 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 
 from graphrag_mcp.code import python
-from graphrag_mcp.code.symbols import SourceFile, Symbol, module_name
+from graphrag_mcp.code.resolve import COMMON
+from graphrag_mcp.code.symbols import Reference, SourceFile, Symbol, module_name
+
+PROSE = "prose"  # the language of a document whose names may mean symbols
+PROSE_SUFFIXES = frozenset("md markdown mdx rst adoc asciidoc txt".split())
+_SPOKEN = re.compile(
+    r"`{1,2}~?(?P<quoted>[A-Za-z_][\w.]{2,100})(?:\([^`\n]{0,60}\))?`"
+    r"|(?<![\w./`:-])(?P<called>[A-Za-z_][\w.]{2,100})\(\)"
+    r"|(?<![\w./`@:-])(?P<dotted>[A-Za-z_]\w{1,60}(?:\.[A-Za-z_]\w{1,60}){1,6})(?![\w/@(-]|\.\w)"
+)
 
 LARGEST = 2_000_000  # characters of a file that is parsed; larger ones are generated
 LONGEST_LINE = 20_000  # characters of a line; longer ones are minified
@@ -31,7 +41,34 @@ def parse(uri: str, text: str) -> SourceFile | None:
         return None
     file = SourceFile(uri, language, module_name(uri))
     file.symbols.append(Symbol(file.module, "module", 0, len(text)))
-    return _ordered(file) if python.read(file, text) else None
+    if not python.read(file, text):
+        return None
+    file.prose += [match.span() for match in _COMMENT.finditer(text)]
+    for start, end in file.prose:
+        file.references += spoken(text[start:end], start, file.module)
+    return _ordered(file)
+
+
+def parse_prose(uri: str, text: str) -> SourceFile | None:
+    """The names that a document writes as code; None where it writes none."""
+    if uri.rpartition(".")[2].lower() not in PROSE_SUFFIXES:
+        return None
+    names = spoken(text, 0, "")
+    return SourceFile(uri, PROSE, "", references=names) if names else None
+
+
+def spoken(text: str, start: int, inside: str) -> list[Reference]:
+    """Names in backticks, names with `()` behind them and dotted names, each once a place."""
+    found = []
+    for match in _SPOKEN.finditer(text):
+        group = match.lastgroup or ""
+        name = match[group].strip(".")
+        plain = group == "quoted" and "." not in name and "(" not in match[0]
+        if plain and name.islower() and "_" not in name and (len(name) < 4 or name in COMMON):
+            continue
+        at = start + match.start(group)
+        found.append(Reference("documents", name, at, at + len(name), inside))
+    return found
 
 
 def _minified(text: str) -> bool:
@@ -44,7 +81,11 @@ def _minified(text: str) -> bool:
     return False
 
 
+_COMMENT = re.compile(r"^[ \t]*#(?!!)[^\n]*", re.MULTILINE)
+
+
 def _ordered(file: SourceFile) -> SourceFile:
+    file.prose.sort()
     file.symbols[1:] = sorted(file.symbols[1:], key=lambda one: (one.start, -one.end, one.name))
     file.references.sort(key=lambda one: (one.start, one.end, one.kind))
     return file

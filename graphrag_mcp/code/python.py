@@ -65,6 +65,7 @@ class _Reader:
         self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", doc)
         for node in tree.body:
             self._imports(node)
+        self._docstring(tree)
         self._body(tree.body, self.file.module, "module")
         self._uses(tree.body, self.file.module, {}, {})
 
@@ -98,6 +99,13 @@ class _Reader:
         )
         if kind == "class":
             self.classes.add(name)
+        self._docstring(node)
+
+    def _docstring(
+        self, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    ) -> None:
+        if ast.get_docstring(node, clean=False) is not None:
+            self.file.prose.append(self.offsets.span(node.body[0]))
 
     def _constant(self, node: ast.Assign | ast.AnnAssign, prefix: str) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -149,7 +157,7 @@ class _Reader:
             if isinstance(node, ast.ClassDef):
                 name = f"{inside}.{node.name}"
                 for base in node.bases:
-                    self._reference("inherits", _base_of(base), name, types, fields)
+                    self._reference(_base_of(base), name, types, fields)
                 self._expressions([*node.decorator_list, *node.keywords], inside, types, fields)
                 self._uses(node.body, name, {}, self._fields(node, name))
             elif isinstance(node, _FUNCTIONS):
@@ -224,22 +232,28 @@ class _Reader:
         for node in nodes:
             for one in ast.walk(node):
                 if isinstance(one, ast.Call):
-                    self._reference("calls", one.func, inside, types, fields)
+                    self._reference(one, inside, types, fields)
 
     def _reference(
         self,
-        kind: str,
-        target: ast.expr,
+        node: ast.expr,
         inside: str,
         types: Mapping[str, str],
         fields: Mapping[str, str],
     ) -> None:
-        start, end = self.offsets.span(target)
+        """A call, or else a base; its span is the expression on the line of the name."""
+        kind, target = ("calls", node.func) if isinstance(node, ast.Call) else ("inherits", node)
+        start, end = self.offsets.span(node)
+        named = self.offsets.span(target)[1]
+        if isinstance(target, ast.Attribute):
+            start = max(start, self.offsets.starts[(target.end_lineno or target.lineno) - 1])
+            start += len(self.text[start:named]) - len(self.text[start:named].lstrip())
+        if (line := self.text.find("\n", named, end)) >= 0:
+            end = line - (self.text[line - 1] == "\r")
         if isinstance(target, ast.Name):
             self.file.references.append(Reference(kind, target.id, start, end, inside))
         elif isinstance(target, ast.Attribute):
             receiver, known = _dotted(target.value), self._type(target.value, types, fields)
-            start = end - len(target.attr)
             self.file.references.append(
                 Reference(kind, target.attr, start, end, inside, receiver or "?", known)
             )

@@ -6,6 +6,7 @@ one file at a time and no grammar.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 
@@ -36,7 +37,8 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A use of a name: `kind` is calls or inherits, `inside` the qualified name of what uses it.
+    """A use of a name: `kind` is calls, inherits or documents (a name that prose writes as code),
+    `inside` the qualified name of what uses it.
 
     `receiver` is what stands before the last dot ("" for a bare name, "?" for an expression), `type`
     the receiver's type as far as the file states it: a dotted name, `name()` for what a call gives.
@@ -71,6 +73,7 @@ class SourceFile:
     symbols: list[Symbol] = field(default_factory=list)
     references: list[Reference] = field(default_factory=list)
     imports: list[Import] = field(default_factory=list)
+    prose: list[tuple[int, int]] = field(default_factory=list)  # comments and docstrings
 
     def breaks(self, text: str) -> dict[int, int]:
         """Offset -> depth (1 for the outermost) of the definitions, comments above them included."""
@@ -124,3 +127,26 @@ def called(name: str) -> str:
     """A qualified name without the label of the source."""
     label, _, rest = name.partition(".")
     return rest or label
+
+
+def dumped(file: SourceFile, units: list[list[object]]) -> str:
+    """The file as JSON with its text units, [id, first character of its own, start, end] each."""
+    rows = (
+        [[getattr(one, name) for name in kind.__slots__] for one in held]
+        for kind, held in (
+            (Symbol, file.symbols),
+            (Reference, file.references),
+            (Import, file.imports),
+        )
+    )
+    body = [file.uri, file.language, file.module, *rows, units]
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
+def loaded(text: str) -> tuple[SourceFile, list[list[object]]]:
+    uri, language, module, symbols, references, imports, units = json.loads(text)
+    file = SourceFile(uri, language, module)
+    file.symbols = [Symbol(*one) for one in symbols]
+    file.references = [Reference(*one) for one in references]
+    file.imports = [Import(*one) for one in imports]
+    return file, units

@@ -39,8 +39,9 @@ from typing import Any, ClassVar, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.code.parse import parse
-from graphrag_mcp.index import descriptions
+from graphrag_mcp.code.parse import parse, parse_prose
+from graphrag_mcp.code.symbols import SourceFile
+from graphrag_mcp.index import descriptions, source_code
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.graph import UnitNames, collect, entity_id, graph_to_table, merge
@@ -123,7 +124,8 @@ def cut(document: Mapping[str, Any], named: Mapping[str, Any], names: bool) -> C
     if named.get("derivation") != DERIVATION or not all(name in named for name in sizes):
         return None
     params = ChunkParams(*(named[name] for name in sizes))
-    found = _chunked(document["uri"], document["text"], params)
+    code = parse(document["uri"], document["text"])
+    found = _chunked(code, document["text"], params)
     units = {(unit.span.start, unit.span.end) for unit in found}
     passages = {(part.start, part.end) for unit in found for part in unit.passages}
     if not names or named.get("extractor") != extract.VERSION:
@@ -189,6 +191,8 @@ class DocumentRows:
     fresh: dict[str, UnitNames] = field(default_factory=dict)  # units to merge into the graph
     kept: set[str] = field(default_factory=set)  # units whose names are already there
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
+    code: SourceFile | None = None  # of source code that is parsed
+    facts: list[Row] = field(default_factory=list)  # the row of `code`, where it has one
 
 
 def build(
@@ -226,11 +230,11 @@ def cut_rows(
         "created": document.created,
     }
     rows = DocumentRows(row, document, before, given)
-    rows.cuts = (
-        given.cut(document.text, params)
-        if given
-        else [(unit, None) for unit in _chunked(document.uri, document.text, params)]
-    )
+    if given:
+        rows.cuts = given.cut(document.text, params)
+    else:
+        rows.code = parse(document.uri, document.text)
+        rows.cuts = [(unit, None) for unit in _chunked(rows.code, document.text, params)]
     name_of = unit_ids(document.uri)
     for unit, _ in rows.cuts:
         start, end = unit.span.start, unit.span.end
@@ -253,7 +257,8 @@ def cut_rows(
                 "text": text,
             }
         )
-        known = unit_id in before.units and unit_id not in before.redo
+        # The qualified names of source code depend on what stands in other units.
+        known = unit_id in before.units and unit_id not in before.redo and rows.code is None
         if known and all(id in before.passages for id in _passage_ids(unit, unit_id)):
             rows.kept.add(unit_id)
         else:  # a key in a text is no name, stands in no evidence, and no model is shown it
@@ -261,15 +266,14 @@ def cut_rows(
     return rows
 
 
-def _chunked(uri: str, text: str, params: ChunkParams) -> list[Unit]:
-    source = parse(uri, text)
-    return chunk(text, params, source.breaks(text) if source else None)
+def _chunked(code: SourceFile | None, text: str, params: ChunkParams) -> list[Unit]:
+    return chunk(text, params, code.breaks(text) if code else None)
 
 
 def fill(rows: DocumentRows, check: Callable[[], object] = lambda: None) -> None:
     """Names, passages and search terms; `check` may raise to stop early."""
     title_terms = terms(rows.source.title)
-    code = parse(rows.source.uri, rows.source.text)
+    code = rows.code
 
     def searched(start: int, end: int) -> list[str]:
         inside = code.names(start, end) if code else ()
@@ -285,6 +289,10 @@ def fill(rows: DocumentRows, check: Callable[[], object] = lambda: None) -> None
     for (unit, record), row in zip(rows.cuts, rows.units, strict=True):
         check()
         _passages(rows, unit, record, row["id"], row["n"], shared, searched)
+    told = code or parse_prose(rows.source.uri, rows.source.text)
+    if told is not None and rows.units and rows.given is None:
+        cuts = [unit for unit, _ in rows.cuts]
+        rows.facts = [source_code.row_of(rows.document["id"], told, rows.units, cuts)]
 
 
 def unit_ids(uri: str) -> Callable[[Unit, str], str]:
@@ -318,32 +326,9 @@ def _passages(
     shared: Mapping[str, str],
     searched: Callable[[int, int], Sequence[str]],
 ) -> None:
-    document, origin = rows.source, unit.span.start
+    document = rows.source
     ids = _passage_ids(unit, unit_id)
-    if unit_id in rows.kept:
-        entity_ids = [rows.before.passages[id] for id in ids]
-    else:
-        to_read = rows.to_read.pop(unit_id)  # it holds every mention: a third of the memory
-        if rows.given is None:
-            names, mentions = to_read.found()
-        else:
-            text = to_read.text
-            names, mentions = rows.given.names_of(unit_id, text, record)
-            rows.claims[unit_id] = rows.given.claims_of(text, record)
-        rows.fresh[unit_id] = names
-        if len(ids) == 1:
-            entity_ids = [[entity_id(named.key) for named in names.named]]
-        else:
-            entity_ids = [
-                list(
-                    dict.fromkeys(
-                        entity_id(key)
-                        for start, key in mentions
-                        if p.start <= start + origin < p.end
-                    )
-                )
-                for p in unit.passages
-            ]
+    entity_ids = _named(rows, unit, record, unit_id, ids)
     for part, (id, span, named) in enumerate(zip(ids, unit.passages, entity_ids, strict=True), 1):
         text = document.text[span.start : span.end]
         n_tokens = unit.n_tokens if span == unit.span else count_tokens(text)
@@ -368,6 +353,30 @@ def _passages(
                 "entity_ids": list(named),
             }
         )
+
+
+def _named(
+    rows: DocumentRows, unit: Unit, record: UnitRecord | None, unit_id: str, ids: Sequence[str]
+) -> list[Sequence[str]]:
+    """Ids of what each passage of a unit names; fills `rows.fresh` where the unit is read."""
+    if unit_id in rows.kept:
+        return [rows.before.passages[id] for id in ids]
+    to_read = rows.to_read.pop(unit_id)  # it holds every mention: a third of the memory
+    if rows.code is not None:
+        names, mentions = source_code.names_of(rows.code, unit, unit_id, to_read.text)
+    elif rows.given is None:
+        names, mentions = to_read.found()
+    else:
+        names, mentions = rows.given.names_of(unit_id, to_read.text, record)
+        rows.claims[unit_id] = rows.given.claims_of(to_read.text, record)
+    rows.fresh[unit_id] = names
+    if len(ids) == 1:
+        return [[entity_id(named.key) for named in names.named]]
+    origin = unit.span.start
+    held = [
+        [key for start, key in mentions if p.start <= start + origin < p.end] for p in unit.passages
+    ]
+    return [list(dict.fromkeys(map(entity_id, keys))) for keys in held]
 
 
 def metadata_json(metadata: Mapping[str, Any]) -> str:
@@ -515,6 +524,7 @@ class Batch:
         default_factory=dict
     )  # units that one should read and no one can -> uri
     imports: list[Row] = field(default_factory=list)  # for the log of imports
+    code: list[Row] = field(default_factory=list)  # of the table `code`
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
 
 
@@ -540,23 +550,25 @@ def documents(
     gone_units = set(old_units) - batch.kept
     with run.stage("merge"):
         read = _read(run, snapshot, batch, gone_units, numbers)
-        units, parts = gone_units | batch.fresh.keys(), _in_parts(run, batch.fresh)
+        units = gone_units | batch.fresh.keys()
+        linked = _linked(run, snapshot, batch, gone_units, last)
+        parts = [batch.fresh] if linked else _in_parts(run, batch.fresh)
         batch.fresh = {}  # each part is given up when it is merged
         before = _Merging(snapshot, versions, gone_units)
         while len(parts) > 1:
             _merge_ahead(run, before, parts.pop(0), numbers, moved)
         snapshot, versions = before.snapshot, before.versions
-        is_long = run.models.is_long if run.models else None
-        merged = merge(snapshot, before.gone, parts.pop(), numbers, is_long, run.edits)
+        long = getattr(run.models, "is_long", None)
+        merged = merge(snapshot, before.gone, parts.pop(), numbers, long, run.edits)
         if run.models is not None and run.models.describe is not None:
             merged.long |= descriptions.retitled(snapshot, merged.changes, run.models, run.edits)
-        for id, (kind, _) in sorted(merged.long.items()):
-            read["pending"].append(pending(kind, id, "", "not yet asked"))
+        for id in sorted(merged.long):
+            read["pending"].append(pending(merged.long[id][0], id, "", "not yet asked"))
         if last and run.models is not None and run.models.asker.on:
             run.asked = descriptions.early(
                 run.models, merged.long, merged.changes, snapshot, run.edits
             )
-        changes = {**merged.changes, **_side_tables(run, units, read)}
+        changes = {**merged.changes, **_side_tables(run, units, read), **linked}
         if run.vectors is not None:
             changes |= forgotten(changes, versions)
     moved.update(
@@ -568,15 +580,41 @@ def documents(
     )
     run.touched |= merged.touched
     run.capped |= merged.capped
-    # Entities are embedded while the tables are written; relationships are named by what is written.
-    if run.vectors is not None:
+    if (
+        run.vectors is not None
+    ):  # entities while the tables are written; others name what is written
         _want(run, "entities", changes["entities"], merged.long)
     with run.stage("write"):
-        base = run.manifest or Manifest(corpus=run.folder.name)
-        versions = run.apply(replace(base, tables=versions), changes)
+        base = replace(run.manifest or Manifest(corpus=run.folder.name), tables=versions)
+        versions = run.apply(base, changes)
         swap(run, sources, versions, segments, numbers, moved)
     if run.vectors is not None:
         _want(run, "relationships", changes["relationships"], merged.long)
+
+
+def has_code(run: Run) -> bool:
+    """Does the corpus hold documents that define or name symbols of source code?"""
+    return run.manifest is not None and "code" in run.manifest.tables
+
+
+def _linked(
+    run: Run, snapshot: Snapshot | None, batch: Batch, gone_units: set[str], last: bool
+) -> dict[str, Change]:
+    """The change of the table `code`. With the `last` batch the names of all source code are
+    resolved; text units of other documents whose statements change join the batch and
+    `gone_units`. Such a batch is merged as one: its statements name what any of its units defines."""
+    there = has_code(run)
+    if not batch.code and not there:
+        return {}
+    gone, rows = set(batch.gone), batch.code
+    if last:
+        held = snapshot.rows("code").to_pylist() if there and snapshot is not None else []
+        links = source_code.link([*(row for row in held if row["id"] not in gone), *rows])
+        gone_units |= source_code.apply(snapshot, batch.fresh, links)
+        again = {row["id"] for row in links.rows}
+        rows = [*(row for row in rows if row["id"] not in again), *links.rows]
+        gone |= again
+    return {"code": Change(sorted(gone), graph_to_table("code", rows))}
 
 
 def _write_texts(

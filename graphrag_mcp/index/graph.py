@@ -547,9 +547,8 @@ class _State:
     )  # old units whose pairs are recomputed
     known: set[str] = field(default_factory=set)  # keys whose mentions have been read
     old_entities: dict[str, Row] = field(default_factory=dict)  # by id
-    texts: dict[tuple[str, int], str] = field(
-        default_factory=dict
-    )  # sentence text by (unit, start)
+    # text of a sentence or of a place in source code by (unit, start, end)
+    texts: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     @property
     def is_edit(self) -> bool:
@@ -575,7 +574,17 @@ def merge(
     named = {row.key for row in gone_rows} | {
         row.key for unit in fresh.values() for row in unit.named
     }
-    _gather(state, named.union(changed.keys, *changed.pairs))
+    # Statements on source code name what other files define.
+    stated = {
+        end
+        for unit in fresh.values()
+        for one in unit.said or ()
+        for end in (one.source, one.target)
+    }
+    if snapshot is not None and "code" in snapshot.manifest.tables:
+        for row in _read(state, "evidence", state.gone, "text_unit_id", pairs_from_table):
+            stated.update(filter(None, (row.source_key, row.target_key)))
+    _gather(state, named.union(stated, changed.keys, *changed.pairs))
     groups, entity_of = group(state.by_key, state.edits)
     reopened: set[str] = set()
     while (
@@ -584,7 +593,10 @@ def merge(
         reopened |= more
         for row in _read(state, "mentions", more, "text_unit_id", mentions_from_table):
             state.by_unit.setdefault(row.text_unit_id, []).append(row)
-        _gather(state, {row.key for rows in state.by_unit.values() for row in rows})
+        held = {row.key for rows in state.by_unit.values() for row in rows}
+        for row in _read(state, "evidence", more, "text_unit_id", pairs_from_table):
+            held.update(filter(None, (row.source_key, row.target_key)))
+        _gather(state, held)
         groups, entity_of = group(state.by_key, state.edits)
     # Relationships that were made by hand come and go with their ends.
     by_hand: set[Pair] = set(changed.pairs)
@@ -652,7 +664,7 @@ def _gather(state: _State, keys: set[str]) -> None:
             state.old_entities[row["id"]] = row
             related.update(row["names"])
             for item in row["evidence"]:
-                state.texts[item["text_unit_id"], item["start"]] = item["text"]
+                state.texts[item["text_unit_id"], item["start"], item["end"]] = item["text"]
         pending = related - state.known
 
 
@@ -707,7 +719,7 @@ def _relationships(
     }
     for row in previous.values():
         for item in row["evidence"]:
-            state.texts[item["text_unit_id"], item["start"]] = item["text"]
+            state.texts[item["text_unit_id"], item["start"], item["end"]] = item["text"]
     return _write_pairs(state, entity_of, by_pair, previous, told, number, merged)
 
 
@@ -940,7 +952,7 @@ def _quotes(
         if place not in quotes:
             unit, start, end = place
             fresh = state.fresh.get(unit)
-            text = fresh.text[start:end] if fresh else state.texts[unit, start]
+            text = fresh.text[start:end] if fresh else state.texts[place]
             quote = {"text_unit_id": unit, "start": start, "end": end, "text": text}
             quotes[place] = (quote, " ".join(text.split()))
     return quotes
@@ -981,7 +993,7 @@ def _described(
 
 def _fetch_texts(state: _State, places: Sequence[tuple[str, int, int]]) -> None:
     """Sentences that neither a new unit nor an old row can supply: read them from their text units."""
-    missing = [p for p in places if p[0] not in state.fresh and (p[0], p[1]) not in state.texts]
+    missing = [p for p in places if p[0] not in state.fresh and p not in state.texts]
     if not missing or state.snapshot is None:
         return
     units = state.snapshot.by_key(
@@ -995,4 +1007,4 @@ def _fetch_texts(state: _State, places: Sequence[tuple[str, int, int]]) -> None:
         )
     )
     for unit, start, end in missing:
-        state.texts[unit, start] = texts[unit][start:end]
+        state.texts[unit, start, end] = texts[unit][start:end]

@@ -426,11 +426,12 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     run.parameters = {**before, "derivation": IN_PART} if rederive else {**before, **wanted}
     numbers = dict(run.manifest.next) if run.manifest else dict(Manifest(corpus="").next)
     # With a model the next batch is read and its questions are on their way while one is written.
-    ahead = 1 if _asks(run) else 0
+    # With source code one is held back, since names are resolved with the last.
     queue: deque[Batch] = deque()
     for batch in _batches(run, plan, request, numbers, rederive):
         queue.append(batch)
-        if len(queue) > ahead:
+        ahead = _asks(run) or documents.has_code(run) or any(one.code for one in queue)
+        if len(queue) > int(ahead):
             documents.documents(run, plan.found.sources, queue.popleft(), numbers)
             gc.collect()
     for batch in list(queue)[:-1]:
@@ -578,7 +579,7 @@ def _add(
     batch.size += sum(len(unit.passages) for unit, _ in rows.cuts)
     if given is not None:
         batch.imports += run.imports.rows(document)
-    elif run.models.extract is not None:
+    elif run.models.extract is not None and rows.code is None:
         for id, unit in rows.to_read.items():
             reading = run.begin(edit.uri, id, unit)
             if reading is None:
@@ -628,6 +629,7 @@ def _fill(run: Run, batch: Batch) -> None:
         batch.fresh |= rows.fresh
         batch.kept |= rows.kept
         batch.claims |= rows.claims
+        batch.code += rows.facts
     batch.opened = []
 
 

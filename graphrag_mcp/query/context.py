@@ -60,6 +60,32 @@ _SURNAMES = frozenset(
 _VIETNAMESE = frozenset(map(folded, lexicon.VI_BEFORE["person"].split("|")))
 
 
+# ---- symbols of source code ---------------------------------------------------------------------
+
+SYMBOLS = ("module", "class", "interface", "type", "function", "method", "constant")
+_NAME = re.compile(r"[^\W\d][\w$]*(?:[./:#]{1,2}[\w$]+)*(?:\([^()]{0,80}\))?")
+
+
+def symbols_named(snapshot: Snapshot, asked: str) -> list[Row]:
+    """The symbols that a name means: whole, or the last parts of the qualified one; the outermost
+    first. Paths, `Class::method` and `call()` are read as names."""
+    asked = asked.strip().strip("`")
+    if "code" not in snapshot.manifest.tables or not _NAME.fullmatch(asked):
+        return []
+    bare = re.sub(r"\([^()]*\)\Z", "", asked)
+    bare = re.sub(r"\.(?:py|pyi|js|jsx|mjs|ts|tsx|rs|rb|cc|cpp|h|hpp)(?=[:#]|\Z)", "", bare)
+    name = re.sub(r"[/:#]+", ".", bare)
+    types = ", ".join(f"'{one}'" for one in SYMBOLS)
+    where = f"(key = '{name}' OR ends_with(key, '.{name}')) AND type IN ({types})"
+    ids = snapshot.rows("entities", where, ["id"])["id"].to_pylist()
+    found = rows(snapshot, "entities", ids)
+    return sorted(found, key=lambda row: (row["key"].count("."), -row["degree"], row["key"]))
+
+
+def is_symbol(row: Mapping[str, Any]) -> bool:
+    return row["type"] in SYMBOLS and "." in row["key"]
+
+
 def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     """The entity that is meant and others that hold its name; or None and the candidates."""
     if match := re.fullmatch(r"e(\d{1,12})", asked, re.IGNORECASE):
@@ -68,6 +94,8 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
     if re.fullmatch(r"[0-9a-f]{32}", asked) and (found := rows(snapshot, "entities", [asked])):
         return found[0], []
     asked = composed(asked)
+    if found := symbols_named(snapshot, asked[:300]):
+        return (found[0], []) if len(found) == 1 or found[0]["key"] == asked else (None, found[:12])
     key = normalise_name(asked[:300])
     # "Harbour Tide Authority (HTA)"
     bare = normalise_name(re.sub(r"(?<!\s)\s*[(（][^()（）]*[)）]\s*$", "", asked[:300]))
@@ -444,6 +472,32 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
         for unit in units
         if unit["document_id"] in documents
     }
+
+
+def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
+    """The place of a sentence, from the citation of its text unit and its offsets there. Lines stay
+    the unit's.
+    """
+    return unit.model_copy(
+        update={"char_start": unit.char_start + start, "char_end": unit.char_start + end}
+    )
+
+
+def relationship_statement(
+    row: Row, units: Mapping[str, Citation], longest: int
+) -> tuple[str, Citation | None]:
+    """The best sentence that says that two are related and where it stands, after what a model made
+    of it; `units` are citations by text unit."""
+    first = next(iter(row["evidence"]), None)
+    unit = units.get(first["text_unit_id"]) if first else None
+    told = one_line(row["description"], longest)
+    if first is None or unit is None:
+        return told, None
+    said = one_line(first["text"], longest)
+    # then the description is sentences
+    own = first["text"].strip() and first["text"].strip() in row["description"]
+    cited = sentence_citation(unit, first["start"], first["end"])
+    return (said or told) if own or not told else f'{told} "{said}"', cited
 
 
 def findings(row: Row) -> list[dict[str, str]]:

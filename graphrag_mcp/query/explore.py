@@ -36,9 +36,8 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import Item, Section, clamp_budget, compose, finish, one_line
-from graphrag_mcp.query import context
+from graphrag_mcp.query import context, symbols
 from graphrag_mcp.query.context import resolve
-from graphrag_mcp.query.lookup import relationship_statement
 from graphrag_mcp.store.schema import in_lists
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed, counted
@@ -412,9 +411,12 @@ def explore_graph(
     hops: int = HOPS[0],
     max_nodes: int = NODES[0],
     max_tokens: int = DEFAULT_TOKENS,
+    kinds: Sequence[str] = (),
+    direction: str = "",
 ) -> ExploreResult:
     """Neighbours of `start`; with `goal` how the two are connected; with neither an overview of the
-    graph.
+    graph. `kinds` (of statements on source code: calls, contains, imports, inherits, impact, tests)
+    and `direction` (in: what uses `start`, out: what it uses): a walk over these alone.
     """
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     hops, nodes = min(max(hops, HOPS[1]), HOPS[2]), min(max(max_nodes, NODES[1]), NODES[2])
@@ -437,6 +439,9 @@ def explore_graph(
             _note(result, f"Others hold the name {asked[:60]!r}: {context.named_list(others)}.")
         ends.append(row)
     result.start = f"e{ends[0]['n']}"
+    if (kinds or direction) and len(ends) == 1 and context.is_symbol(ends[0]):
+        asked = kinds or ("calls",)
+        return symbols.explore(snapshot, result, ends[0], asked, direction, hops, nodes, budget)
     graph = Graph(snapshot)
     if len(ends) == 1:
         return _neighbours(graph, result, ends[0], hops, nodes, budget)
@@ -573,7 +578,7 @@ def _edge_items(
             continue
         data = {"id": f"r{row['n']}", "source": f"e{ends[0]['n']}", "target": f"e{ends[1]['n']}"}
         data |= {"weight": round(row["weight"], 3), "ends": [end["id"] for end in ends]}
-        said, cited = relationship_statement(row, units, longest)
+        said, cited = context.relationship_statement(row, units, longest)
         if cited is not None:
             again = shown.setdefault((cited.id, cited.char_start), data["id"])
             said = f"{said if again == data['id'] else f'as {again}'} [{cited.id}]"

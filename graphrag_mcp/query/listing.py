@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from graphrag_mcp.code.parse import parse
+from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import (
     clamp_budget,
@@ -28,7 +30,7 @@ from graphrag_mcp.query.filters import documents
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import says_something
 from graphrag_mcp.text.readable import readable
-from graphrag_mcp.text.terms import counted, sentences
+from graphrag_mcp.text.terms import Lines, counted, sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult
 
@@ -323,8 +325,16 @@ def headings(text: str) -> Iterator[tuple[int, int, str]]:
             yield match.start(), 1 if match[4][0] == "=" else 2, match[3].strip()
 
 
-def section(text: str, number: int) -> tuple[int, int] | None:
-    """The characters of the heading with this number (from 1) and what stands under it."""
+def section(text: str, number: int, uri: str = "") -> tuple[int, int] | None:
+    """The characters of the heading with this number (from 1) and what stands under it; of source
+    code those of the definition."""
+    if source := parse(uri, text):
+        inside = source.symbols[1:]
+        return (
+            (inside[number - 1].start, inside[number - 1].end)
+            if 0 < number <= len(inside)
+            else None
+        )
     listed = list(headings(text))
     if not 0 < number <= len(listed):
         return None
@@ -358,6 +368,8 @@ def _outline(snapshot: Snapshot, asked: str) -> tuple[str, list[Line]]:
         key=lambda row: row["position"],
     )
     head = f"[{alias}] {one_line(title, 120)} ({uri}): {len(text):,} characters, {counted(len(rows), 'passages')}."
+    if (source := parse(uri, text)) and len(source.symbols) > 1:
+        return head, _definitions(alias, text, source)
     listed = list(headings(text))
     if listed:
         return head, [
@@ -368,3 +380,16 @@ def _outline(snapshot: Snapshot, asked: str) -> tuple[str, list[Line]]:
         partial(str, f"- [{passage_alias(row)}] {one_line(readable(row['text'][:400]), TELLING)}")
         for row in rows
     ]
+
+
+def _definitions(alias: str, text: str, source: SourceFile) -> list[Line]:
+    """The definitions of a source file with their lines, signatures and first lines of docstrings."""
+    lines, depth = Lines(text), source.module.count(".") + 1
+    said = []
+    for number, one in enumerate(source.symbols[1:], 1):
+        step = "  " * (one.name.count(".") - depth)
+        place = f"lines {lines.at(one.start)}-{lines.at(max(one.end - 1, one.start))}"
+        signature = one_line(one.signature or f"{one.kind} {one.short}", 160)
+        doc = f": {one_line(one.doc, TELLING)}" if one.doc else ""
+        said.append(partial(str, f"{step}- [{alias}#{number}] {signature}, {place}{doc}"))
+    return said

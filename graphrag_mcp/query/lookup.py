@@ -28,14 +28,14 @@ from graphrag_mcp.packing.budget import (
     shorten,
     source_item,
 )
-from graphrag_mcp.query import context, duplicates, hits, topics
+from graphrag_mcp.query import context, duplicates, hits, symbols, topics
 from graphrag_mcp.query.context import resolve
 from graphrag_mcp.query.duplicates import line, of_entity
 from graphrag_mcp.query.listing import section
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import bracketed, counted, normalise_name
 from graphrag_mcp.trust.fencing import quoted
-from graphrag_mcp.types import Citation, EntityResult, ReportResult, SourceResult
+from graphrag_mcp.types import EntityResult, ReportResult, SourceResult
 
 Row = dict[str, Any]
 TABLE_OF = {
@@ -273,7 +273,7 @@ def _section(snapshot: Snapshot, alias: str) -> list[Row]:
     match = _SECTION.fullmatch(alias)
     assert match is not None
     for document in context.numbered(snapshot, "documents", [int(match[1])]):
-        span = section(document["text"], int(match[2]))
+        span = section(document["text"], int(match[2]), document["uri"])
         if span is None:
             return []
         names = ["id", "char_start", "char_end"]
@@ -349,9 +349,15 @@ def get_entity(
     row, candidates = resolve(snapshot, asked)
     if row is None:
         return _candidates(snapshot, asked, candidates, budget, note)
-    own = normalise_name(asked) in {row["key"], *row["names"]} or asked in (
-        f"e{row['n']}",
-        row["id"],
+    symbol = context.is_symbol(row)
+    own = (
+        symbol
+        or normalise_name(asked) in {row["key"], *row["names"]}
+        or asked
+        in (
+            f"e{row['n']}",
+            row["id"],
+        )
     )
     hint = "" if own else f"{asked[:80]!r} was read as {one_line(row['title'], 80)} (e{row['n']})."
     if candidates:
@@ -388,12 +394,13 @@ def get_entity(
         row["description"], 600
     )  # a model's or an agent's words; ours are the evidence below
     sentences = [one_line(one["text"], 2_000) for one in row["evidence"]]
-    if said and not any(said[:40] in one or one[:40] in said for one in sentences):
+    if said and (symbol or not any(said[:40] in one or one[:40] in said for one in sentences)):
         intro += f"\n\n{shorten(said, budget // 4)}"
     most = 40 if response_format == "detailed" else 12
-    sections = [
-        Section("Evidence", _evidence(snapshot, row), 0.5),
-        Section("Relationships", _relationships(snapshot, row, most), 0.4),
+    sections = symbols.sections(snapshot, row, 3 * most) if symbol else []
+    sections += [
+        Section("Evidence", _evidence(snapshot, row), 0.3 if symbol else 0.5),
+        Section("Relationships", [] if symbol else _relationships(snapshot, row, most), 0.4),
         Section("Claims", context.claims_about(snapshot, [row]), 0.1, header=context.CLAIMS),
         Section("Perhaps the same", _proposed(snapshot, row), 0.05),
     ]
@@ -464,20 +471,11 @@ def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
     for one in row["evidence"]:
         unit = units.get(one["text_unit_id"])
         if unit is not None:
-            cited = sentence_citation(unit, one["start"], one["end"])
+            cited = context.sentence_citation(unit, one["start"], one["end"])
             items.append(
                 Item(unit.id, f"- {one_line(one['text'], 500)} [{unit.id}]", cited, "Evidence")
             )
     return items
-
-
-def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
-    """The place of a sentence, from the citation of its text unit and its offsets there. Lines stay
-    the unit's.
-    """
-    return unit.model_copy(
-        update={"char_start": unit.char_start + start, "char_end": unit.char_start + end}
-    )
 
 
 def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
@@ -513,7 +511,7 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
         if other is None:
             continue
         title, alias = one_line(other["title"], 80), f"r{row['n']}"
-        said, cited = relationship_statement(row, units, STATEMENT)
+        said, cited = context.relationship_statement(row, units, STATEMENT)
         again = shown.setdefault(said, alias)
         said = said if again == alias or len(said) < 30 else f"as {again}"
         place = f" [{cited.id}]" if cited else ""
@@ -526,23 +524,6 @@ def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
         }
         items.append(Item(alias, text, cited, "Relationships", row["weight"], data=data))
     return items
-
-
-def relationship_statement(
-    row: Row, units: Mapping[str, Citation], longest: int
-) -> tuple[str, Citation | None]:
-    """The best sentence that says that two are related and where it stands, after what a model made
-    of it; `units` are citations by text unit."""
-    first = next(iter(row["evidence"]), None)
-    unit = units.get(first["text_unit_id"]) if first else None
-    told = one_line(row["description"], longest)
-    if first is None or unit is None:
-        return told, None
-    said = one_line(first["text"], longest)
-    # then the description is sentences
-    own = first["text"].strip() and first["text"].strip() in row["description"]
-    cited = sentence_citation(unit, first["start"], first["end"])
-    return (said or told) if own or not told else f'{told} "{said}"', cited
 
 
 # ---- report ------------------------------------------------------------------------------------

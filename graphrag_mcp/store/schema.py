@@ -250,6 +250,10 @@ TABLES: dict[str, pa.Schema] = {
             ("check", I),
         ]
     ),
+    # One row a document that defines or names symbols of source code. facts: JSON of what it defines,
+    # imports, extends and calls (code/symbols.py); links: JSON of a digest by text unit of what that
+    # was resolved to, so that a change elsewhere is seen.
+    "code": pa.schema([("id", S), ("uri", S), ("facts", S), ("links", S)]),
     # How many passages hold a term: the df of our own BM25, so that scores do not depend on
     # history.
     "terms": pa.schema([("term", S), ("passages", I)]),
@@ -283,6 +287,7 @@ SCALAR = {
     "claims": ("text_unit_id", "subject_id", "object_id"),
     "pending": ("id",),
     "losses": ("id",),
+    "code": ("id",),
     **{name: ("id",) for name in VECTORS.values()},
 }
 FULL_TEXT = {"passages": "terms", "entities": "terms", "reports": "terms"}

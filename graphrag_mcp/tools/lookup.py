@@ -10,6 +10,7 @@ of query/explore.py; nothing is computed here.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -82,17 +83,37 @@ MaxNodes = Annotated[
 ]
 
 
+Kinds = Annotated[
+    Strings,
+    Field(
+        description="Source code: calls, inherits, imports, contains, impact, tests",
+        validation_alias=names("kinds", "kind", "relation", "relations", "edge_types"),
+    ),
+]
+Direction = Annotated[
+    Literal["", "in", "out"],
+    BeforeValidator(lambda value: as_word(value) or ""),
+    Field(
+        description="in: what uses start; out: what it uses",
+        validation_alias=names("direction", "way"),
+    ),
+]
+
+
 async def explore_graph(
     ctx: Ctx,
     start: Start = "",
     goal: Goal = "",
     hops: Hops = 1,
     max_nodes: MaxNodes = 30,
+    kinds: Kinds = [],
+    direction: Direction = "",
     corpus: Corpus = "",
     max_tokens: Budget2000 = 2000,
 ) -> CallToolResult:
     """An entity's neighbours, or with goal how two entities are connected, each step with the
-    sentence that says so. Empty: central entities and the tree of topics."""
+    sentence that says so. Empty: central entities and the tree of topics. Of source code with kinds:
+    who calls start, what breaks if it changes (impact), which tests touch it."""
     steps, most = clamp("hops", hops, 1, 4), clamp("max_nodes", max_nodes, 2, 200)
     inner, whole = budgets(max_tokens, 2000, corpus, ctx)
 
@@ -107,15 +128,26 @@ async def explore_graph(
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.explore import explore_graph as explore
 
-        found = explore(snapshot, start, goal, hops=steps, max_nodes=most, max_tokens=inner)
+        found = explore(
+            snapshot,
+            start,
+            goal,
+            hops=steps,
+            max_nodes=most,
+            max_tokens=inner,
+            kinds=kinds,
+            direction=direction,
+        )
         if (
             found.truncated and found.start and whole < MOST
         ):  # there are no pages: the whole of it needs more room
             ends = f'start="{found.start}"' + (
                 f', goal="{found.goal}"' if found.goal else f", hops={steps}"
             )
+            over = f", kinds={json.dumps(kinds)}" if kinds else ""
+            over += f', direction="{direction}"' if direction else ""
             found.next_call = (
-                f"explore_graph({ends}, max_nodes={most}, max_tokens={min(2 * whole, MOST)})"
+                f"explore_graph({ends}{over}, max_nodes={most}, max_tokens={min(2 * whole, MOST)})"
             )
         return found
 

@@ -1,0 +1,323 @@
+"""What names in source code mean, over all files: edges between definitions, each with its certainty.
+
+Takes the `SourceFile`s of a corpus; gives edges of the kinds contains, imports, inherits and calls,
+and which symbols documents name. A name is resolved by the first of four rules that gives exactly
+one definition: the same file, an imported name, a member of the receiver's class or its bases, the
+only definition of that name in the corpus. Where several remain there is no edge. The same files
+give the same edges, whatever their order.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from os.path import commonprefix
+
+from graphrag_mcp.code.symbols import Reference, SourceFile, Symbol
+
+SAME_FILE, IMPORTED, MEMBER, ONLY = 1.0, 0.9, 0.8, 0.6
+CALLABLE = frozenset(("function", "method", "class", "interface", "type"))
+TYPES = frozenset(("class", "interface", "type"))
+# Methods of built-in types: a call of one on an unknown receiver says nothing about the corpus.
+COMMON = frozenset(
+    name for kind in (str, bytes, list, dict, set, frozenset, int, type) for name in dir(kind)
+) | frozenset(
+    "read write close open flush seek readline readlines writelines fileno match search sub group groups findall "
+    "finditer start stop end span run main put send recv wait join acquire release set debug info warning error "
+    "exception log next throw name exists isdir isfile mkdir get post delete patch head options test setup filter map "
+    "forEach push slice then catch toString equals hashCode length size add remove contains isEmpty valueOf apply call "
+    "bind reduce concat trim substring charAt put clone unwrap expect iter collect into from default new len is_empty "
+    "to_string as_str push_str insert Error String Close Read Write Len".split()
+)
+DEEPEST = 6  # re-exports and bases that are followed
+_RETURNS = re.compile(r"->\s*[\"']?([A-Za-z_][\w.]*)[\"']?(?:\s*\|\s*None)?\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """`start:end` is the place in `uri` that says it: the definition, the import, the call."""
+
+    kind: str
+    source: str
+    target: str
+    certainty: float
+    uri: str
+    start: int
+    end: int
+
+
+@dataclass
+class Corpus:
+    """Definitions of all files by qualified and by short name."""
+
+    symbols: dict[str, Symbol] = field(default_factory=dict)
+    short: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    modules: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    imports: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    stars: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    members: dict[tuple[str, str], str] = field(default_factory=dict)
+
+
+def resolve(files: Iterable[SourceFile]) -> list[Edge]:
+    """All edges, in the order of uri and place."""
+    ordered = sorted(files, key=lambda file: file.uri)
+    corpus = known(ordered)
+    edges: list[Edge] = []
+    for file in ordered:
+        edges += _contained(corpus, file)
+        edges += _imported(corpus, file)
+    for file in ordered:
+        inherits = list(_inherited(corpus, file))
+        for edge in inherits:
+            corpus.bases[edge.source].append(edge.target)
+        edges += inherits
+    for file in ordered:
+        edges += _calls(corpus, file)
+    return sorted(edges, key=lambda one: (one.uri, one.start, one.end, one.kind, one.target))
+
+
+def known(files: Sequence[SourceFile]) -> Corpus:
+    corpus = Corpus()
+    for file in files:
+        for one in file.symbols:
+            if one.name not in corpus.symbols:
+                corpus.symbols[one.name] = one
+                (corpus.modules if one.kind == "module" else corpus.short)[one.short].append(
+                    one.name
+                )
+                corpus.members[one.parent, one.short] = one.name
+        for given in file.imports:
+            if given.local == "*":
+                corpus.stars[file.module].append(given.target)
+            else:
+                corpus.imports[file.module].setdefault(given.local, given.target)
+    return corpus
+
+
+# ---- names -----------------------------------------------------------------------------------------
+
+
+def dotted(corpus: Corpus, target: str, module: str, depth: int = 0) -> str:
+    """The definition that a dotted name means where `module` imports it; "" for none."""
+    parts = target.split(".")
+    for count in range(len(parts), 0, -1):
+        prefix = ".".join(parts[:count])
+        if (
+            prefix in corpus.symbols
+            and count > 1
+            and (found := _within(corpus, prefix, parts[count:], depth))
+        ):
+            return found
+        for place in _nearest(corpus, prefix, module):
+            if found := _within(corpus, place, parts[count:], depth):
+                return found
+    return ""
+
+
+def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
+    """Modules whose path ends with `prefix` and begins at a root, the nearest to `module` first."""
+    last = prefix.rpartition(".")[2]
+    found = [
+        place
+        for place in corpus.modules.get(last, ())
+        if place.endswith("." + prefix) and place[: -len(prefix) - 1] not in corpus.symbols
+    ]
+    if "." not in prefix and prefix in sys.stdlib_module_names:
+        found = [place for place in found if place.count(".") == 1]
+    return sorted(found, key=lambda one: (-len(commonprefix([one, module])), len(one), one))
+
+
+def _within(corpus: Corpus, place: str, rest: Sequence[str], depth: int) -> str:
+    """What `rest` means inside a module or class, through what it imports from elsewhere."""
+    for name in rest:
+        inner = corpus.members.get((place, name), "") or (
+            f"{place}.{name}" if f"{place}.{name}" in corpus.symbols else ""
+        )
+        if not inner and place in corpus.symbols and corpus.symbols[place].kind in TYPES:
+            inner = member(corpus, place, name)
+        if not inner and depth < DEEPEST:
+            inner = _reexported(corpus, place, name, depth)
+        if not inner:
+            return ""
+        place = inner
+    return place
+
+
+def _reexported(corpus: Corpus, module: str, name: str, depth: int) -> str:
+    target = corpus.imports.get(module, {}).get(name, "")
+    if target and target != f"{module}.{name}":
+        return dotted(corpus, target, module, depth + 1)
+    for star in corpus.stars.get(module, ()):
+        if star != module and (found := dotted(corpus, f"{star}.{name}", module, depth + 1)):
+            return found
+    return ""
+
+
+def member(corpus: Corpus, owner: str, name: str) -> str:
+    """The method of a class or of its nearest base that has it."""
+    seen, rim = {owner}, [owner]
+    for _ in range(DEEPEST):
+        for one in rim:
+            if found := corpus.members.get((one, name)):
+                return found
+        rim = [base for one in rim for base in corpus.bases.get(one, ()) if base not in seen]
+        seen.update(rim)
+        if not rim:
+            break
+    return ""
+
+
+def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str, float]:
+    """What a name or dotted name means inside a definition of a file: rules one and two."""
+    head, _, rest = name.partition(".")
+    scope = inside
+    while scope.startswith(file.module):
+        kind = corpus.symbols[scope].kind if scope in corpus.symbols else "module"
+        if kind not in TYPES or file.language != "python" or scope == inside:
+            found = corpus.members.get((scope, head), "")
+            if not found and kind in TYPES and file.language != "python":
+                found = member(corpus, scope, head)
+            if found:
+                found = _within(corpus, found, rest.split("."), 0) if rest else found
+                return found, SAME_FILE
+        if scope == file.module:
+            break
+        scope = scope.rpartition(".")[0]
+    imports = corpus.imports.get(file.module, {})
+    if target := imports.get(head, ""):
+        whole = imports.get(name.rpartition(".")[0]) if rest else None
+        found = dotted(corpus, f"{whole}.{name.rpartition('.')[2]}", file.module) if whole else ""
+        found = found or dotted(corpus, f"{target}.{rest}" if rest else target, file.module)
+        return found, IMPORTED
+    for star in corpus.stars.get(file.module, ()):
+        if found := dotted(corpus, f"{star}.{name}", file.module):
+            return found, IMPORTED
+    return "", 0.0
+
+
+def _type_of(corpus: Corpus, file: SourceFile, said: str, inside: str) -> str:
+    """The class that a type as the reader wrote it means; of `name()` the class that it makes."""
+    if said.endswith("()"):
+        found = _type_of(corpus, file, said[:-2], inside)
+        symbol = corpus.symbols.get(found)
+        if symbol is None or symbol.kind in TYPES:
+            return found
+        returned = _RETURNS.search(symbol.signature)
+        if returned is None:
+            return ""
+        home = _home(corpus, found)
+        return meant(corpus, SourceFile("", file.language, home), returned[1], home)[0]
+    if said in corpus.symbols:
+        return said
+    owner, _, last = said.rpartition(".")
+    if owner in corpus.symbols and corpus.symbols[owner].kind in TYPES:
+        return member(corpus, owner, last)
+    return meant(corpus, file, said, inside)[0] if said else ""
+
+
+def _home(corpus: Corpus, name: str) -> str:
+    """The module of a definition."""
+    while name in corpus.symbols and corpus.symbols[name].kind != "module":
+        name = corpus.symbols[name].parent
+    return name
+
+
+# ---- edges -----------------------------------------------------------------------------------------
+
+
+def _contained(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
+    package = file.module.rpartition(".")[0]
+    if package in corpus.symbols:
+        yield Edge("contains", package, file.module, SAME_FILE, file.uri, 0, 1)
+    for one in file.symbols:
+        if one.parent:
+            yield Edge("contains", one.parent, one.name, SAME_FILE, file.uri, one.start, one.end)
+
+
+def _imported(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
+    seen = set()
+    for given in file.imports:
+        found = dotted(corpus, given.target, file.module)
+        if found and found != file.module and (found, given.start) not in seen:
+            seen.add((found, given.start))
+            yield Edge("imports", file.module, found, IMPORTED, file.uri, given.start, given.end)
+
+
+def _inherited(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
+    for one in file.references:
+        if one.kind != "inherits":
+            continue
+        name = f"{one.receiver}.{one.name}" if one.receiver not in ("", "?") else one.name
+        outer = one.inside.rpartition(".")[0]
+        found, certainty = meant(corpus, file, name, outer)
+        if not found:
+            found, certainty = _only(corpus, one.name, TYPES), ONLY
+        if found and found != one.inside and corpus.symbols[found].kind in TYPES:
+            yield Edge("inherits", one.inside, found, certainty, file.uri, one.start, one.end)
+
+
+def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
+    for one in file.references:
+        if one.kind == "calls":
+            target, certainty = _called(corpus, file, one)
+            if target and corpus.symbols[target].kind in CALLABLE and one.inside in corpus.symbols:
+                yield Edge("calls", one.inside, target, certainty, file.uri, one.start, one.end)
+
+
+def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
+    if not one.receiver:
+        found, certainty = meant(corpus, file, one.name, one.inside)
+        if found or certainty:
+            return found, certainty
+        return (
+            (_only(corpus, one.name, CALLABLE - {"method"}), ONLY)
+            if one.name not in _BUILTINS
+            else ("", 0.0)
+        )
+    if one.type == "super":
+        owner = _class_around(corpus, one.inside)
+        bases = corpus.bases.get(owner, ())
+        return next(
+            (found for base in bases if (found := member(corpus, base, one.name))), ""
+        ), MEMBER
+    if one.type:
+        owner = _type_of(corpus, file, one.type, one.inside)
+        if owner:
+            return member(corpus, owner, one.name), MEMBER
+        if one.type[:1].isupper() or "." in one.type:
+            return "", 0.0  # a type that is not of this corpus
+    if one.receiver != "?":
+        found, certainty = meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
+        if found or (
+            certainty and one.receiver.partition(".")[0] in corpus.imports.get(file.module, {})
+        ):
+            return found, certainty
+    return (_only(corpus, one.name, CALLABLE), ONLY) if one.name not in COMMON else ("", 0.0)
+
+
+_BUILTINS = frozenset(dir(builtins))
+
+
+def _class_around(corpus: Corpus, name: str) -> str:
+    while name in corpus.symbols and corpus.symbols[name].kind not in TYPES:
+        name = corpus.symbols[name].parent
+    return name if name in corpus.symbols else ""
+
+
+def _only(corpus: Corpus, name: str, kinds: frozenset[str]) -> str:
+    """The only definition of this name in the corpus, if it is of one of these kinds."""
+    found = corpus.short.get(name, ())
+    return found[0] if len(found) == 1 and corpus.symbols[found[0]].kind in kinds else ""
+
+
+def documented(corpus: Corpus, name: str) -> str:
+    """The symbol that a document means by a name as written; "" where none or several could be."""
+    last = name.rpartition(".")[2]
+    found = [*corpus.short.get(last, ()), *corpus.modules.get(last, ())]
+    found = [one for one in found if one == name or one.endswith("." + name)]
+    return found[0] if len(found) == 1 else ""

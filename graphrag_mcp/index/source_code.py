@@ -1,0 +1,310 @@
+"""Source code in the graph: symbols as names of text units, edges between them as statements.
+
+Takes the symbols of a file and its text units; gives names whose key is the qualified name, so that
+no two definitions are one entity. Edges follow from all files of the corpus: the table `code` holds
+what each file defines and uses, `link` resolves all of it again and gives the text units whose
+statements or names of symbols changed, also in files that were not edited. Knows no commit.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from graphrag_mcp.code.parse import PROSE
+from graphrag_mcp.code.resolve import Edge, documented, known, resolve
+from graphrag_mcp.code.symbols import SourceFile, Symbol, called, dumped, loaded
+from graphrag_mcp.index.chunk import recent_sentences
+from graphrag_mcp.index.graph import (
+    Named,
+    Said,
+    UnitNames,
+    as_said,
+    collect,
+    entity_id,
+    mentions_from_table,
+    pairs,
+    pairs_from_table,
+)
+from graphrag_mcp.store.schema import TABLES
+from graphrag_mcp.text.terms import normalise_name
+from graphrag_mcp.trust.credentials import masked
+from graphrag_mcp.types import content_id
+
+if TYPE_CHECKING:
+    from graphrag_mcp.store.tables import Snapshot
+    from graphrag_mcp.types import Unit
+
+Row = dict[str, Any]
+BY = "code"  # who says what is known of a symbol
+# Weights of relationships; that of a call is its certainty.
+WEIGHTS = {"contains": 3.0, "inherits": 3.0, "imports": 2.0, "calls": 1.0}
+SAYS = {"contains": "contains", "inherits": "inherits from", "imports": "imports", "calls": "calls"}
+_SIGNS = re.compile(r"[^\n]")
+HEAD = 300  # characters of a definition that are quoted
+
+
+def title_of(symbol_name: str, kind: str, parent_kind: str) -> str:
+    """`requests.sessions` of a module, `Session.send` of a method, the bare name of others."""
+    if kind == "module":
+        return called(symbol_name)
+    parts = symbol_name.split(".")
+    return ".".join(parts[-2:]) if parent_kind not in ("module", "") else parts[-1]
+
+
+def names_of(
+    file: SourceFile, unit: Unit, id: str, text: str
+) -> tuple[UnitNames, list[tuple[int, str]]]:
+    """The symbols that begin in a text unit, that in which it begins, and the names in its comments
+    and docstrings; and where each stands, from the start of the unit."""
+    start, core, end = unit.span.start, unit.passages[0].start, unit.span.end
+    kinds = {one.name: one.kind for one in file.symbols}
+    held = [one for one in file.symbols if core <= one.start < end and one.kind != "module"]
+    around = [one for one in file.symbols if one.start <= core < one.end]
+    outer = max(around, key=lambda one: (one.start, -one.end), default=None)
+    if outer is not None and outer not in held:
+        held.insert(0, outer)
+    named: dict[str, Named] = {}
+    places = []
+    for one in held:
+        if one.name not in named:
+            title = title_of(one.name, one.kind, kinds.get(one.parent, ""))
+            row = _definition(one, title, id, text, start)
+            named[one.name] = row
+            places.append((max(one.start, core) - start, one.name))
+    prose = _prose_only(text, file, start)
+    spoken, mentions = collect(id, prose, core - start)
+    unit_names = [*named.values(), *spoken.named]
+    return UnitNames(id, text, unit_names, _spoken_pairs(spoken), spoken.capped), [
+        *places,
+        *mentions,
+    ]
+
+
+def _spoken_pairs(unit: UnitNames) -> list[Said]:
+    """Names of comments and docstrings that share a sentence, as in prose."""
+    keys = {entity_id(row.key): row.key for row in unit.named}
+    found = pairs(unit.named, {key: key for key in keys.values()}, set())
+    return [
+        Said(keys[row.source_id], keys[row.target_id], "", "", row.weight, row.start, row.end)
+        for row in found
+    ]
+
+
+def _definition(one: Symbol, title: str, id: str, text: str, start: int) -> Named:
+    first, last = max(one.start - start, 0), min(one.end - start, len(text))
+    first = min(first, max(len(text) - 1, 0))
+    quoted = min(max(last, first + 1), first + HEAD)
+    line = text.rfind("\n", first + 1, quoted)
+    quoted = line if quoted == first + HEAD and line > first else quoted
+    said = " ".join(filter(None, [one.signature, one.doc])) if one.start >= start else ""
+    return Named(
+        one.name,
+        id,
+        title,
+        one.kind,
+        True,
+        1,
+        [first, quoted],
+        first,
+        max(last, first + 1),
+        "",
+        said,
+        BY,
+    )
+
+
+def _prose_only(text: str, file: SourceFile, start: int) -> str:
+    """The text with blanks in place of all but comments and docstrings, and of the names in them
+    that are written as code; line ends stay."""
+    kept, at = [], 0
+    for first, last in file.prose:
+        first, last = max(first - start, at), min(last - start, len(text))
+        if last > first:
+            kept += [_blank(text[at:first]), text[first:last]]
+            at = last
+    prose = "".join([*kept, _blank(text[at:])])
+    for one in file.references:
+        if one.kind == "documents" and start <= one.start < start + len(text):
+            first, last = one.start - start, one.end - start
+            prose = prose[:first] + _blank(prose[first:last]) + prose[last:]
+    return prose
+
+
+def _blank(text: str) -> str:
+    return _SIGNS.sub(" ", text)
+
+
+def row_of(document: str, file: SourceFile, units: Sequence[Row], cuts: Sequence[Unit]) -> Row:
+    """What the corpus has to know of a document to resolve names; `links` is filled by `link`."""
+    held = [
+        [row["id"], unit.passages[0].start, unit.span.start, unit.span.end]
+        for row, unit in zip(units, cuts, strict=True)
+    ]
+    return {"id": document, "uri": file.uri, "facts": dumped(file, held), "links": "{}"}
+
+
+# ---- all files -------------------------------------------------------------------------------------
+
+
+class Links:
+    """What `link` found: rows of `code` to write, statements and names by text unit, of all units
+    and of those that changed."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.said: dict[str, list[Said]] = {}
+        self.named: dict[str, list[Named]] = {}
+        self.instead: dict[str, dict[str, str]] = {}  # keys of names as written -> of symbols
+        self.core: dict[str, int] = {}  # where the part begins that no other unit repeats
+        self.changed: list[str] = []
+
+
+def link(rows: Sequence[Row]) -> Links:
+    """Resolve the names of all rows of `code`."""
+    links = Links()
+    files: dict[str, tuple[Row, SourceFile, list[Any]]] = {}
+    for row in rows:
+        file, units = loaded(row["facts"])
+        files[file.uri] = row, file, units
+    sources = [file for _, file, _ in files.values() if file.language != PROSE]
+    kinds = {one.name: one.kind for file in sources for one in file.symbols}
+    titles = {
+        one.name: title_of(one.name, one.kind, kinds.get(one.parent, ""))
+        for file in sources
+        for one in file.symbols
+    }
+    edges: dict[str, list[Edge]] = {}
+    for edge in resolve(sources):
+        edges.setdefault(edge.uri, []).append(edge)
+    corpus = known(sorted(sources, key=lambda file: file.uri)) if sources else None
+    for uri, (row, file, units) in files.items():
+        said: dict[str, list[Said]] = {unit[0]: [] for unit in units}
+        for edge in edges.get(uri, ()):
+            id, start, end = _placed(units, edge.start, edge.end)
+            said[id].append(_statement(edge, titles, start, end))
+        named = _mentioned(file, units, titles, kinds, corpus, links.instead) if corpus else {}
+        if file.language == PROSE:
+            links.core |= {unit[0]: unit[1] - unit[2] for unit in units}
+        links.said |= said if file.language != PROSE else {}
+        links.named |= named
+        now = {id: _digest(said.get(id, ()), named.get(id, ())) for id in said}
+        before = json.loads(row["links"])
+        changed = [id for id, digest in now.items() if before.get(id, "") != digest]
+        links.changed += changed
+        if changed or before.keys() != now.keys():
+            links.rows.append(row | {"links": json.dumps(now, separators=(",", ":"))})
+    return links
+
+
+def _statement(edge: Edge, titles: Mapping[str, str], start: int, end: int) -> Said:
+    said = f"{titles[edge.source]} {SAYS[edge.kind]} {titles[edge.target]}."
+    weight = WEIGHTS[edge.kind] * edge.certainty
+    return Said(edge.source, edge.target, said, edge.kind, weight, start, end)
+
+
+def _placed(units: Sequence[Any], start: int, end: int) -> tuple[str, int, int]:
+    """The text unit whose own part holds the place, and the place in it."""
+    at = max(bisect_right(units, start, key=lambda unit: unit[1]) - 1, 0)
+    id, _, first, last = units[at]
+    start = min(max(start, first), last - 1)
+    return id, start - first, min(max(end, start + 1), last, start + HEAD) - first
+
+
+def _mentioned(
+    file: SourceFile,
+    units: Sequence[Any],
+    titles: Mapping[str, str],
+    kinds: Mapping[str, str],
+    corpus: Any,
+    instead: dict[str, dict[str, str]],
+) -> dict[str, list[Named]]:
+    """The symbols that a document names, by text unit."""
+    found: dict[str, dict[str, Named]] = {}
+    for one in file.references:
+        if one.kind != "documents" or not (key := documented(corpus, one.name)):
+            continue
+        if one.inside == key:
+            continue
+        id, start, end = _placed(units, one.start, one.end)
+        instead.setdefault(id, {})[normalise_name(one.name)] = key
+        row = found.setdefault(id, {}).get(key)
+        if row is None:
+            found[id][key] = Named(
+                key, id, titles[key], kinds[key], True, 1, [start, end], start, end, ""
+            )
+        else:
+            row.count += 1
+    return {id: list(rows.values()) for id, rows in found.items()}
+
+
+def _digest(said: Sequence[Said], named: Sequence[Named]) -> str:
+    if not said and not named:
+        return ""
+    told = [(one.source, one.target, one.keywords, one.weight, one.start, one.end) for one in said]
+    told_of = [(one.key, one.form, one.type, one.start, one.count) for one in named]
+    return content_id(repr(told), repr(told_of))[:12]
+
+
+def apply(snapshot: Snapshot | None, fresh: dict[str, UnitNames], links: Links) -> set[str]:
+    """Put statements and names of symbols into the units of a batch; read the older units that
+    changed into it. Gives the ids of these."""
+    older = [id for id in links.changed if id not in fresh]
+    for id, unit in fresh.items():
+        if id in links.said:
+            unit.said = [*(unit.said or ()), *links.said[id]]
+        if id in links.named:
+            unit.named = _with(unit.named, links, id, unit.text)
+    if snapshot is None or not older:
+        return set()
+    texts = snapshot.by_key("text_units", older, "id", ["id", "text"]).to_pylist()
+    held: dict[str, list[Named]] = {}
+    mentions = snapshot.by_key("mentions", older, "text_unit_id", TABLES["mentions"].names)
+    for row in mentions_from_table(snapshot.verified("mentions", mentions)):
+        held.setdefault(row.text_unit_id, []).append(row)
+    stated: dict[str, list[Any]] = {}
+    evidence = snapshot.by_key("evidence", older, "text_unit_id", TABLES["evidence"].names)
+    for row in pairs_from_table(evidence):
+        stated.setdefault(row.text_unit_id, []).append(row)
+    for one in texts:
+        id, text = one["id"], masked(one["text"])
+        before, said = held.get(id, []), None
+        if any(row.by for row in before):  # source code, or a document that a model read
+            told = as_said(stated.get(id, ()))
+            kept = [one for one in told if id not in links.said or one.keywords not in WEIGHTS]
+            said = [*kept, *links.said.get(id, ())]
+        else:
+            before = collect(id, text, links.core.get(id, 0))[0].named
+        fresh[id] = UnitNames(id, text, _with(before, links, id, text), said)
+    return {one["id"] for one in texts}
+
+
+def _with(named: Sequence[Named], links: Links, id: str, text: str) -> list[Named]:
+    """Names of a unit with the symbols that it names: a name of prose becomes an alias of its
+    symbol, and a symbol that is no name of prose is added."""
+    symbols = {row.key: row for row in _in_sentences(links.named.get(id, ()), text)}
+    instead = links.instead.get(id, {})
+    out = [row for row in named if row.by or row.type not in SYMBOL_TYPES]
+    for at, row in enumerate(out):
+        if not row.by and (symbol := symbols.get(instead.get(row.key, ""))):
+            out[at] = replace(row, type=symbol.type, alias_of=symbol.key)
+    held = {key for row in out for key in (row.key, row.alias_of)}
+    return [*out, *(row for row in symbols.values() if row.key not in held)]
+
+
+SYMBOL_TYPES = frozenset(("module", "class", "interface", "function", "method", "constant"))
+
+
+def _in_sentences(named: Sequence[Named], text: str) -> list[Named]:
+    spans = recent_sentences(text)
+    starts = [start for start, _ in spans]
+    out = []
+    for row in named:
+        at = max(bisect_right(starts, row.start) - 1, 0)
+        sentence = list(spans[at]) if spans else [row.start, row.end]
+        out.append(replace(row, sentences=sentence))
+    return out

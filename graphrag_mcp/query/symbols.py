@@ -1,0 +1,275 @@
+"""Questions on source code: who calls, what breaks, what implements, which tests, what a module holds.
+
+Takes a snapshot and a symbol; gives the definitions that use it, or that it uses, step by step, each
+with its certainty and the place that says so. Statements between symbols are read once a snapshot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.packing.budget import Item, Section, compose, finish, one_line
+from graphrag_mcp.query import context
+from graphrag_mcp.store.schema import in_lists
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.terms import bracketed, counted
+from graphrag_mcp.types import Citation, ExploreResult
+
+Row = dict[str, Any]
+WEIGHT = {"contains": 3.0, "inherits": 3.0, "imports": 2.0, "calls": 1.0}  # of what is certain
+# What `kinds` may be: the statements that are followed.
+KINDS = {kind: (kind,) for kind in WEIGHT} | {
+    "impact": ("calls", "inherits", "imports"),
+    "tests": ("calls", "inherits"),
+}
+# How a step is told: what is listed uses the other, or is used by it.
+USES = {"calls": "calls", "contains": "contains", "imports": "imports", "inherits": "inherits from"}
+USED = {
+    "calls": "called by",
+    "contains": "in",
+    "imports": "imported by",
+    "inherits": "base of",
+}
+FAR = 4  # steps in which tests are looked for
+QUOTED = 160  # characters of a place
+TEST = re.compile(
+    r"(^|/)(tests?|__tests__|specs?)/|(^|/)(test_[^/]*|conftest|[^/]*[._](test|spec|tests))\.\w+$|Tests?\.\w+$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One statement: `source` calls, contains, imports or inherits from `target`, at a place of a
+    text unit."""
+
+    kind: str
+    source: str
+    target: str
+    certainty: float
+    unit: str
+    start: int
+    end: int
+    id: str  # of the relationship
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A symbol that a walk reached, `hops` from the start, by a use with so many places; `certainty`
+    is the product of those on the way."""
+
+    key: str
+    hops: int
+    use: Use
+    places: int
+    certainty: float
+
+
+class Uses:
+    """All statements between symbols, by either end."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.of: dict[str, list[Use]] = defaultdict(list)
+        self.on: dict[str, list[Use]] = defaultdict(list)
+        names = ["keywords", "source_key", "target_key", "weight", "text_unit_id", "start", "end"]
+        names.append("relationship_id")
+        kinds = ", ".join(f"'{kind}'" for kind in WEIGHT)
+        rows = snapshot.rows("evidence", f"keywords IN ({kinds}) AND source_id != ''", names)
+        for kind, source, target, weight, *place in zip(
+            *(rows[name].to_pylist() for name in names), strict=True
+        ):
+            one = Use(kind, source, target, round(weight / WEIGHT[kind], 2), *place)
+            self.of[source].append(one)
+            self.on[target].append(one)
+        for held in (*self.of.values(), *self.on.values()):
+            held.sort(key=lambda one: (-one.certainty, one.source, one.target, one.start))
+
+    def inside(self, key: str) -> list[str]:
+        """A class or module with everything that it contains."""
+        found = {key: None}
+        for one in found.copy():
+            self._add(found, one)
+        return list(found)
+
+    def _add(self, found: dict[str, None], key: str) -> None:
+        for use in self.of.get(key, ()):
+            if use.kind == "contains" and use.target not in found:
+                found[use.target] = None
+                self._add(found, use.target)
+
+
+_uses: WeakKeyDictionary[Snapshot, Uses] = WeakKeyDictionary()
+
+
+def uses(snapshot: Snapshot) -> Uses:
+    found = _uses.get(snapshot)
+    if found is None:
+        found = _uses[snapshot] = Uses(snapshot)
+    return found
+
+
+# ---- walks -----------------------------------------------------------------------------------------
+
+
+def walk(
+    known: Uses, start: str, kinds: Collection[str], back: bool, hops: int, whole: bool
+) -> list[Step]:
+    """What uses a symbol (`back`) or what it uses, nearest and most certain first. `whole`: of a
+    class or module also what uses anything inside."""
+    begin = known.inside(start) if whole else [start]
+    certain = dict.fromkeys(begin, 1.0)
+    found: list[Step] = []
+    rim = list(begin)
+    for hop in range(1, hops + 1):
+        best: dict[str, Step] = {}
+        for here in rim:
+            held: dict[tuple[str, str], list[Use]] = defaultdict(list)
+            for use in (known.on if back else known.of).get(here, ()):
+                if use.kind in kinds:
+                    held[use.source if back else use.target, use.kind].append(use)
+            for (there, _), some in held.items():
+                certainty = certain[here] * some[0].certainty
+                step = Step(there, hop, some[0], len(some), round(certainty, 2))
+                before = best.get(there)
+                if there not in certain and (before is None or certainty > before.certainty):
+                    best[there] = step
+        steps = sorted(best.values(), key=lambda one: (-one.certainty, one.key))
+        certain |= {one.key: one.certainty for one in steps}
+        found += steps
+        rim = [one.key for one in steps]
+    return found
+
+
+def explore(
+    snapshot: Snapshot,
+    result: ExploreResult,
+    row: Row,
+    asked: Sequence[str],
+    direction: str,
+    hops: int,
+    most: int,
+    budget: int,
+) -> ExploreResult:
+    """The walk from a symbol over the statements that were asked for."""
+    words = [one.strip().lower() for one in asked if one.strip()]
+    wrong = [one for one in words if one not in KINDS]
+    if wrong or direction not in ("", "in", "out"):
+        said = wrong[0] if wrong else direction
+        raise BadInput(
+            f"there is no kind or direction {said[:40]!r}",
+            f"Use kinds {', '.join(KINDS)} and direction in or out",
+        )
+    back = direction != "out" if direction or words != ["contains"] else False
+    kinds = {kind for word in words for kind in KINDS[word]}
+    tests = "tests" in words
+    known = uses(snapshot)
+    whole = (
+        back and row["type"] in ("class", "interface", "type", "module") and kinds != {"inherits"}
+    )
+    steps = walk(known, row["key"], kinds, back, max(hops, FAR) if tests else hops, whole)
+    if tests:
+        units = dict.fromkeys(one.use.unit for one in steps)
+        cited = context.unit_citations(snapshot, list(units))
+        steps = [one for one in steps if TEST.search(cited[one.use.unit].uri)]
+    shown = steps[:most]
+    rows = _rows(snapshot, [end for one in shown for end in (one.use.source, one.use.target)])
+    items = _items(snapshot, shown, rows)
+    title = one_line(row["title"], 120)
+    said = ", ".join(words)
+    head = f"# {title} {bracketed(result.start, row['type'])}: {said}, {'what uses it' if back else 'what it uses'}\n"
+    far = defaultdict(int)
+    for one in steps:
+        far[one.hops] += 1
+    told = ", ".join(f"{count} at {counted(hop, 'steps')}" for hop, count in sorted(far.items()))
+    head += (
+        f"{told}." if told else "Nothing of this kind was resolved; search_text finds the words."
+    )
+    sections = [Section("Relationships", items, 1.0, more=len(shown) < len(steps))]
+    into = {"Relationships": "edges"}
+    result = compose(
+        result, sections, budget, lambda _: "", intro=head, first="Relationships", into=into
+    )
+    ids = {edge[end] for edge in result.edges for end in ("source", "target")}
+    result.nodes = [_node(one) for one in rows.values() if f"e{one['n']}" in ids]
+    return finish(result, budget)
+
+
+def _node(row: Row) -> dict[str, Any]:
+    return {
+        "id": f"e{row['n']}",
+        "title": row["title"],
+        "type": row["type"],
+        "degree": row["degree"],
+    }
+
+
+def _rows(snapshot: Snapshot, keys: Iterable[str]) -> dict[str, Row]:
+    wanted = list(dict.fromkeys(keys))
+    names = ["id", "n", "key", "title", "type", "degree"]
+    found: dict[str, Row] = {}
+    for where in in_lists("key", wanted):
+        found |= {row["key"]: row for row in snapshot.rows("entities", where, names).to_pylist()}
+    return found
+
+
+def _items(snapshot: Snapshot, steps: Sequence[Step], rows: Mapping[str, Row]) -> list[Item]:
+    """One line a step: the symbol, how it is connected, and the place that says so."""
+    units = list(dict.fromkeys(one.use.unit for one in steps))
+    cited = context.unit_citations(snapshot, units)
+    found = snapshot.by_key("text_units", units, "id", ["id", "text"])
+    texts = dict(zip(found["id"].to_pylist(), found["text"].to_pylist(), strict=True))
+    ids = snapshot.by_key("relationships", [one.use.id for one in steps], "id", ["id", "n"])
+    number = dict(zip(ids["id"].to_pylist(), ids["n"].to_pylist(), strict=True))
+    return [
+        _item(one, rows, cited[one.use.unit], texts[one.use.unit], number.get(one.use.id, 0))
+        for one in steps
+        if one.use.source in rows and one.use.target in rows and one.use.unit in cited
+    ]
+
+
+def _item(one: Step, rows: Mapping[str, Row], unit: Citation, text: str, number: int) -> Item:
+    use = one.use
+    source, target = rows[use.source], rows[use.target]
+    back = one.key == use.source
+    here, other = (source, target) if back else (target, source)
+    line = unit.line_start + text.count("\n", 0, use.start)
+    cited = context.sentence_citation(unit, use.start, use.end)
+    cited = cited.model_copy(update={"line_start": line, "line_end": line})
+    said = f"{(USES if back else USED)[use.kind]} {one_line(other['title'], 80)}"
+    said += f" in {one.places} places" if one.places > 1 else ""
+    said += f", certainty {one.certainty:g}" if one.certainty < 1 else ""
+    quote = one_line(text[use.start : use.end].partition("\n")[0], QUOTED)
+    place = f"{one_line(unit.uri, 200)}:{line} `{quote}` [{unit.id}]"
+    far = f", {one.hops} steps" if one.hops > 1 else ""
+    head = f"- [e{here['n']}] {one_line(here['title'], 80)} ({here['type']}{far})"
+    data = {"id": f"r{number}", "source": f"e{source['n']}", "target": f"e{target['n']}"}
+    data |= {"weight": one.certainty, "kind": use.kind, "hops": one.hops}
+    return Item(f"e{here['n']}", f"{head} {said}: {place}", cited, data=data)
+
+
+# ---- one symbol ------------------------------------------------------------------------------------
+
+
+def sections(snapshot: Snapshot, row: Row, most: int) -> list[Section]:
+    """What an entity's result holds of a symbol: what uses it, what it uses, what it contains."""
+    known = uses(snapshot)
+    whole = row["type"] not in ("function", "method")
+    asked = (
+        ("Used by", ("calls", "imports", "inherits"), True, whole),
+        ("Contains", ("contains",), False, False),
+        ("Uses", ("calls", "imports", "inherits"), False, False),
+    )
+    out = []
+    for name, kinds, back, inside in asked:
+        steps = walk(known, row["key"], kinds, back, 1, inside)
+        ends = [end for one in steps[:most] for end in (one.use.source, one.use.target)]
+        items = _items(snapshot, steps[:most], _rows(snapshot, ends))
+        if name == "Contains":
+            items.sort(key=lambda one: (one.citation.uri, one.citation.char_start))
+        out.append(Section(f"{name} ({len(steps)})", items, 0.25, more=len(items) < len(steps)))
+    return [section for section in out if section.items]
