@@ -1,44 +1,15 @@
-"""What makes searches fast must change nothing: tokens counted by parts, columns kept in memory, hidden characters."""
+"""What makes searches fast must change nothing: columns kept in memory, hidden characters."""
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from graphrag_mcp.packing.wire import LONGEST_SENTENCE, WORDS, _words, tokens_of
 from graphrag_mcp.query import context, global_
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.terms import terms as text_terms
-from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust import fencing
-
-PIECES = ["a", "B", "the ", "x. ", ". ", "..", "  ", "\n", "\\n", "。", "，", "中文", "12", "3,4", "\t", '"', "(", "é", "ß", "😀", "'s", "\r\n",
-          "A. B", "  9", "“", "…", "&lt;", "#"]  # fmt: skip
-
-
-@settings(max_examples=400, deadline=None)
-@given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join), st.booleans())
-def test_tokens_counted_by_parts_are_those_of_the_whole(text: str, quoted: bool) -> None:
-    text = json.dumps(text, ensure_ascii=False) if quoted else text
-    assert tokens_of(text) == count_tokens(text) == tokens_of(text)
-
-
-@pytest.mark.parametrize("text", ["中文测试。" * LONGEST_SENTENCE, "中" * 3 * LONGEST_SENTENCE + "。末", "word " * LONGEST_SENTENCE, "x" * 5000])
-def test_tokens_of_a_long_text_without_sentences_are_those_of_the_whole(text: str) -> None:
-    assert tokens_of(text) == count_tokens(text)
-
-
-def test_a_text_without_ends_of_sentences_is_cut_into_pieces_once_and_no_more_words_are_remembered_than_told() -> None:
-    text = json.dumps("\n\n".join(f"Quorvane{one:x} met the Board, again." for one in range(50)), ensure_ascii=False)
-    assert tokens_of(text) == count_tokens(text)
-    assert all(word in _words for word in text.split(" ")[1:])
-    tokens_of(" ".join(f"w{one}" for one in range(WORDS + 10)))
-    assert 0 < len(_words) <= WORDS
 
 
 def test_columns_kept_in_memory_are_those_of_the_table(sample_home) -> None:

@@ -176,7 +176,8 @@ def test_an_empty_question_gives_the_included_names(sample: Snapshot) -> None:
 
 
 def test_types_and_ratings_are_filtered(sample: Snapshot) -> None:
-    result = local_search(sample, "Who was at Corrie Head?", response_format="detailed", filters=["type=person"])
+    question, form = "Who was at Corrie Head?", "detailed"
+    result = local_search(sample, question, response_format=form, filters=["type=person"], max_tokens=3000)
     rows = sample.rows("entities", "type = 'person'", ["title"])["title"].to_pylist()
     assert titles(result.text) and set(titles(result.text)) <= set(rows)
     ranks = {f"c{row['n']}": row["rank"] for row in sample.rows("reports", "", ["n", "rank"]).to_pylist()}

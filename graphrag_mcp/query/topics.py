@@ -36,7 +36,7 @@ STRAY = 0.1  # share of all worth up to which a topic needs ...
 GOOD = 0.7  # ... a line of this share of the best one's worth
 MORE = 40  # tokens of the line that leads on
 UNASKED = "The question was empty; this is an overview. Ask with query=..."
-_STATEMENT = re.compile(r"[^\[\]]*\[Data: [^\[\]]*\]")
+_STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
 ROOM = 140  # tokens of a topic for which more than one sentence is shown
 
 
@@ -370,7 +370,7 @@ def _describe(
 def _written(snapshot: Snapshot, summary: str) -> list[tuple[str, Citation]]:
     """The first statements that a model or an agent wrote, each with the text that it rests on."""
     found: list[tuple[str, Citation]] = []
-    for said in _STATEMENT.findall(summary):
+    for said in _STATEMENTS.split(summary):
         text, _, references = said.partition("[Data:")
         sources = referenced_ids(f"[Data:{references}").get("Sources", ())
         cited = context.unit_citations(snapshot, sources[:1])
