@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import shlex
 import shutil
@@ -41,7 +42,7 @@ PAGES = [ROOT / name for name in NAMED]
 PAGES += sorted(page for page in DOCS.rglob("*.md") if SAMPLE not in page.parents)
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-RUN = [page for page in PAGES if re.search(r"^```(python|console)$", page.read_text("utf-8"), re.MULTILINE)]
+RUN = [page for page in PAGES[1:] if re.search(r"^```(python|console)$", page.read_text("utf-8"), re.MULTILINE)]
 PRELUDE = """
 import io, os, sys
 import graphrag_mcp.cli.main
@@ -70,6 +71,58 @@ def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     run([page], tmp_path)
 
 
+def checkout(folder: Path) -> Path:
+    """The files of this checkout in another folder, with the same packages: `make` takes it as set up."""
+    copy = folder / "checkout"
+    left_out = (".venv", ".git", ".ruff_cache", ".pytest_cache", ".hypothesis", "__pycache__", "build", "dist")
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*left_out))
+    (copy / ".venv" / "bin").mkdir(parents=True)
+    for name, module in {"python": "", "pip": "-m pip", "graphrag-mcp": "-m graphrag_mcp"}.items():
+        script = copy / ".venv" / "bin" / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {module} "$@"\n', "utf-8")
+        script.chmod(0o755)
+    (copy / ".venv" / ".installed").touch()
+    return copy
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32" or not shutil.which("make"), reason="needs make and a shell")
+def test_the_commands_of_the_readme_run_in_their_order_and_print_what_it_shows(tmp_path: Path) -> None:
+    """Each line is given to a shell, as a reader pastes it. `make test` runs one file of tests, pip installs the
+    checkout without its dependencies into a folder, and uv, which cannot, is left to the reader."""
+    copy, user = checkout(tmp_path), tmp_path / "user"
+    shutil.copytree(SAMPLE, user / "notes")
+    env = clean_environment(
+        HOME=str(user), XDG_DATA_HOME=str(user / "data"), XDG_CONFIG_HOME="", PYTHONPATH=str(copy),
+        PATH=f"{copy / '.venv' / 'bin'}:{os.environ['PATH']}", ARGS="tests/test_help.py -k nearest",
+        PIP_NO_DEPS="1", PIP_NO_INDEX="1", PIP_NO_BUILD_ISOLATION="0", PIP_TARGET=str(tmp_path / "site"),
+    )  # fmt: skip
+    printed, ran = "", []
+    for kind, body in BLOCK.findall((ROOT / "README.md").read_text("utf-8")):
+        if kind in ("sh", "console"):
+            for command in (line.removeprefix("$ ") for line in body.splitlines()):
+                if command.startswith("uv "):
+                    continue
+                done = subprocess.run(
+                    ["sh", "-c", command], cwd=copy, env=env, capture_output=True, encoding="utf-8", timeout=180
+                )
+                assert done.returncode == 0, (command, done.stdout[-2000:], done.stderr[-2000:])
+                printed = done.stdout
+                ran.append(command)
+        elif kind == "output":
+            assert_printed(printed, body)
+    assert len(ran) >= 7
+    assert (user / ".claude.json").is_file() and list((tmp_path / "site").glob("graphrag_mcp-*.dist-info"))
+
+
+def assert_printed(printed: str, wanted: str) -> None:
+    """The lines of `wanted` stand in `printed` in their order; a final `…` stands for the rest of a line."""
+    lines = iter(line.rstrip() for line in printed.splitlines())
+    for line in (one.rstrip() for one in wanted.splitlines() if one.strip() not in ("", "…")):
+        known = line.removesuffix("…")
+        assert any(one == line or (known != line and one.startswith(known)) for one in lines), (line, printed)
+
+
 def test_the_code_of_the_how_to_pages_runs_and_prints_what_they_show(tmp_path: Path) -> None:
     """In one process, because what takes time is to import things; each page has a folder and a home of its own."""
     run([page for page in HOW_TO if page in RUN], tmp_path)
@@ -90,7 +143,7 @@ def run(pages: Sequence[Path], folder: Path) -> None:
     for page in pages:
         place = folder / "run" / page.stem
         shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(SAMPLE, place / ("docs/sample" if page.name == "README.md" else "sample"))
+        shutil.copytree(SAMPLE, place / "sample")
         home = {"GRAPHRAG_MCP_HOME": str(place / "home"), "HOME": str(place), "USERPROFILE": str(place)}
         program.append(f"os.chdir({str(place)!r}); os.environ.update({home!r})")
         program.append(script(page))
