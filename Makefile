@@ -1,18 +1,19 @@
 # Each target sets itself up: a virtual environment in .venv, made once and again when pyproject.toml changes.
-# Needs make and Python 3.11 or newer, nothing else. On Windows without make: see "On Windows, or without make" in README.md.
+# Needs make and Python 3.11 or newer, nothing else. On Windows without make: see "Install" in README.md.
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint site bench clean
 
 help:
 	@echo "make demo    index the sample corpus and call every tool through a real MCP client"
 	@echo "make demo FOLDER=DIR    index your own folder and show what it is about"
 	@echo "make test    run all tests"
 	@echo "make lint    run ruff"
+	@echo "make site    build the documentation as a site in build/site"
 	@echo "make bench   measure speed and memory (benchmarks/)"
 
 $(STAMP): pyproject.toml
@@ -43,6 +44,9 @@ test: $(STAMP)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
+
+site: $(STAMP)
+	$(BIN)/python -m mkdocs build --strict
 
 bench: $(STAMP)
 	@for name in indexing latency retrieval; do echo "== $$name"; $(BIN)/python "benchmarks/$$name.py" || exit 1; done

@@ -243,8 +243,9 @@ def test_internal_links_resolve(page: Path) -> None:
     assert broken == []
 
 
-def reference() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_reference", DOCS / "reference.py")
+def script_of(name: str) -> ModuleType:
+    """A script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -252,8 +253,33 @@ def reference() -> ModuleType:
 
 
 def test_the_reference_is_what_the_code_says() -> None:
-    stale = [name for name, text in reference().pages().items() if (DOCS / name).read_text("utf-8") != text]
+    stale = [name for name, text in script_of("reference").pages().items() if (DOCS / name).read_text("utf-8") != text]
     assert stale == [], "run: python docs/reference.py"
+
+
+def test_the_pictures_are_drawn_from_the_sample_and_show_what_an_index_of_it_holds(sample_home: Path) -> None:
+    drawn = script_of("pictures")
+    stale = [name for name, text in drawn.pages().items() if (DOCS / "pictures" / name).read_text("utf-8") != text]
+    assert stale == [], "run: python docs/pictures.py"
+    snapshot = App(Settings(home=sample_home)).snapshot()
+    titles = {row["title"]: row["id"] for row in snapshot.rows("entities").to_pylist()}
+    assert set(drawn.NAMES.values()) - set(titles) == set()
+    ends = [{row["source_id"], row["target_id"]} for row in snapshot.rows("relationships").to_pylist()]
+    pairs = [{titles[first], titles[second]} for first, second, _ in drawn.PAIRS]
+    assert [pair for pair in pairs if pair not in ends] == []
+
+
+def test_the_site_is_built_without_a_warning_and_links_what_is_outside_to_the_repository(tmp_path: Path) -> None:
+    pytest.importorskip("material", reason="needs the extra [site]")
+    made = tmp_path / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(made)]
+    done = subprocess.run(command, cwd=ROOT, env=clean_environment(), capture_output=True, encoding="utf-8", timeout=180)
+    assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
+    page = (made / "index.html").read_text("utf-8")
+    assert f'href="{SITE}blob/main/README.md"' in page and f'href="{SITE}blob/main/prompts/README.md"' in page
+    loaded = re.findall(r'<(?:script|link)[^>]* (?:src|href)="(https?:[^"]+)"', page)
+    assert loaded == [], "a page of the site loads from another server"
+    assert (made / "pictures" / "graph.svg").is_file() and not (made / "sample").exists()
 
 
 def test_every_setting_of_the_reference_has_words() -> None:
@@ -310,7 +336,7 @@ def test_every_script_that_a_page_names_is_there() -> None:
 
 def test_every_file_that_a_page_names_is_there() -> None:
     there = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts]
-    for page in (DOCS / "how-it-works.md", ROOT / "AGENTS.md", DOCS / "comparison.md"):
+    for page in (DOCS / "dev" / "how-it-works.md", ROOT / "AGENTS.md", DOCS / "comparison.md"):
         named = set(re.findall(r"`([\w/]+\.py)`", page.read_text("utf-8")))
         lost = [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in there)]
         assert lost == [], page.name
@@ -325,7 +351,7 @@ def test_every_prompt_has_its_line_and_its_true_variables() -> None:
 
 def test_every_question_to_a_model_has_its_line() -> None:
     """How-it-works says which file asks what; a kind that nobody asks any more, or a new one, makes this fail."""
-    text = (DOCS / "how-it-works.md").read_text("utf-8")
+    text = (DOCS / "dev" / "how-it-works.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \| `([\w/]+\.py)` \| .*? \|$", text, re.MULTILINE)
     sources = {path.relative_to(ROOT / "graphrag_mcp").as_posix(): path.read_text("utf-8")
                for path in (ROOT / "graphrag_mcp").rglob("*.py")}  # fmt: skip
@@ -371,9 +397,9 @@ def test_try_indexes_a_folder_and_shows_topics_questions_and_how_to_connect(tmp_
 def test_no_page_is_too_long_and_every_page_is_linked_from_the_guide() -> None:
     lines = {page.relative_to(ROOT).as_posix(): len(page.read_text("utf-8").splitlines()) for page in PAGES}
     assert {name: count for name, count in lines.items() if count > (130 if name == "README.md" else 360)} == {}
-    index = (DOCS / "index.md").read_text("utf-8").rpartition("\n## ")[2]
+    index = (DOCS / "index.md").read_text("utf-8")
     linked = {(DOCS / link).resolve().relative_to(ROOT).as_posix() for link in re.findall(r"\]\(([^)#\s]+)\)", index)}
-    assert set(lines) - linked == {"README.md", "docs/index.md"}
+    assert set(lines) - linked == {"docs/index.md"}
     readme = re.findall(r"\]\(([^)#\s]+)\)", (ROOT / "README.md").read_text("utf-8"))
     assert len(readme) > 8 and [link for link in readme if not link.startswith(SITE)] == []
     for link in readme:  # absolute, so that they work on a package's page
@@ -383,7 +409,7 @@ def test_no_page_is_too_long_and_every_page_is_linked_from_the_guide() -> None:
 def test_the_files_of_a_request_are_counted_as_the_pages_say() -> None:
     """How many files a search and an index run go through: the limits of tests/test_house.py, stated in the docs."""
     limits = re.findall(r"_FILES = (\d+), (\d+)", (ROOT / "tests" / "test_house.py").read_text("utf-8"))[0]
-    text = (DOCS / "how-it-works.md").read_text("utf-8")
+    text = (DOCS / "dev" / "how-it-works.md").read_text("utf-8")
     assert limits and [one for one in limits if f"at most {one} files" not in text] == []
 
 
