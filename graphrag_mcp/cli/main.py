@@ -116,6 +116,7 @@ def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
         help="compute communities again, as after other settings",
     )
     add("--dry-run", action="store_true", help="only read and estimate")
+    add("--watch", action="store_true", help="stay, and index again after every change of a file")
     add(
         "--method",
         choices=METHODS,
@@ -394,6 +395,27 @@ def _installing(command: Callable[[str], Callable[..., Any]]) -> None:
     add("--print", action="store_true", help="show the block to paste, and write nothing")
     add("--undo", action="store_true", help="take it out again")
     add("--no-check", action="store_true", help="write it without starting the server once")
+    add = command("completion")
+    add("shell", choices=("bash", "zsh", "fish", "powershell"), help="the shell")
+
+
+def completion(options: argparse.Namespace) -> int:
+    """Print the script that completes commands and options in a shell."""
+    import shtab
+
+    whole = parser(COMMANDS)
+    kinds = {
+        "DIR": shtab.DIRECTORY,
+        "FOLDER": shtab.DIRECTORY,
+        "PATH": shtab.FILE,
+        "FILE": shtab.FILE,
+    }
+    for command in whole.commands.values():
+        for action in command._actions:
+            if kind := kinds.get(str(action.metavar)):
+                action.complete = kind  # type: ignore[attr-defined]
+    print(shtab.complete(whole, options.shell))
+    return 0
 
 
 STOPPED = 130  # what shells report for Ctrl-C
@@ -415,7 +437,7 @@ COMMANDS = (
     init,
     answers,
 )
-COMMANDS += (remove, delete, edit, explore, drift, evaluate, install, import_)
+COMMANDS += (remove, delete, edit, explore, drift, evaluate, install, import_, completion)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
