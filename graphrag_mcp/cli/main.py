@@ -367,8 +367,18 @@ def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
 def _installing(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("install")
     hosts = ("all", "claude-desktop", "claude-code", "cursor", "vscode", "codex")
-    about = "the host, or all that are here; without it: which hosts are here"
-    add("--client", choices=hosts, default="", help=about)
+    pasted = (
+        "windsurf",
+        "zed",
+        "gemini-cli",
+        "opencode",
+        "cline",
+        "jetbrains",
+        "goose",
+        "lm-studio",
+    )
+    about = "the client, or all that are here; those after codex with --print; without it: a list"
+    add("--client", choices=(*hosts, *pasted), default="", help=about)
     add(
         "--root",
         action="append",
