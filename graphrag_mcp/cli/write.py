@@ -238,16 +238,21 @@ def _watch(options: argparse.Namespace) -> int:
         raise BadInput("--watch and --dry-run exclude each other", "Leave one of them out")
     paths, home = [existing(path) for path in options.paths], settings_of(options).home.resolve()
     ours = DefaultFilter(ignore_paths=[home])  # an index among the documents
-    once = argparse.Namespace(**{**vars(options), "watch": False})
-    index(once)
-    print("watching for changes; Ctrl-C ends it", file=sys.stderr, flush=True)
-    for _ in watch(*paths, watch_filter=ours, debounce=1_600):
-        gc.enable()  # `index` leaves it off for a process that ends with it
+    once, first = argparse.Namespace(**{**vars(options), "watch": False}), True
+    # The first turn is a timeout: what changes while the corpus is indexed is then seen already.
+    for changed in watch(*paths, watch_filter=ours, yield_on_timeout=True, rust_timeout=500):
+        if not changed and not first:
+            continue
+        gc.enable()  # `index` turns it off for a process that ends with the run
         try:
             index(once)
         except GraphRAGError as error:  # such as a folder that is empty for a moment
             failed(once, error, 1)
+        if first:
+            print("watching for changes; Ctrl-C ends it", file=sys.stderr)
+        first = False
         sys.stdout.flush()
+        sys.stderr.flush()
     return 0
 
 
