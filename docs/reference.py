@@ -147,15 +147,15 @@ def _tools() -> Iterator[str]:
         "# Reference: tools",
         "",
         NOTE,
-        "Every tool with its arguments. What each is good for: [tools](tools.md). An argument with a default may be",
-        "left out. The other names are understood too; what is not known at all is named in `hint`.",
+        "The arguments of every tool, made from the code. An argument with a default may be left out. The names in the",
+        "last column are understood too. An unknown argument is named in `hint`.",
         "",
     )
     for tool in all_tools():
         model = _model(tool).__name__
         sets = ", ".join(["all", *(name for name, kept in SETS.items() if tool.name in kept)])
         behaviour = _behaviour(tool.annotations)
-        yield from (f"## {tool.name}", "", tool.description, "")
+        yield from (f"## {tool.name}", "", f"What it is for: [{tool.name}](tools.md#{tool.name}).", "")
         gives = f"[{model}](reference-results.md#{model.lower()})"
         if tool.fn_metadata.output_schema is None:
             gives = f"text; `--json` and Python give {gives}"

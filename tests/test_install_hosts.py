@@ -16,14 +16,14 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from graphrag_mcp import __version__
-from graphrag_mcp.cli.main import main
+from graphrag_mcp.cli.main import COMMANDS, main, parser
 from graphrag_mcp.errors import Busy
 from graphrag_mcp.install import install as installs
 from graphrag_mcp.install import launch
-from graphrag_mcp.install.hosts import BY_NAME, user_file
+from graphrag_mcp.install.hosts import BY_NAME, PRINTED, Host, user_file
 from graphrag_mcp.install.install import ours
-from tests.conftest import SAMPLE
-from tests.test_install import KEY, NAMES, file_of, install, user  # noqa: F401
+from tests.conftest import SAMPLE, clean_environment, run_cli
+from tests.test_install import KEY, NAMES, file_of, install, started, tools_of, user  # noqa: F401
 
 Install = Callable[..., dict[str, Any]]
 
@@ -366,3 +366,45 @@ def test_doctor_says_what_is_installed_and_what_to_do_next(
     assert (
         main(["doctor", "--corpus", "other"]) == 2 and main(["doctor", "--repair", "--home", str(user / "empty")]) == 2
     )
+
+
+@pytest.mark.parametrize("host", PRINTED, ids=lambda host: host.name)
+def test_the_block_to_paste_is_in_the_form_of_its_client_and_starts_the_server(host: Host, tmp_path: Path) -> None:
+    env = clean_environment(HOME=str(tmp_path), USERPROFILE=str(tmp_path), XDG_CONFIG_HOME="")
+    told = run_cli("install", "--client", host.name, "--root", SAMPLE, "--print", "--json", env=env)
+    assert told.returncode == 0, told.stderr
+    record = json.loads(told.stdout)
+    block = yaml_of(record["block"]) if host.name == "goose" else json.loads(record["block"])
+    assert list(block) == [host.key] and list(block[host.key]) == ["graphrag"]
+    one = block[host.key]["graphrag"]
+    words = one["command"] if host.name == "opencode" else [one.get("cmd") or one["command"], *one["args"]]
+    assert words == [record["entry"]["command"], *record["entry"]["args"]] and words[-2:] == ["--root", str(SAMPLE)]
+    with started({"command": words[0], "args": words[1:]}, tmp_path, tmp_path, os.environ["PATH"]) as call:
+        assert "local_search" in tools_of(call)
+    said = run_cli("install", "--client", host.name, "--root", SAMPLE, "--print", env=env).stdout
+    assert record["block"] in said and host.reload in said
+    refused = run_cli("install", "--client", host.name, env=env)
+    assert refused.returncode == 2 and f"--client {host.name} --print" in refused.stderr
+
+
+def yaml_of(text: str) -> dict[str, Any]:
+    """The few lines of YAML that are printed: nested names by indentation, values in JSON or bare."""
+    root: dict[str, Any] = {}
+    levels = [root]
+    for line in text.splitlines():
+        name, _, value = line.strip().partition(":")
+        depth = (len(line) - len(line.lstrip())) // 2
+        del levels[depth + 1 :]
+        if not value:
+            levels[depth][name] = {}
+            levels.append(levels[depth][name])
+        else:
+            bare = value.strip()
+            levels[depth][name] = json.loads(bare) if bare[0] in "\"[{0123456789tf" else bare
+    return root
+
+
+def test_every_client_of_the_table_can_be_named() -> None:
+    install = parser(COMMANDS).commands["install"]
+    choices = next(one.choices for one in install._actions if one.dest == "client")
+    assert list(choices or ()) == ["all", *BY_NAME, *(host.name for host in PRINTED)]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import runpy
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -60,6 +63,50 @@ def test_the_wheel_holds_the_package_its_data_its_prompts_and_its_licence_and_no
     assert inside == modules | prompts | data | sample | {"graphrag_mcp/py.typed"}
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert any(name.endswith("entry_points.txt") for name in names)
+
+
+def copied(folder: Path, what: str) -> Path:
+    """The files that the bundle, or the container, builds the package from."""
+    if what == "bundle":
+        runpy.run_path(str(ROOT / "packaging" / "mcpb" / "pack.py"))["stage"](folder)
+        return folder
+    for line in re.findall(r"^COPY (?!--)(.*)$", (ROOT / "packaging" / "Dockerfile").read_text("utf-8"), re.MULTILINE):
+        *sources, target = line.split()
+        for source in sources:
+            place = folder / target
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, place, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(ROOT / source, place / source)
+    return folder
+
+
+@pytest.mark.parametrize("what", ["bundle", "container"])
+def test_the_bundle_and_the_container_can_build_the_same_wheel(what: str, wheel: Path, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    files = copied(tmp_path / "files", what)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "out"]
+    done = subprocess.run(command, cwd=files, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    made = next((tmp_path / "out").glob("*.whl"))
+    assert set(zipfile.ZipFile(made).namelist()) == set(zipfile.ZipFile(wheel).namelist())
+
+
+def test_the_source_archive_and_the_wheel_pass_the_checks_of_the_package_index(wheel: Path, tmp_path: Path) -> None:
+    pytest.importorskip("twine", reason="needs the extra [dev]")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True).returncode == 0
+    archive = next(tmp_path.glob("*.tar.gz"))
+    done = run(["-m", "twine", "check", "--strict", str(wheel), str(archive)], clean_environment(), tmp_path)
+    assert done.returncode == 0 and done.stdout.count("PASSED") == 2, done.stdout
+
+
+def test_the_dockerfile_passes_hadolint(tmp_path: Path) -> None:
+    hadolint = shutil.which("hadolint", path=str(Path(sys.executable).parent)) or shutil.which("hadolint")
+    if not hadolint:
+        pytest.skip("needs hadolint")
+    done = subprocess.run([hadolint, ROOT / "packaging" / "Dockerfile"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_version_is_said_outside_the_checkout(installed: dict[str, str], tmp_path: Path) -> None:

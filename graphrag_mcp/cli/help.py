@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 GROUPS = {
-    "To begin": ("try", "index", "install", "serve"),
+    "To begin": ("try", "index", "install", "serve", "completion"),
     "To ask": ("search", "entity", "explore", "list", "report", "source", "drift"),
     "To look after an index": ("status", "doctor", "edit", "remove", "rollback", "digest"),
     "To move, share and delete": ("export", "import", "delete"),
@@ -25,7 +25,8 @@ GROUPS = {
 EXAMPLES = {
     "": ("try", "index ~/papers", 'search "Who changed their mind, and why?"'),
     "try": ("try", "try ~/papers"),
-    "index": ("index ~/papers", "index ~/papers --dry-run"),
+    "index": ("index ~/papers", "index ~/papers --dry-run", "index ~/papers --watch"),
+    "completion": ("completion bash", "completion zsh"),
     "install": ("install", "install --client cursor --root ~/papers", "install --client all"),
     "search": (
         'search "Who opened the canister?"',

@@ -116,6 +116,7 @@ def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
         help="compute communities again, as after other settings",
     )
     add("--dry-run", action="store_true", help="only read and estimate")
+    add("--watch", action="store_true", help="stay, and index again after every change of a file")
     add(
         "--method",
         choices=METHODS,
@@ -366,8 +367,18 @@ def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:
 def _installing(command: Callable[[str], Callable[..., Any]]) -> None:
     add = command("install")
     hosts = ("all", "claude-desktop", "claude-code", "cursor", "vscode", "codex")
-    about = "the host, or all that are here; without it: which hosts are here"
-    add("--client", choices=hosts, default="", help=about)
+    pasted = (
+        "windsurf",
+        "zed",
+        "gemini-cli",
+        "opencode",
+        "cline",
+        "jetbrains",
+        "goose",
+        "lm-studio",
+    )
+    about = "the client, or all that are here; those after codex with --print; without it: a list"
+    add("--client", choices=(*hosts, *pasted), default="", help=about)
     add(
         "--root",
         action="append",
@@ -394,6 +405,27 @@ def _installing(command: Callable[[str], Callable[..., Any]]) -> None:
     add("--print", action="store_true", help="show the block to paste, and write nothing")
     add("--undo", action="store_true", help="take it out again")
     add("--no-check", action="store_true", help="write it without starting the server once")
+    add = command("completion")
+    add("shell", choices=("bash", "zsh", "fish", "powershell"), help="the shell")
+
+
+def completion(options: argparse.Namespace) -> int:
+    """Print the script that completes commands and options in a shell."""
+    import shtab
+
+    whole = parser(COMMANDS)
+    kinds = {
+        "DIR": shtab.DIRECTORY,
+        "FOLDER": shtab.DIRECTORY,
+        "PATH": shtab.FILE,
+        "FILE": shtab.FILE,
+    }
+    for command in whole.commands.values():
+        for action in command._actions:
+            if kind := kinds.get(str(action.metavar)):
+                action.complete = kind  # type: ignore[attr-defined]
+    print(shtab.complete(whole, options.shell))
+    return 0
 
 
 STOPPED = 130  # what shells report for Ctrl-C
@@ -415,7 +447,7 @@ COMMANDS = (
     init,
     answers,
 )
-COMMANDS += (remove, delete, edit, explore, drift, evaluate, install, import_)
+COMMANDS += (remove, delete, edit, explore, drift, evaluate, install, import_, completion)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

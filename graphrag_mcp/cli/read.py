@@ -20,7 +20,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_mcp.cli.output import app_of, parts_of, print_json, show, snapshot_of
+from graphrag_mcp.cli import terminal
+from graphrag_mcp.cli.output import app_of, as_commands, parts_of, print_json, show, snapshot_of
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.trust import fencing
@@ -28,6 +29,8 @@ from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
     from graphrag_mcp.app import App
+    from graphrag_mcp.store.tables import Snapshot
+    from graphrag_mcp.types import StatusResult
 
 
 def explore(options: argparse.Namespace) -> int:
@@ -161,9 +164,8 @@ def search(options: argparse.Namespace) -> int:
     if mode == "text":
         from graphrag_mcp.query.text_search import search_text
 
-        return _shown(
-            options, search_text(snapshot, options.query, filters=options.filter, **given), reason
-        )
+        found = search_text(snapshot, options.query, filters=options.filter, **given)
+        return _shown(options, found, reason, snapshot)
     given |= {
         "answer": options.answer,
         "response_format": options.format,
@@ -182,15 +184,24 @@ def search(options: argparse.Namespace) -> int:
         )
     from graphrag_mcp.query.local import local_search
 
-    return _shown(
-        options, local_search(snapshot, options.query, mode=mode, form=form, **given), reason
-    )
+    found = local_search(snapshot, options.query, mode=mode, form=form, **given)
+    return _shown(options, found, reason, snapshot)
 
 
-def _shown(options: argparse.Namespace, result: Any, reason: str) -> int:
-    """The result, with the reason of an automatic choice of mode in its hint."""
+def _shown(
+    options: argparse.Namespace, result: Any, reason: str, snapshot: Snapshot | None = None
+) -> int:
+    """The result, with the reason of an automatic choice of mode in its hint; on a terminal the best
+    hits of `snapshot` alone, unless an option asks for more."""
     result.hint = " ".join(filter(None, [result.hint, reason]))
-    return show(options, result)
+    more = options.max_tokens or options.answer or options.explain or options.format != "concise"
+    plain = options.json or more or options.breadth != "passages"
+    if snapshot is None or plain or not result.citations or not terminal.wanted():
+        return show(options, result)
+    terminal.show_hits(options.query, result, snapshot)
+    if result.hint:
+        print(f"hint: {fencing.clean(as_commands(result.hint, options.corpus))}", file=sys.stderr)
+    return 0
 
 
 def _in_several(
@@ -301,7 +312,43 @@ def status(options: argparse.Namespace) -> int:
         status as status_of,
     )  # the graph_status tool, without its wire
 
-    return show(options, status_of(app, options.corpus))
+    result = status_of(app, options.corpus)
+    disk = _on_disk(app, result)
+    if options.json:
+        print_json(result.model_dump(mode="json") | {"disk": disk})
+        return 0
+    said = _disk_line(disk) if disk else ""
+    if result.corpus and terminal.wanted():
+        title, counts, *rest = result.text.split("\n")
+        rows = [("holds", counts), *(_row(line) for line in rest), ("on disk", said)]
+        terminal.show_table(title, [row for row in rows if row[1]])
+        return 0
+    result.text += f"\nOn disk: {said}" if said else ""
+    return show(options, result)
+
+
+def _row(line: str) -> tuple[str, str]:
+    """`Model: none` as two cells."""
+    name, colon, said = line.partition(": ")
+    return (name.lower(), said) if colon and len(name) < 24 else ("", line)
+
+
+def _on_disk(app: App, result: StatusResult) -> dict[str, Sequence[str]]:
+    """Files that are new, changed or deleted since the corpus was indexed; {} without a corpus."""
+    if not result.corpus or not result.generation:
+        return {}
+    from graphrag_mcp.sources.diff import changes
+
+    snapshot = app.snapshot(result.corpus)
+    return changes(app.folder(result.corpus), snapshot.manifest, app.settings)
+
+
+def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
+    said = [f"{counted(len(names), 'files')} {how}" for how, names in disk.items() if names]
+    if not said:
+        return "nothing has changed since."
+    first = [name for names in disk.values() for name in names][:3]
+    return f"{', '.join(said)} since: {', '.join(first)}{' ...' if sum(map(len, disk.values())) > 3 else ''}. graphrag-mcp index reads them."
 
 
 def _changed(found: Mapping[str, Any]) -> list[str]:

@@ -45,7 +45,7 @@ def install(options: argparse.Namespace) -> int:
     """Put this server into a host's configuration, or take it out again with --undo."""
     from graphrag_mcp.install import install as installs
     from graphrag_mcp.install import launch
-    from graphrag_mcp.install.hosts import BY_NAME
+    from graphrag_mcp.install.hosts import BY_NAME, PRINTED
 
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", options.name):
         raise BadInput(
@@ -57,6 +57,9 @@ def install(options: argparse.Namespace) -> int:
         return _overview(options)
     if options.client == "all":
         return _everywhere(options)
+    for one in PRINTED:
+        if one.name == options.client:
+            return _to_paste(options, one)
     host = BY_NAME[options.client]
     project = _project(options, host)
     file = Path(options.config).expanduser().absolute() if options.config else _file(host, project)
@@ -92,6 +95,25 @@ def install(options: argparse.Namespace) -> int:
             f"started it as the host would: {started['tools']} tools after {started['seconds']} s"
         )
     _tell(notes, [*record["next"], "Then say: index this folder, and tell me what it is about"])
+    return 0
+
+
+def _to_paste(options: argparse.Namespace, host: Host) -> int:
+    """The entry of a client whose file is the user's to edit."""
+    from graphrag_mcp.install.hosts import printed
+
+    if not options.print or options.undo or options.project is not None or options.config:
+        raise BadInput(
+            f"the configuration of {host.title} is not edited by install",
+            f"Use graphrag-mcp install --client {host.name} --print, and paste what it shows",
+        )
+    made, notes = _entry(options, host, None)
+    text = printed(host, options.name, made)
+    if options.json:
+        print_json({"client": host.name, "entry": made, "block": text, "notes": notes})
+        return 0
+    print(f"{host.title}:\n\n{text}\n")
+    _tell(notes, [host.reload])
     return 0
 
 
@@ -161,7 +183,7 @@ def _show(
 
 def _overview(options: argparse.Namespace) -> int:
     """Which hosts are here, and what each would get."""
-    from graphrag_mcp.install.hosts import HOSTS, seen
+    from graphrag_mcp.install.hosts import HOSTS, PRINTED, seen
     from graphrag_mcp.install.install import installed
 
     home, here = Path.home(), Path.cwd()
@@ -201,6 +223,8 @@ def _overview(options: argparse.Namespace) -> int:
             )
         print(f"{'':<16}would start: {' '.join([row['entry']['command'], *row['entry']['args']])}")
     print("\nTo put it into one of them: graphrag-mcp install --client NAME [--root FOLDER]")
+    others = ", ".join(host.name for host in PRINTED)
+    print(f"With --print, a block to paste for: {others}")
     return 0
 
 

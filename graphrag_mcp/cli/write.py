@@ -29,11 +29,12 @@ from graphrag_mcp.cli.output import (
     elsewhere,
     estimated,
     existing,
+    failed,
     print_json,
     settings_of,
     show,
 )
-from graphrag_mcp.errors import BadInput
+from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.index.losses import RECORDS, told
 from graphrag_mcp.lazy_imports import is_alone
 from graphrag_mcp.text.terms import counted
@@ -174,6 +175,8 @@ def index(options: argparse.Namespace) -> int:
         raise BadInput(
             "index needs a folder or file", "Name one, for example: graphrag-mcp index docs"
         )
+    if options.watch:
+        return _watch(options)
     gc.disable()  # modules are no garbage: a tenth of the time of importing them
     from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.types import IndexRequest
@@ -225,6 +228,32 @@ def index(options: argparse.Namespace) -> int:
             print(f'next: graphrag-mcp search "YOUR QUESTION"{named}', file=sys.stderr)
             print("      graphrag-mcp install    connects an MCP client", file=sys.stderr)
     return 0 if result.status in ("done", "estimate") and not result.errors else 1
+
+
+def _watch(options: argparse.Namespace) -> int:
+    """Indexes, then again after every change of a file, until Ctrl-C."""
+    from watchfiles import DefaultFilter, watch
+
+    if options.dry_run:
+        raise BadInput("--watch and --dry-run exclude each other", "Leave one of them out")
+    paths, home = [existing(path) for path in options.paths], settings_of(options).home.resolve()
+    ours = DefaultFilter(ignore_paths=[home])  # an index among the documents
+    once, first = argparse.Namespace(**{**vars(options), "watch": False}), True
+    # The first turn is a timeout: what changes while the corpus is indexed is then seen already.
+    for changed in watch(*paths, watch_filter=ours, yield_on_timeout=True, rust_timeout=500):
+        if not changed and not first:
+            continue
+        gc.enable()  # `index` turns it off for a process that ends with the run
+        try:
+            index(once)
+        except GraphRAGError as error:  # such as a folder that is empty for a moment
+            failed(once, error, 1)
+        if first:
+            print("watching for changes; Ctrl-C ends it", file=sys.stderr)
+        first = False
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return 0
 
 
 def _ended(why: str) -> None:

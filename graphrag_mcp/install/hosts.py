@@ -117,6 +117,115 @@ HOSTS = (
 )
 BY_NAME = {host.name: host for host in HOSTS}
 
+# Clients whose entry is only printed, to be pasted; `reload` says where. From their documentation: "Cascade MCP
+# integration" (Windsurf), "Model Context Protocol" (Zed, JetBrains AI Assistant, LM Studio, which takes Cursor's form),
+# "MCP servers with the Gemini CLI", "MCP servers" (opencode), "Configuring MCP servers" (Cline), "Config file" (Goose).
+PRINTED = (
+    Host(
+        "windsurf",
+        "Windsurf",
+        "mcpServers",
+        "",
+        "windsurf",
+        "${env:%s}",
+        typed=False,
+        reload="Paste it into ~/.codeium/windsurf/mcp_config.json, then refresh the servers in Cascade",
+    ),
+    Host(
+        "zed",
+        "Zed",
+        "context_servers",
+        "",
+        "zed",
+        "",
+        typed=False,
+        reload="Paste it into Zed's settings.json (command palette: zed: open settings)",
+    ),
+    Host(
+        "gemini-cli",
+        "Gemini CLI",
+        "mcpServers",
+        "",
+        "gemini",
+        "${%s}",
+        typed=False,
+        reload="Paste it into ~/.gemini/settings.json, then see gemini mcp list",
+    ),
+    Host(
+        "opencode",
+        "opencode",
+        "mcp",
+        "",
+        "opencode",
+        "{env:%s}",
+        typed=False,
+        reload="Paste it into ~/.config/opencode/opencode.json, then see opencode mcp list",
+    ),
+    Host(
+        "cline",
+        "Cline",
+        "mcpServers",
+        "",
+        "",
+        "",
+        typed=False,
+        reload="Paste it into cline_mcp_settings.json (MCP Servers > Configure MCP Servers)",
+    ),
+    Host(
+        "jetbrains",
+        "JetBrains AI Assistant",
+        "mcpServers",
+        "",
+        "",
+        "",
+        typed=False,
+        reload="Settings > Tools > AI Assistant > Model Context Protocol (MCP) > Add > As JSON, and paste it",
+    ),
+    Host(
+        "goose",
+        "Goose",
+        "extensions",
+        "",
+        "goose",
+        "",
+        typed=False,
+        reload="Paste it into ~/.config/goose/config.yaml",
+    ),
+    Host(
+        "lm-studio",
+        "LM Studio",
+        "mcpServers",
+        "",
+        "",
+        "",
+        typed=False,
+        reload="Program > Install > Edit mcp.json, and paste it",
+    ),
+)
+
+
+def printed(host: Host, name: str, made: Mapping[str, Any]) -> str:
+    """The block to paste for a client of PRINTED, in its own form: JSON, or YAML for Goose."""
+    if host.name == "goose":
+        lines = [
+            "extensions:",
+            f"  {name}:",
+            f"    name: {name}",
+            "    type: stdio",
+            "    enabled: true",
+        ]
+        lines += [
+            f"    cmd: {json.dumps(made['command'])}",
+            f"    args: {json.dumps(made['args'])}",
+        ]
+        lines += [f"    envs: {json.dumps(made.get('env', {}))}", "    timeout: 300"]
+        return "\n".join(lines)
+    entry = dict(made)
+    if host.name == "opencode":
+        entry = {"type": "local", "command": [made["command"], *made["args"]], "enabled": True}
+        entry |= {"environment": made["env"]} if made.get("env") else {}
+    return json.dumps({host.key: {name: entry}}, indent=2, ensure_ascii=False)
+
 
 def user_file(
     host: Host, environ: Mapping[str, str], home: Path, platform: str = sys.platform

@@ -175,7 +175,7 @@ def variables(
         else:
             raise BadInput(
                 f"{host.title} hands no variable such as {name} on, and its value is not written into a file",
-                "Install the .mcpb bundle, which keeps it in the system's keychain, or use a model that needs no key",
+                "Use a model that needs no key; for Claude Desktop the .mcpb bundle keeps one in the keychain",
             )
     return values, handed, notes
 

@@ -211,6 +211,34 @@ def make(
     return plan
 
 
+def changes(folder: Path, manifest: Manifest, settings: Settings) -> dict[str, list[str]]:
+    """Uris of files that are new, changed or deleted since the index was made; nothing is read
+    but to be hashed. Of a source whose folder is gone every file counts as deleted."""
+    live = {row["uri"]: row for row in live_documents(folder, manifest).to_pylist()}
+    kinds = {label: source["kind"] for label, source in manifest.sources.items()}
+    paths = [one["path"] for one in manifest.sources.values() if one["kind"] == "folder"]
+    known: dict[str, str] = {}  # uri of a file -> its hash
+    for row in live.values():
+        label, _, rest = row["file"].partition("/")
+        if kinds.get(label, "import") == "import":  # imported, or given as text
+            continue
+        known[row["file"]] = row["file_sha"]
+        if kinds[label] != "folder":
+            paths.append(os.path.join(manifest.sources[label]["path"], rest))
+    there = [path for path in paths if os.path.exists(path)]
+    found = {one.uri: one for one in walk.find(there, manifest.sources, settings).files}
+    told: dict[str, list[str]] = {
+        "new": sorted(found.keys() - known.keys()),
+        "changed": [],
+        "deleted": sorted(known.keys() - found.keys()),
+    }
+    for uri in sorted(found.keys() & known.keys()):
+        with suppress(OSError):
+            if (found[uri].sha or read.sha(found[uri])) != known[uri]:
+                told["changed"].append(uri)
+    return told
+
+
 def _asked(found: walk.Found, request: IndexRequest, edits: Overlay) -> list[str]:
     """Of the removed ones those that this call names itself: a file, with its rows, or a text."""
     named = {document.uri for document in read.inline(request.texts)} | {

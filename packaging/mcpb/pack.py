@@ -1,4 +1,4 @@
-"""Pack the bundle for hosts that install .mcpb files: the package, its prompts, pyproject.toml and the manifest.
+"""Pack the bundle for hosts that install .mcpb files: the package, its prompts, the sample and the manifest.
 
     python packaging/mcpb/pack.py [FILE.mcpb]          # plain zip, the same bytes every time
     python packaging/mcpb/pack.py --stage FOLDER       # the files only, for the official tool:
@@ -23,7 +23,7 @@ FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # of zip; a clock would make every bundle ano
 def contents() -> dict[str, Path]:
     """Name inside the bundle -> file, in order."""
     inside = {"manifest.json": HERE / "manifest.json"} | {name: ROOT / name for name in BESIDE}
-    for folder, pattern in (("graphrag_mcp", "*"), ("prompts", "*.md")):
+    for folder, pattern in (("graphrag_mcp", "*"), ("prompts", "*.md"), ("docs/sample", "*")):
         files = (path for path in (ROOT / folder).rglob(pattern) if path.is_file())
         inside |= {
             path.relative_to(ROOT).as_posix(): path
