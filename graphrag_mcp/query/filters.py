@@ -11,7 +11,6 @@ Conditions `=` on one field are alternatives; everything else must hold together
 from __future__ import annotations
 
 import difflib
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +24,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import context
+from graphrag_mcp.query import context, times
 from graphrag_mcp.query.context import resolve
 from graphrag_mcp.settings import DEFAULT_TYPES
 from graphrag_mcp.store.tables import Snapshot
@@ -179,32 +178,10 @@ def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
 
 
 def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
-    held = _metadata(row)
-    date = _date(held, row["uri"])
+    held = times.metadata_of(row)
+    date = times.date_of(held, row["uri"])
     names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
     return {"document": names, "uri": row["uri"], "date": date, "metadata": held}
-
-
-def _metadata(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata of a document, its names in lower case."""
-    try:
-        metadata = json.loads(row["metadata"] or "{}")
-    except ValueError:
-        metadata = {}
-    known = metadata if isinstance(metadata, dict) else {}
-    return {str(name).casefold(): value for name, value in known.items()}
-
-
-def _date(metadata: Mapping[str, Any], uri: str) -> str:
-    date = next((str(metadata[name]) for name in dates.KEYS if metadata.get(name)), "")
-    return date or dates.in_name(uri.rpartition("/")[2])
-
-
-def stated_date(row: Mapping[str, Any]) -> str:
-    """The day that a document states for itself (`2024-05-03`), from a row with metadata and uri; ""
-    for none. The time of a file's last change is no statement."""
-    said = _date(_metadata(row), row["uri"])[:10]
-    return said if said[:4].isdigit() else ""
 
 
 # ---- reading -----------------------------------------------------------------------------------

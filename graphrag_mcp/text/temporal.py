@@ -24,10 +24,17 @@ from typing import Any, Literal
 
 from graphrag_mcp.text.folding import latin_language
 
-Kind = Literal["stated", "resolved"]
+Kind = Literal["stated", "resolved", "document"]
 Interval = tuple[date, date]
 Anchor = tuple[int, date]  # from this character on, relative expressions count from this day
 
+# Before a date in a short line: the day of an event, not the day on which the lines below were said.
+_EVENT = re.compile(
+    r"\b(?:born|died|founded|established|built|due|deadline|expires?|valid|until|since|before|after"
+    r"|geboren|gestorben|gegründet|fällig|gültig|bis|seit|frist|né|née|mort|fondée?|échéance|avant|depuis"
+    r"|nacid[oa]|muert[oa]|murió|fundad[oa]|vence|hasta|desde)\b|出生|生于|卒于|逝世|成立|截止|到期",
+    re.IGNORECASE,
+)
 HEADING = 80  # characters of a line whose date holds for what stands below it
 BESIDE = 5  # words in such a line beside its date
 NEAR = 200  # characters in which a word of the future or of another calendar counts
@@ -35,13 +42,16 @@ NEAR = 200  # characters in which a word of the future or of another calendar co
 
 @dataclass(frozen=True, slots=True, order=True)
 class When:
-    """An interval of days, both included (ISO 8601), and the characters that say it."""
+    """An interval of days, both included (ISO 8601), and the characters that say it. `anchor`: the
+    day from which a relative expression counts. Kind `document` is the day on which a text without
+    an expression was said; it has an anchor and no characters."""
 
     char_start: int
     char_end: int
     start: str
     end: str
     kind: Kind
+    anchor: str = ""
 
 
 class _Unclear(Exception):
@@ -59,14 +69,14 @@ def expressions(text: str, anchors: Sequence[Anchor] = (), language: str = "") -
     for vocabulary in _vocabularies(text, language):
         for match, rule in vocabulary.matches(text):
             at = bisect_right(starts, match.start()) - 1
+            day = anchors[at][1] if at >= 0 else None
             try:
-                (first, last), kind = _meaning(
-                    vocabulary, match, rule, anchors[at][1] if at >= 0 else None
-                )
+                (first, last), kind = _meaning(vocabulary, match, rule, day)
             except (_Unclear, ValueError, OverflowError):
                 continue
             span = match.span("span" if match.groupdict().get("span") else 0)
-            found.append(When(*span, first.isoformat(), last.isoformat(), kind))
+            anchor = day.isoformat() if day and kind == "resolved" else ""
+            found.append(When(*span, first.isoformat(), last.isoformat(), kind, anchor))
     return _outermost(found)
 
 
@@ -92,8 +102,10 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
                 if len(days) == 1
                 else ""
             )
-            if len(days) == 1 and (
-                line.startswith("#") or len(re.findall(r"[^\W\d_]+", rest)) <= BESIDE
+            if (
+                len(days) == 1
+                and not _EVENT.search(rest)
+                and (line.startswith("#") or len(re.findall(r"[^\W\d_]+", rest)) <= BESIDE)
             ):
                 found.append((at, date.fromisoformat(days[0].start)))
         at += len(line)
