@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import times
+from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.temporal import anchors, expressions
@@ -84,6 +87,41 @@ def test_citations_carry_the_days_with_their_characters(harbour: Snapshot) -> No
         ("1868-01-01", "stated")
     ]
     assert not cited["text:undated"].when and not cited["text:undated"].said
+
+
+# ---- filters -----------------------------------------------------------------------------------------
+
+
+def test_filters_on_when_and_said_keep_passages_of_those_days(harbour: Snapshot) -> None:
+    assert said(harbour, "when=2023-05-20") == {"chat"}
+    assert said(harbour, "when=2024-03-08") == {"plan"}
+    assert said(harbour, "when=2024-03-07") == set()
+    assert said(harbour, "when<=1900") == {"history"}
+    assert said(harbour, "when>=1860", "when<=1870") == {"history"}
+    assert said(harbour, "said>=2024") == {"plan"}
+    assert said(harbour, "said=2023-06") == {"chat"}
+    assert said(harbour, "when=1995") == set()
+    found = search_text(harbour, "harbour crane", filters=["when=2023-05-20"])
+    assert {one.uri for one in found.citations} == {"text:chat"}
+
+
+def test_as_of_leaves_out_what_is_later_and_counts_what_has_no_date(harbour: Snapshot) -> None:
+    assert said(harbour, "as_of=2023-12") == {"chat", "history", "undated"}
+    hint = local_search(harbour, "harbour crane", filters=["as_of=2023-12"]).hint
+    assert "1 of 4 documents" in hint and "3 without a date stay in" in hint
+    text = list_documents(harbour, filters=["as_of=2023-12"]).text
+    assert "[d1]" in text and "Plan" not in text
+
+
+def test_list_documents_takes_filters_on_time(harbour: Snapshot) -> None:
+    assert list_documents(harbour, filters=["when=2023-06-01"]).total == 1
+    assert "state no date" in list_documents(harbour, filters=["said>=2024"]).hint
+
+
+@pytest.mark.parametrize("written", ["when=yesterday", "said>=2023-02-30", "as_of>=2024"])
+def test_a_filter_on_time_that_says_nothing_is_refused(harbour: Snapshot, written: str) -> None:
+    with pytest.raises(BadInput):
+        local_search(harbour, "harbour crane", filters=[written])
 
 
 # ---- no date is invented -----------------------------------------------------------------------------
