@@ -13,6 +13,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import times
 from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -122,6 +123,39 @@ def test_list_documents_takes_filters_on_time(harbour: Snapshot) -> None:
 def test_a_filter_on_time_that_says_nothing_is_refused(harbour: Snapshot, written: str) -> None:
     with pytest.raises(BadInput):
         local_search(harbour, "harbour crane", filters=[written])
+
+
+# ---- timelines ---------------------------------------------------------------------------------------
+
+JOBS = (
+    InlineText("Ida Holm works at Norrland Shipping in Umea since her studies.", "a", "Note A", {"date": "2021-02-03"}),
+    InlineText("Ida Holm works at Baltic Freight in Umea since her studies.", "b", "Note B", {"date": "2023-06-01"}),
+    InlineText("Yesterday Ida Holm met Pelle Krans for lunch at the harbour of Umea.", "c", "Note C", {"date": "2022-05-05"}),
+    InlineText("Ida Holm likes the long winter evenings of the north very much.", "d", "Note D"),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home = tmp_path_factory.mktemp("jobs")
+    index_documents(home / "corpora" / "jobs", IndexRequest(texts=JOBS), Settings(home=home))
+    return open_snapshot(home / "corpora" / "jobs")
+
+
+def test_a_timeline_is_in_the_order_of_days_and_names_what_differs_later(jobs: Snapshot) -> None:
+    found = get_entity(jobs, "Ida Holm", order="time")
+    lines = [line for line in found.text.splitlines() if line.startswith("- ")]
+    assert [line[2:12] for line in lines] == ["2021-02-03", "2022-05-04", "2023-06-01"]
+    assert "later: [t2" in lines[0] and "earlier: [t1" in lines[2]
+    assert "Norrland" in lines[0] and "Baltic" in lines[2]  # nothing is withdrawn
+    assert "said 2022-05-05; Yesterday = 2022-05-04" in lines[1] and "later" not in lines[1]
+    assert "1 statement" in found.hint and "without a date" in found.hint
+
+
+def test_a_timeline_of_two_holds_only_what_names_both(jobs: Snapshot) -> None:
+    text = get_entity(jobs, "Ida Holm", other="Pelle Krans").text
+    assert "met Pelle Krans" in text and "Norrland" not in text
+    assert get_entity(jobs, "Ida Holm", other="Qqq Zzz").state == "not_found"
 
 
 # ---- no date is invented -----------------------------------------------------------------------------

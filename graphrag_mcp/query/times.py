@@ -35,6 +35,7 @@ class Times:
 
     said: tuple[str, ...] = ()
     when: tuple[When, ...] = ()
+    anchors: tuple[Anchor, ...] = ()  # in force in the passage, with offsets into the document
 
     def days(self) -> tuple[When, ...]:
         """`when`; where no expression says a day, the day on which it was said, of kind `document`."""
@@ -89,7 +90,13 @@ def _times(row: Row, held: Sequence[Anchor]) -> Times:
         replace(one, char_start=one.char_start + start, char_end=one.char_end + start)
         for one in found
     )
-    return Times(said, tuple(moved))
+    return Times(said, tuple(moved), tuple((at + start, day) for at, day in here))
+
+
+def said_at(times: Times, offset: int) -> str:
+    """The day on which what stands at this offset of the document was said; "" for none."""
+    days = [day for at, day in times.anchors if at <= offset]
+    return days[-1].isoformat() if days else ""
 
 
 def note(when: Sequence[When], words: Mapping[When, str], body: str) -> str:
