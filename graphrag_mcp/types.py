@@ -132,6 +132,11 @@ class Citation(BaseModel):
     line_end: int = 0
     score: float = 0.0
     why: str = Field(default="", description="what brought it in, when explain was asked for")
+    said: str = Field(default="", description="the day on which it was said (ISO 8601)")
+    when: list[dict[str, Any]] = Field(
+        default_factory=list,
+        description="days of which it speaks: {start, end, kind, char_start, char_end, anchor}",
+    )
 
 
 class Result(BaseModel):

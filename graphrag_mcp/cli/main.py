@@ -185,6 +185,8 @@ def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
     add("--format", **FORMATS)
     add = command("entity")
     add("name", metavar="NAME", help="a name or an id such as e12")
+    add("--order", choices=("", "time"), default="", help="time: what is said of it, by day")
+    add("--other", default="", metavar="NAME", help="only what names this entity too, by day")
     add("--max-tokens", **BUDGET)
     add("--format", **FORMATS)
     add = command("list")

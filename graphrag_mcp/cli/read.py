@@ -245,7 +245,8 @@ def entity(options: argparse.Namespace) -> int:
     from graphrag_mcp.query import federated
     from graphrag_mcp.query.lookup import get_entity
 
-    given = {"response_format": options.format, **_budget(options)}
+    timeline = {"order": options.order, "other": options.other}
+    given = {"response_format": options.format, **timeline, **_budget(options)}
     if parts := parts_of(options, [options.name]):
         return show(
             options, federated.get_entity(parts, federated.qualified(options.name)[1], **given)

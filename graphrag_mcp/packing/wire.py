@@ -82,7 +82,11 @@ def wire(result: Result) -> dict[str, Any]:
     if not data.get("suspicious"):
         data.pop("suspicious", None)
     for place in data.get("citations", ()):
-        for name in [name for name in ("line_start", "line_end", "why") if not place.get(name)]:
+        for name in [
+            name
+            for name in ("line_start", "line_end", "why", "said", "when")
+            if not place.get(name)
+        ]:
             place.pop(name, None)
     return {name: one if name in EXACT else _shown(one) for name, one in data.items()}
 

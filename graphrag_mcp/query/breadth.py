@@ -98,8 +98,9 @@ def show(page: Page, found: Sequence[Line], by_time: bool = False, head: str = "
         title = "" if hit.part_of == last else f"{hit.name()}: "
         date = f"{hit.date} " if hit.date else ""
         above = f"{head}\n" if head and not added else ""
-        why = f" (why: {hit.why})" if hit.why else ""
-        if not page.add(f"{above}- [{hit.id}] {date}{title}{one.text}{why}", [hit.citation]):
+        said = [hit.times(one.text), f"(why: {hit.why})" if hit.why else ""]
+        text = " ".join([f"- [{hit.id}] {date}{title}{one.text}", *filter(None, said)])
+        if not page.add(f"{above}{text}", [hit.citation]):
             break
         last = hit.part_of
         added += 1

@@ -11,7 +11,6 @@ Conditions `=` on one field are alternatives; everything else must hold together
 from __future__ import annotations
 
 import difflib
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,14 +24,15 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import context
+from graphrag_mcp.query import context, times
 from graphrag_mcp.query.context import resolve
 from graphrag_mcp.settings import DEFAULT_TYPES
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import counted
 
-FIELDS = ("document", "uri", "entity", "type", "date", "rating")
+TIME = ("when", "said", "as_of")  # of passages: the days that they speak of, and their own
+FIELDS = ("document", "uri", "entity", "type", "date", "rating", *TIME)
 GUESSES = {"doc": "document", "path": "uri", "file": "uri", "name": "entity", "rank": "rating"}
 MOST = 20  # filters of one call
 LISTED = 20  # documents that pass, where no word of the question is in them
@@ -73,6 +73,22 @@ class Filters:
         allowed = self.documents is None or document_id in self.documents
         return allowed and (not self.without or self.without.isdisjoint(entity_ids))
 
+    def timely(self, snapshot: Snapshot, ids: Sequence[str]) -> set[str]:
+        """Of these passages (content ids) those that pass the conditions on their time."""
+        wanted = [one for name in TIME for one in self.of(name)]
+        if not wanted:
+            return set(ids)
+        found = times.of_passages(snapshot, ids)
+        return {id for id in ids if id in found and _timely(found[id], wanted)}
+
+    def of_time(self, snapshot: Snapshot, documents: Sequence[str]) -> list[str]:
+        """Of these documents those with a passage that passes the conditions on its time."""
+        wanted = [one for name in TIME for one in self.of(name)]
+        if not wanted:
+            return list(documents)
+        found = times.of_documents(snapshot, documents)
+        return [id for id in documents if any(_timely(one, wanted) for one in found[id])]
+
     def entity(self, row: Mapping[str, Any]) -> bool:
         return row["id"] not in self.without and _all(self.of("type"), [row.get("type", "")])
 
@@ -105,9 +121,13 @@ def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> 
             made.first.append(row)
     made.without = frozenset(without)
     made.note = _no_such_type(snapshot, made.of("type"))
-    about = [one for one in conditions if one.field not in ("entity", "type", "rating")]
+    about = [one for one in conditions if one.field not in ("entity", "type", "rating", *TIME)]
+    if made.of("as_of"):
+        about += [Condition("valid", "=", one.value) for one in made.of("as_of")]
+    facts = documents(snapshot)
+    if any(one.field in TIME for one in conditions):
+        made.note = f"{made.note} {_time_note(facts, made)}".strip()
     if about:
-        facts = documents(snapshot)
         made.documents = frozenset(id for id, fact in facts.items() if _holds(fact, about))
         if any(one.field == "date" for one in about):
             made.note = f"{made.note} {_undated(facts)}".strip()
@@ -148,6 +168,61 @@ def _undated(facts: Mapping[str, Mapping[str, Any]]) -> str:
     return f"{without} of {counted(len(facts), 'documents')} state no date and pass no date filter."
 
 
+def _time_note(facts: Mapping[str, Mapping[str, Any]], filters: Filters) -> str:
+    """How many documents have no date of their own, and what conditions on time make of them."""
+    undated = sum(not fact["date"] for fact in facts.values())
+    notes = []
+    for one in filters.of("as_of"):
+        later = sum(not _valid(fact, one.value) for fact in facts.values())
+        notes.append(
+            f"{later} of {counted(len(facts), 'documents')} are later than {one.value} or no longer valid then, and left out."
+        )
+    if undated and notes:
+        notes.append(f"{undated} without a date stay in.")
+    elif undated:
+        notes.append(
+            f"{undated} of {counted(len(facts), 'documents')} state no date: of them only passages under a dated heading"
+            " or with a date in words can pass."
+        )
+    return " ".join(notes)
+
+
+def _valid(fact: Mapping[str, Any], day: str) -> bool:
+    """Was there such a document on this day, and was it valid? One that states no date is."""
+    held = fact["metadata"]
+    begun = [str(one)[: len(day)] for one in (fact["date"], held.get("valid_from")) if one]
+    until = str(held.get("valid_until") or "")[: len(day)]
+    return all(one <= day for one in begun if one[:4].isdigit()) and not (
+        until[:4].isdigit() and until < day
+    )
+
+
+def _timely(found: times.Times, conditions: Sequence[Condition]) -> bool:
+    """Do the times of a passage pass? All conditions on `when` must hold for one interval, all on
+    `said` for one day; a passage without a day of its own passes `as_of`."""
+    days = [(one.start, one.end) for one in found.days()]
+    said = [(one, one) for one in found.said]
+    for field_, held in (("when", days), ("said", said)):
+        some = [one for one in conditions if one.field == field_]
+        if some and not any(all(_within(one, at) for one in some) for at in held):
+            return False
+    limits = [one.value for one in conditions if one.field == "as_of"]
+    return not said or all(said[0][0][: len(limit)] <= limit for limit in limits)
+
+
+def _within(condition: Condition, interval: tuple[str, str]) -> bool:
+    """Does the interval share a day with the period, or with the time from it on or up to it?"""
+    size = len(condition.value)
+    after = interval[1][:size] >= condition.value
+    before = interval[0][:size] <= condition.value
+    return {
+        ">=": after,
+        "<=": before,
+        "=": after and before,
+        "!=": not (after and before),
+    }[condition.op]
+
+
 def described(filters: Filters) -> str:
     return ", ".join(one_line(f"{one.field}{one.op}{one.value}", 80) for one in filters.conditions)
 
@@ -179,32 +254,10 @@ def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
 
 
 def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
-    held = _metadata(row)
-    date = _date(held, row["uri"])
+    held = times.metadata_of(row)
+    date = times.date_of(held, row["uri"])
     names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
     return {"document": names, "uri": row["uri"], "date": date, "metadata": held}
-
-
-def _metadata(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata of a document, its names in lower case."""
-    try:
-        metadata = json.loads(row["metadata"] or "{}")
-    except ValueError:
-        metadata = {}
-    known = metadata if isinstance(metadata, dict) else {}
-    return {str(name).casefold(): value for name, value in known.items()}
-
-
-def _date(metadata: Mapping[str, Any], uri: str) -> str:
-    date = next((str(metadata[name]) for name in dates.KEYS if metadata.get(name)), "")
-    return date or dates.in_name(uri.rpartition("/")[2])
-
-
-def stated_date(row: Mapping[str, Any]) -> str:
-    """The day that a document states for itself (`2024-05-03`), from a row with metadata and uri; ""
-    for none. The time of a file's last change is no statement."""
-    said = _date(_metadata(row), row["uri"])[:10]
-    return said if said[:4].isdigit() else ""
 
 
 # ---- reading -----------------------------------------------------------------------------------
@@ -255,11 +308,13 @@ def _check_value(name: str, op: str, value: str) -> None:
         raise BadInput(
             f"rating must be a number, not {said!r}", "Ratings of reports go from 0 to 10"
         )
-    if name == "date" and not dates.exists(value):
+    if name in ("date", *TIME) and not dates.exists(value):
         raise BadInput(
             f"{said!r} is no date",
-            "Write a date that exists as 2024, 2024-05 or 2024-05-03, as in date>=2024-05",
+            f"Write a date that exists as 2024, 2024-05 or 2024-05-03, as in {name}{op}2024-05",
         )
+    if name == "as_of" and op != "=":
+        raise BadInput(f"as_of{op} says nothing", "Use as_of=2024-05-03, or said>= and said<=")
     if ordered and value.strip("+-").casefold() in ("nan", "inf", "infinity"):
         raise BadInput(f"{said!r} is no number to compare with", f"Write one, as in {name}{op}3")
 
@@ -279,6 +334,9 @@ def _entity(snapshot: Snapshot, value: str) -> dict[str, Any]:
 
 
 def _holds(fact: Mapping[str, Any], conditions: Sequence[Condition]) -> bool:
+    if not all(_valid(fact, one.value) for one in conditions if one.field == "valid"):
+        return False
+    conditions = [one for one in conditions if one.field != "valid"]
     for name in dict.fromkeys(one.field for one in conditions):
         some = [one for one in conditions if one.field == name]
         value = fact[name] if name in ("document", "uri", "date") else fact["metadata"].get(name)
@@ -400,8 +458,12 @@ class Narrowed(Snapshot):
 
     def _passes(self, found: pa.Table) -> pa.Array:
         pairs = zip(found["document_id"].to_pylist(), found["entity_ids"].to_pylist(), strict=True)
+        passing = [self.filters.passage(document, ids) for document, ids in pairs]
+        names = found["id"].to_pylist()
+        kept = [id for id, passes in zip(names, passing, strict=True) if passes]
+        timely = self.filters.timely(self.inner, kept)
         return pa.array(
-            [self.filters.passage(document, ids) for document, ids in pairs], pa.bool_()
+            [passes and id in timely for id, passes in zip(names, passing, strict=True)], pa.bool_()
         )
 
     def _allowed(self, found: pa.Table) -> pa.Array:

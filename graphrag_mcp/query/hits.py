@@ -12,14 +12,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
-from graphrag_mcp.query import context
-from graphrag_mcp.query.filters import stated_date
+from graphrag_mcp.query import context, times
+from graphrag_mcp.query.times import stated_date
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import says_something
 from graphrag_mcp.text.readable import readable
+from graphrag_mcp.text.temporal import When
 from graphrag_mcp.text.terms import sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
@@ -65,6 +66,7 @@ class Hit:
     why: str = ""
     passage: str = ""  # content id
     corpus: str = ""  # "" where only one is searched
+    words: dict[When, str] = field(default_factory=dict)  # of the expressions of time in `raw`
 
     def head(self) -> str:
         """`[t33.2] Title (uri:12-40) 2024-05-03`, with the title only where it says more than the
@@ -80,6 +82,10 @@ class Hit:
         said.append("whole document" if self.whole else "")
         said.append(f"(also {', '.join(self.also[:4])})" if self.also else "")
         return " ".join(filter(None, said))
+
+    def times(self, shown: str) -> str:
+        """What the relative expressions in the part that is shown mean; "" for none."""
+        return times.note(list(self.words), self.words, shown)
 
     def name(self) -> str:
         """The title, or the name of the file, on one line."""
@@ -132,20 +138,26 @@ def read(
         ].to_pylist()
     )
     prefix = f"{corpus}/" if corpus else ""
+    spoken = times.read(snapshot, found)
     hits = []
     for row in found:
         document = facts.get(row["document_id"], {})
         alias = f"{prefix}d{document['n']}" if document else row["document_id"]
-        cited = citation(row, score[row["id"]], alias)
+        cited, time = citation(row, score[row["id"]], alias), spoken[row["id"]]
         cited = cited.model_copy(
-            update={"id": prefix + cited.id, "why": (why or {}).get(row["id"], "")}
+            update={
+                "id": prefix + cited.id,
+                "why": (why or {}).get(row["id"], ""),
+                "said": (*time.said, "")[0],
+                "when": [asdict(one) for one in time.days()],
+            }
         )
         hit = Hit(
             cited.id,
             score[row["id"]],
             row["title"],
             prefix + row["uri"],
-            stated_date(document) if document else "",
+            cited.said or (stated_date(document) if document else ""),
             row["text"],
             _body(row["text"], row["title"]),
             cited,
@@ -156,6 +168,7 @@ def read(
             why=cited.why,
             passage=row["id"],
             corpus=corpus,
+            words=times.spoken(row["text"], row["char_start"], time.when),
         )
         hits.append((row["id"], hit))
     return hits
@@ -309,12 +322,13 @@ def _join(one: Hit, other: Hit) -> None:
     one.body = _body(one.raw, one.title)
     one.span = first.span[0], max(first.span[1], second.span[1])
     one.why = "; ".join(filter(None, [one.why, other.why]))
+    one.words = first.words | second.words
     one.cited = sorted([*one.cited, *other.cited], key=lambda cited: cited.char_start)
 
 
 def _block(hit: Hit, body: str) -> str:
-    said = f"\n(why: {hit.why})" if hit.why else ""
-    return f"{hit.head()}\n{quoted(body)}{said}\n"
+    said = [hit.times(body), f"(why: {hit.why})" if hit.why else ""]
+    return "\n".join([hit.head(), quoted(body), *filter(None, said)]) + "\n"
 
 
 def _line(hit: Hit, worth: Worth, literals: Sequence[str]) -> str:
@@ -322,7 +336,7 @@ def _line(hit: Hit, worth: Worth, literals: Sequence[str]) -> str:
     said = best_sentence(hit.body, worth, literals, LINE)
     name = "" if said.casefold().startswith(hit.name().casefold()) else f"{hit.name()}: "
     date = f"{hit.date} " if hit.date else ""
-    return f"- [{hit.id}] {date}{name}{said}"
+    return f"- [{hit.id}] {date}{name}{said} {hit.times(said)}".rstrip()
 
 
 # ---- sentences -----------------------------------------------------------------------------------

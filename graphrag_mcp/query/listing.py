@@ -124,6 +124,7 @@ def _documents(
     kept, _ = local.narrowed(snapshot, filters)
     facts = documents(snapshot)
     ids = [id for id in facts if kept is None or kept.passage(id, ())]
+    ids = ids if kept is None else kept.of_time(snapshot, ids)
     result.hint = local.told(result.hint, kept)
     said: Mapping[str, Said] = {}
     about = ""

@@ -449,6 +449,8 @@ def _narrow(snapshot: Snapshot, found: Retrieved, filters: Filters) -> None:
     """
     known = facts(snapshot, [one.id for one in found.passages])
     kept = [one for one in found.passages if one.id in known and filters.passage(*known[one.id])]
+    timely = filters.timely(snapshot, [one.id for one in kept])
+    kept = [one for one in kept if one.id in timely]
     found.passages = _scaled(kept, lambda one: one.score)
     found.considered["filtered"] = len(kept)
     found.held = {}
@@ -504,12 +506,14 @@ def _own_passages(
         "n"
     ].to_pylist()
     found = snapshot.by_key("passages", units, "n", FACTS, hold=True).to_pylist()
-    return [
+    own = [
         one["id"]
         for one in found
         if row["id"] in one["entity_ids"]
         and (filters is None or filters.passage(one["document_id"], one["entity_ids"]))
     ]
+    timely = own if filters is None else filters.timely(snapshot, own)
+    return [id for id in own if id in timely]
 
 
 # ---- the graph alone ---------------------------------------------------------------------------

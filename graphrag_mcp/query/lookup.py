@@ -28,7 +28,7 @@ from graphrag_mcp.packing.budget import (
     shorten,
     source_item,
 )
-from graphrag_mcp.query import context, duplicates, hits, symbols, topics
+from graphrag_mcp.query import context, duplicates, hits, symbols, timeline, topics
 from graphrag_mcp.query.context import resolve
 from graphrag_mcp.query.duplicates import line, of_entity
 from graphrag_mcp.query.listing import section
@@ -338,9 +338,11 @@ def get_entity(
     *,
     max_tokens: int = 3_000,
     response_format: str = "concise",
+    order: str = "",
+    other: str = "",
 ) -> EntityResult:
     """One entity with its evidence and strongest relationships; candidates when the name is not
-    exact.
+    exact. With `order="time"` its timeline, or that of what names it and `other`.
     """
     budget, note = clamp_budget(max_tokens, 3_000)
     asked = id_or_name.strip().strip("[]` ")
@@ -363,6 +365,10 @@ def get_entity(
     if candidates:
         hint += f" Others hold this name: {context.named_list(candidates)}."
     others = [_facts(row) for row in candidates]
+    if order == "time" or other:
+        return _timeline(
+            snapshot, row, other.strip().strip("[]` "), budget, f"{note} {hint}".strip()
+        )
     result = EntityResult(
         id=f"e{row['n']}",
         title=row["title"],
@@ -411,6 +417,26 @@ def get_entity(
     if result.truncated and not result.hint:
         result.hint = f'More text: get_source(ids=["{result.id}"]).'
     return finish(result, budget)
+
+
+def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) -> EntityResult:
+    """What is said of an entity, or of it and another one, by the days that it speaks of."""
+    both = [row]
+    if other:
+        second, candidates = resolve(snapshot, other)
+        if second is None:
+            return _candidates(snapshot, other, candidates, budget, note)
+        both.append(second)
+    items, undated = timeline.of(snapshot, both)
+    title = " and ".join(f"{one_line(one['title'], 100)} (e{one['n']})" for one in both)
+    result = EntityResult(
+        id=f"e{row['n']}", title=row["title"], type=row["type"], hint=f"{note} {undated}".strip()
+    )
+    intro = f"# {title}: {counted(len(items), 'statements')} by time"
+    return finish(
+        compose(result, [Section("Timeline", items, 1.0)], budget, lambda _: "", intro=intro),
+        budget,
+    )
 
 
 def _candidates(

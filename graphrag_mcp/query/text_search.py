@@ -239,6 +239,8 @@ def matches(
         return ranked, literals
     facts = local.facts(snapshot, [id for id, _ in ranked])
     ranked = [(id, score) for id, score in ranked if id in facts and kept.passage(*facts[id])]
+    timely = kept.timely(snapshot, [id for id, _ in ranked])
+    ranked = [(id, score) for id, score in ranked if id in timely]
     wanted = {row["id"] for row in kept.first}
     held = {id for id, _ in ranked if not wanted.isdisjoint(facts[id][1])}
     if not held:

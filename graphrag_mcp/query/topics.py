@@ -18,7 +18,8 @@ from weakref import WeakKeyDictionary
 
 from graphrag_mcp.packing.budget import one_line, referenced_ids
 from graphrag_mcp.query import breadth, context, hits
-from graphrag_mcp.query.filters import Filters, Narrowed, stated_date
+from graphrag_mcp.query.filters import Filters, Narrowed
+from graphrag_mcp.query.times import stated_date
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import says_something, stands_alone
 from graphrag_mcp.text.terms import counted, is_cjk, sentences, tells_topic, terms

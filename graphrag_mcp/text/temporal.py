@@ -24,10 +24,23 @@ from typing import Any, Literal
 
 from graphrag_mcp.text.folding import latin_language
 
-Kind = Literal["stated", "resolved"]
+Kind = Literal["stated", "resolved", "document"]
 Interval = tuple[date, date]
 Anchor = tuple[int, date]  # from this character on, relative expressions count from this day
 
+# Before a date in a short line: the day of an event, not the day on which the lines below were said.
+_EVENT = re.compile(
+    r"\b(?:born|died|founded|established|built|due|deadline|expires?|valid|until|since|before|after"
+    r"|geboren|gestorben|gegründet|fällig|gültig|bis|seit|frist|né|née|mort|fondée?|échéance|avant|depuis"
+    r"|nacid[oa]|muert[oa]|murió|fundad[oa]|vence|hasta|desde)\b|出生|生于|卒于|逝世|成立|截止|到期",
+    re.IGNORECASE,
+)
+# The head of a turn or message whose words follow on its line: [2023-05-25 10:12] Marta: ...,
+# 25.05.2023, 10:12 - Marta: ..., Marta (25 May 2023): ...
+_TURN = re.compile(
+    r"\s*(?:[-*>] )?(?:\[[^\]\n]{6,40}\]|\d{1,4}[-/.]\d\d?[-/.]\d{1,4}(?=[\sT,:|–—-])"
+    r"|[^\n.:：]{6,60}(?:\d:\d\d[^\n.:：]{0,8})?[:：](?=\s))"
+)
 HEADING = 80  # characters of a line whose date holds for what stands below it
 BESIDE = 5  # words in such a line beside its date
 NEAR = 200  # characters in which a word of the future or of another calendar counts
@@ -35,13 +48,16 @@ NEAR = 200  # characters in which a word of the future or of another calendar co
 
 @dataclass(frozen=True, slots=True, order=True)
 class When:
-    """An interval of days, both included (ISO 8601), and the characters that say it."""
+    """An interval of days, both included (ISO 8601), and the characters that say it. `anchor`: the
+    day from which a relative expression counts. Kind `document` is the day on which a text without
+    an expression was said; it has an anchor and no characters."""
 
     char_start: int
     char_end: int
     start: str
     end: str
     kind: Kind
+    anchor: str = ""
 
 
 class _Unclear(Exception):
@@ -59,45 +75,49 @@ def expressions(text: str, anchors: Sequence[Anchor] = (), language: str = "") -
     for vocabulary in _vocabularies(text, language):
         for match, rule in vocabulary.matches(text):
             at = bisect_right(starts, match.start()) - 1
+            day = anchors[at][1] if at >= 0 else None
             try:
-                (first, last), kind = _meaning(
-                    vocabulary, match, rule, anchors[at][1] if at >= 0 else None
-                )
+                (first, last), kind = _meaning(vocabulary, match, rule, day)
             except (_Unclear, ValueError, OverflowError):
                 continue
             span = match.span("span" if match.groupdict().get("span") else 0)
-            found.append(When(*span, first.isoformat(), last.isoformat(), kind))
+            anchor = day.isoformat() if day and kind == "resolved" else ""
+            found.append(When(*span, first.isoformat(), last.isoformat(), kind, anchor))
     return _outermost(found)
 
 
 def anchors(text: str, document_date: str = "") -> list[Anchor]:
     """The days from which relative expressions count, with the offsets from which on they hold.
 
-    The date of the document, and every short line (a heading, the head of a turn or of a message)
-    that states one full date and little else.
+    The date of the document, and every heading, short line or head of a turn or message that
+    states one full date and little else. A sentence is none of them.
     """
     found: list[Anchor] = [(0, date.fromisoformat(document_date[:10]))] if document_date else []
     at = 0
     for line in text.splitlines(keepends=True):
-        head = re.match(r"\s*(?:#+ .*|\[[^\]\n]{6,40}\]|\(?[^:\n]{6,40}\)?(?=[ -–—,:]))", line)
-        candidate = line if len(line) <= HEADING else head[0] if head else ""
-        if any(ch.isdigit() for ch in candidate):
-            days = [
-                one
-                for one in expressions(candidate)
-                if one.start == one.end and one.kind == "stated"
-            ]
-            rest = (
-                candidate[: days[0].char_start] + candidate[days[0].char_end :]
-                if len(days) == 1
-                else ""
-            )
-            if len(days) == 1 and (
-                line.startswith("#") or len(re.findall(r"[^\W\d_]+", rest)) <= BESIDE
-            ):
-                found.append((at, date.fromisoformat(days[0].start)))
+        if day := _heading_day(line):
+            found.append((at, date.fromisoformat(day)))
         at += len(line)
     return found
+
+
+def _heading_day(line: str) -> str:
+    """The day that the lines below this one, or the words behind its head, were said; "" for none."""
+    if len(line) <= HEADING and not line.rstrip().endswith((".", "。", "!", "?", "|")):
+        candidate = line
+    else:
+        head = _TURN.match(line)
+        candidate = head[0] if head else ""
+    if not any(map(str.isdigit, candidate)) or candidate.count("|") > 1:
+        return ""
+    days = [one for one in expressions(candidate) if one.start == one.end and one.kind == "stated"]
+    if len(days) != 1:
+        return ""
+    rest = candidate[: days[0].char_start] + candidate[days[0].char_end :]
+    beside = len(re.findall(r"[^\W\d_]+", rest))
+    if _EVENT.search(rest) or (beside > BESIDE and not line.startswith("#")):
+        return ""
+    return days[0].start
 
 
 def _outermost(found: Sequence[When]) -> list[When]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.types import CallToolResult
 from pydantic import BeforeValidator, Field
@@ -239,6 +239,18 @@ SourceIds = Annotated[
         ),
     ),
 ]
+Order = Annotated[
+    Literal["", "time"],
+    BeforeValidator(lambda value: as_word(value) or ""),
+    Field(description="time: what is said of it, by day", validation_alias=names("order", "sort")),
+]
+Other = Annotated[
+    Text,
+    Field(
+        description="Only what names this entity too, by day",
+        validation_alias=names("other", "with", "and", "second"),
+    ),
+]
 Around = Annotated[
     int,
     BeforeValidator(as_int(0)),
@@ -255,20 +267,28 @@ async def get_entity(
     corpus: Corpora = "",
     max_tokens: Budget2000 = 2000,
     response_format: Format = "concise",
+    order: Order = "",
+    other: Other = "",
 ) -> CallToolResult:
     """One person, organization, place or thing: description, other names, relationships with their
-    sentences, topics. An unknown name gives the nearest ones."""
+    sentences, topics. An unknown name gives the nearest ones. order="time": a timeline."""
     inner, whole = budgets(max_tokens, 2000, corpus, ctx)
+    given: dict[str, Any] = {
+        "max_tokens": inner,
+        "response_format": response_format,
+        "order": order,
+        "other": other,
+    }
 
     def work(snapshot: Snapshot) -> Result:
         from graphrag_mcp.query.lookup import get_entity as lookup
 
-        return lookup(snapshot, id_or_name, max_tokens=inner, response_format=response_format)
+        return lookup(snapshot, id_or_name, **given)
 
     def many(parts: Parts) -> Result:
         from graphrag_mcp.query.federated import get_entity as lookup
 
-        return lookup(parts, alone(id_or_name), max_tokens=inner, response_format=response_format)
+        return lookup(parts, alone(id_or_name), **given)
 
     late = too_long(EntityResult, "get_entity", "search_text(query=...)")
     return await looked_up(ctx, "get_entity", corpus, [id_or_name], work, many, late, whole)

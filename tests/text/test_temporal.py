@@ -133,3 +133,44 @@ def test_no_date_is_invented(text: str, anchor: date | None) -> None:
             assert re.search(r"\d|[〇一二三四五六七八九]", text[one.char_start : one.char_end])
     spans = [(one.char_start, one.char_end) for one in found]
     assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:], strict=False))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[2023-05-25 10:12] Marta: we went there yesterday, a long way to the north of the town, and came back late.",
+        "25.05.2023, 10:12 - Marta: we went there yesterday, a long way to the north of the town, and came back late.",
+        "Marta (25 May 2023, 10:12): we went there yesterday, a long way to the north of the town, and came back late.",
+        "Date: Thu, 25 May 2023 10:12:00 +0200",
+        "## 25. Mai 2023 Protokoll der Sitzung",
+    ],
+)
+def test_heads_of_turns_and_dated_headings_are_anchors(line: str) -> None:
+    assert anchors(line) == [(0, date(2023, 5, 25))]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Carl Philipp Emanuel Bach (8 March 1714), also formerly spelled Karl Philipp Emanuel, was a German composer of the time.",
+        "On 31 July 1862, under the command of Charles McBlair, Atlanta conducted her sea trials, and they went badly enough.",
+        "On 31 July 1862 Atlanta sailed.",
+        "Born: 10 December 1815",
+        "Deadline: 2024-05-01",
+        "liability at december 31 2006 | $2014 | $12.6 | $19.2",
+    ],
+)
+def test_the_day_of_an_event_is_no_anchor(line: str) -> None:
+    assert anchors(line) == []
+
+
+def test_next_friday_on_a_friday_leap_days_clocks_and_years_before_1900() -> None:
+    friday = date(2024, 3, 1)
+    assert meant("We meet next Friday.", friday) == ["next Friday = 2024-03-08"]
+    assert meant("We met last Friday.", friday) == ["last Friday = 2024-02-23"]
+    assert meant("It broke yesterday at 23:30 UTC.", friday) == ["yesterday = 2024-02-29"]
+    assert meant("It ended on 29 February 2023.") == []
+    assert meant("It opened on 3 May 1789.", None) == ["on 3 May 1789 = 1789-05-03"]
+    assert meant("Revenue of fiscal year 2023 grew; FY2024 follows.", friday) == []
+    assert meant("It came on 3/4/2024.", friday) == []
+    assert meant("我们农历正月初五见面。", friday) == []

@@ -1,0 +1,145 @@
+"""Times of passages: on which day a passage was said, and of which days it speaks.
+
+Takes rows of passages; gives `Times`, computed from the text and its anchors when it is asked for.
+The day of a passage is that of the nearest dated heading or turn above it, else the date of its
+document. The time of a file's last change dates nothing. Knows no ranking.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import dates
+from graphrag_mcp.text.temporal import Anchor, When, anchors, expressions
+
+COLUMNS = ("id", "document_id", "char_start", "char_end", "text")
+BATCH = 64  # documents whose texts are read at once
+SHOWN = 6  # resolved expressions that are shown beside one passage
+
+Row = Mapping[str, Any]
+
+_anchors: WeakKeyDictionary[Snapshot, dict[str, list[Anchor]]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """`said`: the days (ISO 8601) on which the passage was said, in the order of its text; `when`:
+    the days of which it speaks, with offsets into the document."""
+
+    said: tuple[str, ...] = ()
+    when: tuple[When, ...] = ()
+    anchors: tuple[Anchor, ...] = ()  # in force in the passage, with offsets into the document
+
+    def days(self) -> tuple[When, ...]:
+        """`when`; where no expression says a day, the day on which it was said, of kind `document`."""
+        if self.when or not self.said:
+            return self.when
+        return tuple(When(-1, -1, day, day, "document", day) for day in self.said[:1])
+
+
+def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
+    """The times of passages by id, from rows with COLUMNS."""
+    held = _of_documents(snapshot, [row["document_id"] for row in rows])
+    return {row["id"]: _times(row, held.get(row["document_id"], [])) for row in rows}
+
+
+def of_passages(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Times]:
+    rows = snapshot.by_key("passages", list(ids), "id", list(COLUMNS)).to_pylist()
+    return read(snapshot, rows)
+
+
+def of_documents(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Times]]:
+    """The times of all passages of documents."""
+    found: dict[str, list[Times]] = {id: [] for id in ids}
+    for at in range(0, len(ids), BATCH):
+        some = ids[at : at + BATCH]
+        rows = snapshot.by_key("passages", some, "document_id", list(COLUMNS)).to_pylist()
+        times = read(snapshot, rows)
+        for row in rows:
+            found[row["document_id"]].append(times[row["id"]])
+    return found
+
+
+def _of_documents(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, list[Anchor]]:
+    held = _anchors.setdefault(snapshot, {})
+    missing = [id for id in dict.fromkeys(ids) if id not in held]
+    for at in range(0, len(missing), BATCH):
+        some = missing[at : at + BATCH]
+        columns = ["id", "uri", "metadata", "text"]
+        for row in snapshot.by_key("documents", some, "id", columns).to_pylist():
+            day = stated_date(row)
+            held[row["id"]] = anchors(row["text"], day if len(day) == 10 else "")
+    return held
+
+
+def _times(row: Row, held: Sequence[Anchor]) -> Times:
+    start, end = row["char_start"], row["char_end"]
+    above = [day for at, day in held if at <= start][-1:]
+    inside = [(at - start, day) for at, day in held if start < at < end]
+    here = [*((0, day) for day in above), *inside]
+    found = expressions(row["text"], here)
+    said = tuple(dict.fromkeys(day.isoformat() for _, day in here))
+    moved = (
+        replace(one, char_start=one.char_start + start, char_end=one.char_end + start)
+        for one in found
+    )
+    return Times(said, tuple(moved), tuple((at + start, day) for at, day in here))
+
+
+def said_at(times: Times, offset: int) -> str:
+    """The day on which what stands at this offset of the document was said; "" for none."""
+    days = [day for at, day in times.anchors if at <= offset]
+    return days[-1].isoformat() if days else ""
+
+
+def note(when: Sequence[When], words: Mapping[When, str], body: str) -> str:
+    """`(said 2023-05-25; last Saturday = 2023-05-20)`, of the resolved expressions whose words stand
+    in `body`; "" for none."""
+    seen = [one for one in when if one.kind == "resolved" and words.get(one) and words[one] in body]
+    parts = []
+    for anchor, some in groupby(seen[:SHOWN], key=lambda one: one.anchor):
+        meant = dict.fromkeys(f"{words[one]} = {interval(one)}" for one in some)
+        parts.append("; ".join([f"said {anchor}", *meant]))
+    return f"({'; '.join(parts)})" if parts else ""
+
+
+def spoken(raw: str, offset: int, when: Iterable[When]) -> dict[When, str]:
+    """The words of each expression, from the text that begins at this offset of the document."""
+    return {one: one_line(raw[one.char_start - offset : one.char_end - offset], 80) for one in when}
+
+
+def interval(when: When) -> str:
+    return when.start if when.start == when.end else f"{when.start} to {when.end}"
+
+
+# ---- the date of a document ----------------------------------------------------------------------
+
+
+def metadata_of(row: Row) -> dict[str, Any]:
+    """The metadata of a document, its names in lower case."""
+    try:
+        metadata = json.loads(row["metadata"] or "{}")
+    except ValueError:
+        metadata = {}
+    known = metadata if isinstance(metadata, dict) else {}
+    return {str(name).casefold(): value for name, value in known.items()}
+
+
+def date_of(metadata: Mapping[str, Any], uri: str) -> str:
+    """What the metadata give as a date, as it is written, else the date in the file's name."""
+    date = next((str(metadata[name]) for name in dates.KEYS if metadata.get(name)), "")
+    return date or dates.in_name(uri.rpartition("/")[2])
+
+
+def stated_date(row: Row) -> str:
+    """The day that a document states for itself (`2024-05-03`), from a row with metadata and uri; ""
+    for none. The time of a file's last change is no statement."""
+    said = date_of(metadata_of(row), row["uri"])[:10]
+    return said if said[:4].isdigit() else ""

@@ -1,0 +1,198 @@
+"""Facts in time: when a passage was said, of which days it speaks, and how results show and filter it."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query import times
+from graphrag_mcp.query.listing import list_documents
+from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.lookup import get_entity
+from graphrag_mcp.query.text_search import search_text
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.text.temporal import anchors, expressions
+from graphrag_mcp.types import IndexRequest, InlineText
+from tests.conftest import SAMPLE
+
+CHAT = """# Chat of Marta Olsen and Nils Olsen
+
+## 2023-05-25
+
+Marta: We repaired the harbour crane last Saturday with a new cable from Turku.
+
+## 2023-06-02
+
+Nils: I painted the harbour crane yesterday, and the museum was open.
+"""
+TEXTS = (
+    InlineText(CHAT, "chat", "Chat"),
+    InlineText("The harbour crane will be inspected tomorrow by Sofia Virta.", "plan", "Plan", {"date": "2024-03-07"}),
+    InlineText("The harbour crane was built in 1868 by Anna Berg.", "history", "History"),
+    InlineText("Last week the harbour crane made a strange noise.", "undated", "Undated"),
+)  # fmt: skip
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home = tmp_path_factory.mktemp("home")
+    index_documents(home / "corpora" / "harbour", IndexRequest(texts=TEXTS), Settings(home=home))
+    return open_snapshot(home / "corpora" / "harbour")
+
+
+def said(snapshot: Snapshot, *filters: str, query: str = "harbour crane") -> set[str]:
+    return {
+        one.uri.removeprefix("text:")
+        for one in local_search(snapshot, query, filters=filters).citations
+    }
+
+
+# ---- shown -------------------------------------------------------------------------------------------
+
+
+def test_a_result_says_what_relative_words_mean_and_from_which_day(harbour: Snapshot) -> None:
+    text = local_search(harbour, "harbour crane", max_tokens=3000).text
+    assert "said 2023-05-25; last Saturday = 2023-05-20" in text
+    assert "said 2023-06-02; yesterday = 2023-06-01" in text
+    assert "(said 2024-03-07; tomorrow = 2024-03-08)" in text
+    assert "Last week =" not in text  # nothing dates that document
+
+
+def test_lines_of_many_places_say_it_too(harbour: Snapshot) -> None:
+    from graphrag_mcp.query.passages import Form
+
+    text = local_search(harbour, "harbour crane inspected", form=Form("sentences")).text
+    assert "tomorrow = 2024-03-08" in text
+
+
+def test_citations_carry_the_days_with_their_characters(harbour: Snapshot) -> None:
+    cited = {
+        one.uri: one for one in local_search(harbour, "harbour crane", max_tokens=3000).citations
+    }
+    when = cited["text:chat"].when
+    assert [
+        CHAT[one["char_start"] : one["char_end"]] for one in when if one["kind"] == "resolved"
+    ] == [
+        "last Saturday",
+        "yesterday",
+    ]
+    assert cited["text:plan"].said == "2024-03-07"
+    assert [(one["start"], one["kind"]) for one in cited["text:history"].when] == [
+        ("1868-01-01", "stated")
+    ]
+    assert not cited["text:undated"].when and not cited["text:undated"].said
+
+
+# ---- filters -----------------------------------------------------------------------------------------
+
+
+def test_filters_on_when_and_said_keep_passages_of_those_days(harbour: Snapshot) -> None:
+    assert said(harbour, "when=2023-05-20") == {"chat"}
+    assert said(harbour, "when=2024-03-08") == {"plan"}
+    assert said(harbour, "when=2024-03-07") == set()
+    assert said(harbour, "when<=1900") == {"history"}
+    assert said(harbour, "when>=1860", "when<=1870") == {"history"}
+    assert said(harbour, "said>=2024") == {"plan"}
+    assert said(harbour, "said=2023-06") == {"chat"}
+    assert said(harbour, "when=1995") == set()
+    found = search_text(harbour, "harbour crane", filters=["when=2023-05-20"])
+    assert {one.uri for one in found.citations} == {"text:chat"}
+
+
+def test_as_of_leaves_out_what_is_later_and_counts_what_has_no_date(harbour: Snapshot) -> None:
+    assert said(harbour, "as_of=2023-12") == {"chat", "history", "undated"}
+    hint = local_search(harbour, "harbour crane", filters=["as_of=2023-12"]).hint
+    assert "1 of 4 documents" in hint and "3 without a date stay in" in hint
+    text = list_documents(harbour, filters=["as_of=2023-12"]).text
+    assert "[d1]" in text and "Plan" not in text
+
+
+def test_list_documents_takes_filters_on_time(harbour: Snapshot) -> None:
+    assert list_documents(harbour, filters=["when=2023-06-01"]).total == 1
+    assert "state no date" in list_documents(harbour, filters=["said>=2024"]).hint
+
+
+@pytest.mark.parametrize("written", ["when=yesterday", "said>=2023-02-30", "as_of>=2024"])
+def test_a_filter_on_time_that_says_nothing_is_refused(harbour: Snapshot, written: str) -> None:
+    with pytest.raises(BadInput):
+        local_search(harbour, "harbour crane", filters=[written])
+
+
+# ---- timelines ---------------------------------------------------------------------------------------
+
+JOBS = (
+    InlineText("Ida Holm works at Norrland Shipping in Umea since her studies.", "a", "Note A", {"date": "2021-02-03"}),
+    InlineText("Ida Holm works at Baltic Freight in Umea since her studies.", "b", "Note B", {"date": "2023-06-01"}),
+    InlineText("Yesterday Ida Holm met Pelle Krans for lunch at the harbour of Umea.", "c", "Note C", {"date": "2022-05-05"}),
+    InlineText("Ida Holm likes the long winter evenings of the north very much.", "d", "Note D"),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home = tmp_path_factory.mktemp("jobs")
+    index_documents(home / "corpora" / "jobs", IndexRequest(texts=JOBS), Settings(home=home))
+    return open_snapshot(home / "corpora" / "jobs")
+
+
+def test_a_timeline_is_in_the_order_of_days_and_names_what_differs_later(jobs: Snapshot) -> None:
+    found = get_entity(jobs, "Ida Holm", order="time")
+    lines = [line for line in found.text.splitlines() if line.startswith("- ")]
+    assert [line[2:12] for line in lines] == ["2021-02-03", "2022-05-04", "2023-06-01"]
+    assert "later: [t2" in lines[0] and "earlier: [t1" in lines[2]
+    assert "Norrland" in lines[0] and "Baltic" in lines[2]  # nothing is withdrawn
+    assert "said 2022-05-05; Yesterday = 2022-05-04" in lines[1] and "later" not in lines[1]
+    assert "1 statement" in found.hint and "without a date" in found.hint
+
+
+def test_a_timeline_of_two_holds_only_what_names_both(jobs: Snapshot) -> None:
+    text = get_entity(jobs, "Ida Holm", other="Pelle Krans").text
+    assert "met Pelle Krans" in text and "Norrland" not in text
+    assert get_entity(jobs, "Ida Holm", other="Qqq Zzz").state == "not_found"
+
+
+# ---- no date is invented -----------------------------------------------------------------------------
+
+
+def _texts() -> list[tuple[str, str]]:
+    """(text, date) of the sample and, where they are present, of the evaluation corpora."""
+    found = [
+        (path.read_text("utf-8"), "2024-02-29")
+        for path in sorted(SAMPLE.rglob("*"))
+        if path.suffix in (".md", ".txt")
+    ]
+    for path in sorted(DATA.glob("*/corpus.jsonl")) if DATA.is_dir() else ():
+        lines = path.read_text("utf-8").splitlines()
+        rows = [json.loads(line) for line in lines[:: max(len(lines) // 150, 1)]]
+        found += [(str(row.get("text") or ""), str(row.get("date") or "")[:10]) for row in rows]
+    return found
+
+
+def test_no_date_is_invented() -> None:
+    texts = _texts()
+    assert len(texts) > 5
+    seen = 0
+    for text, day in texts:
+        known = anchors(text, day if len(day) == 10 else "")
+        days = {one.isoformat() for _, one in known}
+        for one in expressions(text, known):
+            seen += 1
+            assert 0 <= one.char_start < one.char_end <= len(text)
+            assert date.fromisoformat(one.start) <= date.fromisoformat(one.end)
+            assert (one.kind == "resolved") == bool(one.anchor)
+            assert not one.anchor or one.anchor in days
+        assert all(one.kind == "stated" for one in expressions(text))
+    assert seen > 20
+
+
+def test_a_passage_without_anchor_and_expression_has_no_day() -> None:
+    assert times.Times().days() == ()
+    (one,) = times.Times(("2024-01-02",)).days()
+    assert (one.kind, one.start, one.anchor) == ("document", "2024-01-02", "2024-01-02")
