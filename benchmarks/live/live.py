@@ -166,6 +166,8 @@ def kind_of(messages: Sequence[dict[str, str]]) -> str:
     asked = messages[-1]["content"]
     found = ("", 0)
     for name in prompts.names():
+        if name == "extract_examples":  # a part of extract
+            continue
         template = prompts.load(name).template
         parts = re.split(r"\$\{?\w+\}?", template)
         longest = max(parts, key=len).strip()
