@@ -82,7 +82,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "summary_fragments": "So many descriptions of one name are joined by a model,",
         "summary_tokens": "or so many tokens of them.",
         "report_min_size": "A community with fewer entities gets a report without a model.",
-        "report_min_units": "The same for one that fewer text units speak of.",
+        "report_min_units": "The same for one that fewer text units speak of, unless it has twice `report_min_size` entities.",
         "report_tokens": "Tokens of context for one report.",
     },
     "Claims": {
