@@ -76,6 +76,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "price_embedding": "Of what is embedded.",
     },
     "What a model is asked for while indexing": {
+        "preset": "small: four types, no second pass, no claims, short texts and reports, for small models.",
         "entity_types": "What to find; an empty list = anything. Tuned types replace the default, not your list.",
         "output_language": "Of descriptions and reports; empty = that of the text.",
         "gleanings": "Further passes over a text unit: auto (where the first found little), 0, 1 or 2.",
