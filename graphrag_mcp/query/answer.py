@@ -563,12 +563,17 @@ def lighten(result: SearchResult | DriftResult, budget: int) -> None:
 
 
 def page_text(
-    sections: Sequence[Section], taken: Mapping[str, list[Item]], names: dict[str, str]
+    sections: Sequence[Section],
+    taken: Mapping[str, list[Item]],
+    names: dict[str, str],
+    rows_only: bool = False,
 ) -> str:
-    """The page as the model reads it: the same blocks, ids numbered within it."""
+    """The page as the model reads it: the same blocks, ids numbered within it. `rows_only`: without
+    references to what is no row of the page."""
+    shown = {item.id for items in taken.values() for item in items} if rows_only else None
     blocks = []
     for section in sections:
-        rows = numbered_items(taken.get(section.name, []), names)
+        rows = numbered_items(taken.get(section.name, []), names, shown)
         if rows:
             header = f"{section.header}\n" if section.header else ""
             blocks.append(

@@ -310,7 +310,7 @@ def _start(session: Drift, walk: Walk, asker: Asker, id: str) -> Asked | None:
         session.record(id, "", None, (), [id])
         return None
     names: dict[str, str] = {}
-    rows = page_text(sections, page.taken, names)
+    rows = page_text(sections, page.taken, names, rows_only=True)
     text = prompts.load("drift_auto_step", session.snapshot.folder).substitute(
         context=data(rows), question=data(walk.header["query"]), node_query=data(query)
     )
