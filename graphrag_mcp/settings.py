@@ -101,6 +101,7 @@ class Settings:
     price_output: float = 0.0
     price_embedding: float = 0.0
     # What a model is asked for while indexing.
+    preset: str = ""  # "small": what PRESETS has, for all that is not set otherwise
     entity_types: tuple[str, ...] = DEFAULT_TYPES  # () = untyped
     output_language: str = ""  # "" = that of the text
     gleanings: str = "auto"  # auto, 0, 1, 2
@@ -139,7 +140,23 @@ class Substituted(str):
 
 
 CHUNK_MODES = ("auto", "tokens", "sentences", "separator", "separator_only")
-CHOICES = {"json_mode": ("auto", "schema", "object", "none"), "gleanings": ("auto", "0", "1", "2")}
+CHOICES = {
+    "json_mode": ("auto", "schema", "object", "none"),
+    "gleanings": ("auto", "0", "1", "2"),
+    "preset": ("", "small"),
+}
+# For models of up to some 8 thousand million parameters, or with 8,000 tokens of context.
+PRESETS: dict[str, dict[str, Any]] = {
+    "small": {
+        "entity_types": ("person", "organization", "location", "event"),
+        "gleanings": "0",
+        "claims_enabled": False,
+        "chunk_size": 600,
+        "report_tokens": 3000,
+        "concurrency": 2,
+        "timeout_seconds": 600,
+    }
+}
 KINDS: dict[str, type] = {
     "int": int,
     "str": str,
@@ -210,6 +227,7 @@ def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings
             raise BadInput("GRAPHRAG_MCP_CONCURRENCY is no number", "Set it to one such as 25")
         values["concurrency"] = int(said)
     values.update({name: value for name, value in overrides.items() if value is not None})
+    values = PRESETS.get(str(values.get("preset")), {}) | values
     settings = replace(Settings(), **{name: _typed(name, value) for name, value in values.items()})
     if not settings.roots:
         settings = replace(settings, roots=default_roots())

@@ -23,7 +23,9 @@ from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import wire
 from graphrag_mcp.packing.citations import restored, streamed
 from graphrag_mcp.query.answer import read_answer, read_keywords, read_node, refuses
-from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.local import _near_the_best, local_search
+from graphrag_mcp.query.ranking import Scored
+from graphrag_mcp.query.retrieval import Retrieved
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import AnswerBook
@@ -61,7 +63,7 @@ def answered(snapshot: Snapshot, said: str, query: str = QUESTION, **options: An
 def test_an_answer_cites_stored_ids_that_the_result_resolves(snapshot: Snapshot) -> None:
     result, prompt = answered(snapshot, SAID)
     assert (result.state, result.method) == ("answered", "llm:scripted")
-    cited = re.findall(r"\bt\d+(?:\.\d+)?", result.answer)
+    cited = re.findall(r"\bt\d+(?:\.\d+)?", result.answer.partition("### References")[0])
     plain = local_search(snapshot, QUESTION)
     assert cited == [citation.id for citation in plain.citations[:3]]
     assert {*cited} <= {citation.id for citation in result.citations}
@@ -108,14 +110,27 @@ def test_at_most_five_ids_of_a_kind_stay_in_one_place() -> None:
     assert checked.text == "[Data: Sources (t101, t102, t103, t104, t105, +more)]"
 
 
-def test_the_references_list_titles_of_cited_documents_and_the_models_own_list_is_dropped(snapshot: Snapshot) -> None:
-    every = ", ".join(f"t{n}" for n in range(1, 10))
-    result, _ = answered(snapshot, f"So it is [Data: Sources ({every})].\n\n## References\n- [9] Invented\n- [8] Too")
-    block = result.answer.partition("### References\n")[2].splitlines()
-    titles = {citation.title for citation in result.citations}
-    assert 1 <= len(block) <= 5 and "Invented" not in result.text
-    assert [re.fullmatch(r"\* \[(\d)\] (.+)", line)[1] for line in block] == [str(n + 1) for n in range(len(block))]
-    assert {line.partition("] ")[2] for line in block} <= titles
+def test_the_references_list_every_cited_id_with_document_and_lines_and_the_models_own_list_is_dropped(
+    snapshot: Snapshot,
+) -> None:
+    every = ", ".join(f"t{n}" for n in range(1, 6))
+    said = f"So it is [Data: Sources ({every})]. It is [Data: Entities (e1); Relationships (r1)]."
+    result, _ = answered(snapshot, f"{said}\n\n## References\n- [9] Invented\n- [8] Too")
+    text, _, block = result.answer.partition("\n\n### References\n")
+    listed = dict(re.findall(r"^\* \[(\w[\d.]+)\] (.+)$", block, re.MULTILINE))
+    assert list(listed) == re.findall(r"\b[ter]\d+(?:\.\d+)?\b", text) and "Invented" not in result.text
+    assert len(listed) >= 4 and len(block.splitlines()) == len(listed)
+    places = {one.id: f"{one.title}, lines {one.line_start}-{one.line_end}" for one in result.citations}
+    assert all(listed[id] == places[id] for id in listed if id[0] == "t")
+
+
+def test_an_answer_is_made_from_all_four_tables_and_passages_above_a_fall_of_relevance(snapshot: Snapshot) -> None:
+    _, prompt = answered(snapshot, SAID)
+    headings = re.findall(r"^## (\w+)$", prompt, re.MULTILINE)
+    assert {"Reports", "Entities", "Relationships", "Sources"} <= set(headings)
+    scores = {"a": 0.9, "b": 0.8, "c": 0.2, "d": 0.29, "e": 0.31}
+    ranked = [Scored(id, score, 0.0, {}) for id, score in scores.items()]
+    assert [one.id for one in _near_the_best(Retrieved(ranked)).passages] == ["a", "b", "c", "e"]
 
 
 # ---- prompts ---------------------------------------------------------------------------------------

@@ -14,11 +14,13 @@ from mcp import Client
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import ModelError
+from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.packing import wire
+from graphrag_mcp.packing.budget import Item, Section
 from graphrag_mcp.query import drift_llm
-from graphrag_mcp.query.answer import Wish, read_node
+from graphrag_mcp.query.answer import Wish, page_text, read_node
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.query.drift_state import Walk, read_score
 from graphrag_mcp.server import build_server
@@ -26,6 +28,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
 from tests.conftest import SAMPLE
 
 QUESTION = "Why was the Meridian Tern lost, and who was right about the back-run?"
@@ -84,6 +87,34 @@ def test_a_walk_reaches_its_depth_in_at_most_25_calls_and_says_how_many(snapshot
     cited = re.findall(r"\bt\d+(?:\.\d+)?", result.answer)
     assert cited and {*cited} <= {citation.id for citation in result.citations}
     assert wire.size(result)[0] <= 6000 and "## Answers" in result.text
+
+
+def test_a_corpus_that_fits_into_two_prompts_takes_at_most_8_calls(tmp_path: Path) -> None:
+    texts = tuple(
+        InlineText(f"Keeper {name} of Tesk rang the bell {n} times. {name} Venn paid Ruben Ask {n} crowns for it.", id=name)
+        for n, name in enumerate(("Orla", "Merle", "Jory", "Ines", "Kit", "Fola", "Solveig", "Tobias"), 3)
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    asked: list[str] = []
+
+    def step(messages: Any, _: Any) -> str:
+        asked.append(str(messages[-1].content))
+        queries = [f"Whom did {name} Venn pay for {len(asked)} bells?" for name in ("Orla", "Merle", "Jory", "Ines", "Kit")]
+        return json.dumps({"intermediate_answer": "a", "answer": "a", "score": min(99, 10 * len(asked)), "follow_up_queries": queries})
+
+    door, chat = asker((PRIMER, step), (STEP, step))
+    session = Drift(open_snapshot(tmp_path / "c"), tmp_path / "w.jsonl")
+    result = drift_llm.run(session, "Who paid for the bells of Tesk?", door)
+    assert result.state == "answered" and 3 < len(chat.calls) <= 8
+
+
+def test_a_step_shows_no_id_that_no_row_has() -> None:
+    said = "c7|Loss|It is so. [Data: Entities (e3, e9); Sources (t4, +more)] And so. [Data: Sources (t99)]"
+    items = [Item("c7", said, section="Reports"), Item("e3", "e3|Orla|keeps it", section="Entities"), Item("t4", "[t4] It is so.")]
+    names: dict[str, str] = {}
+    text = page_text([Section("Reports", items, 1.0)], {"Reports": items}, names, rows_only=True)
+    assert "It is so. [Data: Entities (e1); Sources (t1)] And so." in text and "t2" not in text
+    assert names == {"c7": "c1", "e3": "e1", "t4": "t1"}
 
 
 def test_follow_ups_that_repeat_each_other_are_asked_once(snapshot: Snapshot, tmp_path: Path) -> None:

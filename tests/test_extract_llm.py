@@ -25,7 +25,7 @@ from graphrag_mcp.index.extraction import (
     spelled,
     with_gleaned,
 )
-from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, parse
+from graphrag_mcp.index.records import EXAMPLE_NAMES, EntityRecord, Records, RelationRecord, parse
 from graphrag_mcp.index.units import from_records
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.demonstration import demonstration
@@ -33,7 +33,7 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.scripted import Rule, ScriptedChat
 from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.text.terms import sentences
+from graphrag_mcp.text.terms import normalise_name, sentences
 from graphrag_mcp.text.tokens import count_tokens
 from tests.work import linear
 
@@ -326,3 +326,16 @@ def test_what_a_gleaning_brings_is_read_by_itself() -> None:
     strong = '("relationship"<|>Ada<|>Bob<|>They met.<|>meeting<|>9)<|COMPLETE|>'
     merged, gained = with_gleaned(parse(strong), parse(entity("Cem") + "<|COMPLETE|>"))
     assert merged.relations[0].strength == 9.0 and merged.entities[0].name == "Cem" and gained == 1
+
+
+def test_the_example_of_the_prompt_follows_its_own_rules() -> None:
+    text, _, listed = params().examples.partition('("entity"')
+    records = parse('("entity"' + listed, types=Settings().entity_types, echoes=())
+    names = [one.name for one in records.entities]
+    assert not records.dropped and not records.repaired and records.complete
+    assert {normalise_name(name) for name in names} == {normalise_name(name) for name in params().echoes}
+    assert params().echoes <= EXAMPLE_NAMES and all(name in text for name in names)
+    assert {end for one in records.relations for end in (one.source, one.target)} == set(names)
+    assert [one.strength for one in records.relations] == sorted((one.strength for one in records.relations), reverse=True)
+    said = " ".join(one.description for one in (*records.entities, *records.relations))
+    assert "312" in text and "312" in said and "4 May 1887" in text and "4 May 1887" in said and '"I did' in text

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.install.init import FILE, GROUPS, init, settings_text
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.settings import Settings, load
+from graphrag_mcp.types import IndexRequest, InlineText
+from tests.openai_server import openai_server
 
 SETTING = re.compile(r"^# (\w+) = (.*)$", re.MULTILINE)
 
@@ -82,3 +85,28 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(BadInput, match="file"):
         init(tmp_path / "file")
+
+
+def test_the_preset_for_small_models_gives_way_to_what_is_set(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text('preset = "small"\nreport_tokens = 2000\n[claims]\nenabled = true\n', "utf-8")
+    small = loaded(file)
+    assert (small.chunk_size, small.gleanings, len(small.entity_types)) == (600, "0", 4)
+    assert (small.report_tokens, small.claims_enabled) == (2000, True)
+    file.write_text('preset = "tiny"\n', "utf-8")
+    with pytest.raises(BadInput, match="preset"):
+        loaded(file)
+
+
+def test_the_preset_for_small_models_shortens_what_is_sent(tmp_path: Path) -> None:
+    sent: dict[str, list[str]] = {}
+    text = " ".join(f"Keeper {n} of Tesk repaired lock {n} for Orla Venn and rang the bell." for n in range(120))
+    for name in ("", "small"):
+        file = tmp_path / f"{name}.toml"
+        with openai_server(lambda messages, body: "<|COMPLETE|>") as server:
+            file.write_text(f'chat_model = "m"\nbase_url = "{server.url}"\nmax_retries = 0\npreset = "{name}"\n', "utf-8")
+            request = IndexRequest(texts=(InlineText(text, "a"),), method="llm")
+            index_documents(tmp_path / f"c{name}", request, loaded(file))
+            sent[name] = [seen.body["messages"][0]["content"] for seen in server.requests]
+    assert max(map(len, sent["small"])) < 0.8 * max(map(len, sent[""]))
+    assert all("\nTypes: person, organization, location, event\n" in one for one in sent["small"])

@@ -337,7 +337,8 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
     before = _stored(job.snapshot, tree, wanted, _UNREAD if shown else _UNREAD | _CITED)
     done = {id: _written(row) for id, row in before.items() if id not in wanted}
     prints = {id: row["fingerprint"] for id, row in before.items()}
-    columns = Columns(job.snapshot, tree, wanted, job.edges)
+    told = job.texts if job.models is not None and job.models.describe is not None else None
+    columns = Columns(job.snapshot, tree, wanted, job.edges, told)
 
     def extractive(id: str, children: Sequence[Written]) -> Written:
         quotes = quoted(children)

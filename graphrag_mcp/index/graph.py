@@ -448,6 +448,24 @@ def stated_pairs(unit: str, said: Iterable[Said], entity_of: Mapping[str, str]) 
     return rows
 
 
+def stated_direction(found: Sequence[Evidence]) -> tuple[str, str]:
+    """(source, target) of a pair as most of its statements have it, by weight; in the order of ids
+    where no model stated one or both directions weigh the same."""
+    ends = found[0].source_id, found[0].target_id
+    forth = sum(one.weight * _way(one) for one in found)
+    return ends if forth >= 0 else ends[::-1]
+
+
+def _way(one: Evidence) -> int:
+    """1 for a statement in the order of ids, -1 for the other, 0 where other names stand for both."""
+    if not one.source_key:
+        return 0
+    ends = entity_id(one.source_key), entity_id(one.target_key)
+    return (ends[0] == one.source_id or ends[1] == one.target_id) - (
+        ends[0] == one.target_id or ends[1] == one.source_id
+    )
+
+
 def as_said(rows: Iterable[Evidence]) -> list[Said]:
     """What `stated` made its rows of."""
     return [
@@ -750,9 +768,7 @@ def _write_pairs(
                 degrees[before["target_id"]] -= 1
                 merged.touched |= {before["source_id"], before["target_id"]}
             continue
-        ends = (
-            (fact.source_id, fact.target_id) if fact else (found[0].source_id, found[0].target_id)
-        )
+        ends = (fact.source_id, fact.target_id) if fact else stated_direction(found)
         said = [quotes[place] for place in best.get(pair, ())]
         row = _relationship(pair, ends, found, said)
         if (

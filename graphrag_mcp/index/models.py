@@ -128,6 +128,24 @@ def choose(
     )
 
 
+def asked_again(settings: Settings, manifest: Manifest, folder: Path) -> list[str]:
+    """Of an index that a model read: what its next run asks in other words than those it was made
+    with ("texts", "claims", "reports"), since a prompt or a setting is another."""
+    before = manifest.parameters
+    if before.get("extraction", KEYLESS) == KEYLESS:
+        return []
+    settings = with_tuned(settings, folder)
+    if before.get("agent"):
+        settings = replace(settings, gleanings="0")
+    now = {
+        "extraction": extract_params(settings, folder).fingerprint,
+        "claims": claim_params(settings, folder).fingerprint if settings.claims_enabled else "",
+        "reports": report_prompt(settings, folder).fingerprint,
+    }
+    kinds = {"extraction": "texts", "claims": "claims", "reports": "reports"}
+    return [kinds[name] for name, value in now.items() if value and value != before.get(name)]
+
+
 def shorter(prompt: ReportPrompt) -> ReportPrompt:
     """The same prompt with less of each community: an agent reads some thirty of them."""
     return replace(

@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.index.communities import Community, Hierarchy
 from graphrag_mcp.store.cache import ROW_ID
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import is_cjk, sentences
+from graphrag_mcp.text.terms import is_cjk, sentences, terms
 from graphrag_mcp.types import content_id
 
 Evidence = tuple[str, str]  # id of the text unit, sentence
@@ -357,10 +357,18 @@ class Columns:
     """
 
     def __init__(
-        self, snapshot: Snapshot, tree: Hierarchy, wanted: Collection[str], links: pa.Table
+        self,
+        snapshot: Snapshot,
+        tree: Hierarchy,
+        wanted: Collection[str],
+        links: pa.Table,
+        told: Mapping[str, str] | None = None,
     ) -> None:
+        """`told`: where a model read the texts, descriptions newer than those of the snapshot, by
+        row id; reports then say what the descriptions say. None: they quote the texts."""
         import numpy as np
 
+        self._told = told
         self._np, self._tree, self._snapshot = np, tree, snapshot
         every = tree.communities
         roots = [id for id in sorted(wanted) if every[id].parent not in wanted]
@@ -443,9 +451,25 @@ class Columns:
         ids = sorted({one for id in wanted if not every[id].children for one in every[id].members})
         rows = self._rows(ids)
         row_ids = self._row_ids[[self._number[id] for id in ids]].tolist()
-        for id, said in listed(snapshot.at("entities", row_ids, ["id", "evidence"])):
-            rows[id].evidence = said
+        columns = ["id", "evidence", "description"]
+        for id, said, description in listed(snapshot.at("entities", row_ids, columns)):
+            rows[id].evidence = self._said(id, said, description)
         return rows
+
+    def _said(self, id: str, evidence: Sequence[Evidence], description: str) -> Sequence[Evidence]:
+        """Sentences of the model's description, each with the text unit whose evidence shares most
+        terms with it; the evidence itself where no model read the texts."""
+        text = description if self._told is None else self._told.get(id, description)
+        if self._told is None or not text or not evidence:
+            return evidence
+        known = [(unit, set(terms(sentence))) for unit, sentence in sorted(evidence)]
+        found = []
+        text = text.replace("\n", "\n\n")  # a line is what one text unit says
+        for start, end in sentences(text):
+            spoken = set(terms(text[start:end]))
+            unit = max(known, key=lambda one: len(spoken & one[1]))[0]
+            found.append((unit, text[start:end].strip()))
+        return found
 
     def _own(self, snapshot: Snapshot, wanted: Collection[str]) -> dict[str, list[EdgeRow]]:
         """Of each community the OWN heaviest relationships between its children, with their
@@ -460,10 +484,9 @@ class Columns:
         places = sorted({one for found in chosen.values() for one in found})
         rows = self._edge_rows(places)
         row_ids = self._edges[ROW_ID].take(pa.array(places, pa.int64())).to_pylist()
-        for id, units, said in listed(
-            snapshot.at("relationships", row_ids, ["id", "text_unit_ids", "evidence"])
-        ):
-            rows[id].text_unit_ids, rows[id].evidence = units, said
+        columns = ["id", "text_unit_ids", "evidence", "description"]
+        for id, units, said, text in listed(snapshot.at("relationships", row_ids, columns)):
+            rows[id].text_unit_ids, rows[id].evidence = units, self._said(id, said, text)
         by_place = dict(zip(places, rows.values(), strict=True))
         return {
             id: sorted(map(by_place.__getitem__, found), key=attrgetter("id"))

@@ -9,6 +9,7 @@ Knows the asker and the records, no table and no commit.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -32,6 +33,7 @@ from graphrag_mcp.types import content_id
 
 Row = dict[str, Any]
 Spans = list[tuple[int, int]]
+_JOINED = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")  # where a run-together name has its blanks
 UNKNOWN = "unknown"  # the type of an end of a relationship that is no entity of its own
 
 
@@ -223,8 +225,15 @@ def from_records(
         )
         said.setdefault((source, target, relation.description), statement)
     for row in named.values():
-        row.alias_of = (aliases or {}).get(row.key, "")
+        row.alias_of = (aliases or {}).get(row.key, "") or _with_blanks(row)
     return UnitNames(unit, text, list(named.values()), list(said.values()))
+
+
+def _with_blanks(row: Named) -> str:
+    """The key of a run-together name as it is with blanks (AnnaBerg: anna berg), else "". It counts
+    only where an entity has it."""
+    key = normalise_name(_JOINED.sub(" ", row.form))
+    return key if key != row.key else ""
 
 
 def _named(

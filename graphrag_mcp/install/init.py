@@ -76,13 +76,14 @@ GROUPS: dict[str, dict[str, str]] = {
         "price_embedding": "Of what is embedded.",
     },
     "What a model is asked for while indexing": {
+        "preset": "small: four types, no second pass, no claims, short texts and reports, for small models.",
         "entity_types": "What to find; an empty list = anything. Tuned types replace the default, not your list.",
         "output_language": "Of descriptions and reports; empty = that of the text.",
         "gleanings": "Further passes over a text unit: auto (where the first found little), 0, 1 or 2.",
         "summary_fragments": "So many descriptions of one name are joined by a model,",
         "summary_tokens": "or so many tokens of them.",
         "report_min_size": "A community with fewer entities gets a report without a model.",
-        "report_min_units": "The same for one that fewer text units speak of.",
+        "report_min_units": "The same for one that fewer text units speak of, unless it has twice `report_min_size` entities.",
         "report_tokens": "Tokens of context for one report.",
     },
     "Claims": {

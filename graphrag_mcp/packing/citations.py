@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -264,9 +264,11 @@ def local_id(alias: str, names: dict[str, str]) -> str:
     return names[alias]
 
 
-def numbered_items(items: Iterable[Item], names: dict[str, str]) -> list[str]:
+def numbered_items(
+    items: Iterable[Item], names: dict[str, str], rows_only: Collection[str] | None = None
+) -> list[str]:
     """The items' texts with local ids; `names` (stored id -> local id) grows. What a source says
-    stays as it is.
+    stays as it is. `rows_only`: references to other ids than these are left out.
     """
     rows = []
     for item in items:
@@ -277,15 +279,21 @@ def numbered_items(items: Iterable[Item], names: dict[str, str]) -> list[str]:
             start, at = item.text[: head.start(1)] + local_id(item.id, names), head.end(1)
         body = item.text[at:]
         rows.append(
-            start + (body if item.section == "Sources" else numbered_references(body, names))
+            start
+            + (body if item.section == "Sources" else numbered_references(body, names, rows_only))
         )
     return rows
 
 
-def numbered_references(text: str, names: dict[str, str]) -> str:
-    """`[Data: ...]` references with local ids."""
+def numbered_references(
+    text: str, names: dict[str, str], rows_only: Collection[str] | None = None
+) -> str:
+    """`[Data: ...]` references with local ids; `rows_only` as in `numbered_items`."""
 
     def bracket(match: re.Match[str]) -> str:
+        if rows_only is not None:
+            known = [one for one in _ALIAS.findall(match[0]) if one in rows_only]
+            return _reference([local_id(one, names) for one in known], False) if known else ""
         return _ALIAS.sub(lambda one: local_id(one[0], names), match[0])
 
     return _NUMBERED_DATA.sub(bracket, text)

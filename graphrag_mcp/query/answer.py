@@ -291,7 +291,6 @@ R = TypeVar("R")
 Answerable = TypeVar("Answerable", SearchResult, DriftResult)
 
 READ_TOKENS = 4_000  # of context for the model at least: a short reply needs no less to go by
-REFERENCES = 5  # titles listed below an answer
 MOST_WORDS, LEAST_WORDS = 2_000, 60
 ADDED_CITATIONS = 10  # of cited sources that the page itself does not show
 VERIFY = "[LLM: verify]"
@@ -455,17 +454,19 @@ def with_answer(
     wish: Wish,
     meter: Meter | None = None,
     plain: Callable[[SearchResult], SearchResult],
+    read: Sequence[Section] = (),
 ) -> SearchResult:
-    """The result with an answer from the sections; without one, what `plain` makes of it. The answer
-    comes first in the budget too.
+    """The result with an answer from `read`, or from the sections themselves; without one, what
+    `plain` makes of it. The answer comes first in the budget too.
     """
     if asker is None or not asker.may_answer("answer"):
         note(result, NO_MODEL)
         return plain(result)
-    page = fill(sections, max(budget, READ_TOKENS))
-    items = [item for section in sections for item in page.taken[section.name]]
+    read = read or sections
+    page = fill(read, max(budget, READ_TOKENS))
+    items = [item for section in read for item in page.taken[section.name]]
     names: dict[str, str] = {}
-    rows = page_text(sections, page.taken, names)
+    rows = page_text(read, page.taken, names)
     back = {local: alias for alias, local in names.items()}
     meter = meter or Meter(asker)
     work = answer(asker, query, rows, back, wish, words=word_limit(budget), folder=snapshot.folder)
@@ -494,13 +495,13 @@ def answered(
 ) -> Answerable:
     """The result with a given answer: it, its references, then what fits of the sections."""
     places = cited_places(snapshot, given.checked.cited, shown)
-    titles = _titles(snapshot, given.checked.cited, places)
+    listed = _references(snapshot, given.checked.cited, places)
     result.state, result.method = "partial" if given.cut else "answered", given.by
     if given.cut:
         note(result, CUT)
     block = (
-        "### References\n" + "\n".join(f"* [{n}] {title}" for n, title in enumerate(titles, 1))
-        if titles
+        "### References\n" + "\n".join(f"* [{id}] {what}" for id, what in listed.items())
+        if listed
         else ""
     )
     result.answer = "\n\n".join(filter(None, [given.text, block]))
@@ -562,12 +563,17 @@ def lighten(result: SearchResult | DriftResult, budget: int) -> None:
 
 
 def page_text(
-    sections: Sequence[Section], taken: Mapping[str, list[Item]], names: dict[str, str]
+    sections: Sequence[Section],
+    taken: Mapping[str, list[Item]],
+    names: dict[str, str],
+    rows_only: bool = False,
 ) -> str:
-    """The page as the model reads it: the same blocks, ids numbered within it."""
+    """The page as the model reads it: the same blocks, ids numbered within it. `rows_only`: without
+    references to what is no row of the page."""
+    shown = {item.id for items in taken.values() for item in items} if rows_only else None
     blocks = []
     for section in sections:
-        rows = numbered_items(taken.get(section.name, []), names)
+        rows = numbered_items(taken.get(section.name, []), names, shown)
         if rows:
             header = f"{section.header}\n" if section.header else ""
             blocks.append(
@@ -647,16 +653,34 @@ def cited_places(snapshot: Snapshot, cited: Iterable[str], shown: Sequence[Item]
     return [known[alias] for alias in wanted if alias in known]
 
 
-def _titles(snapshot: Snapshot, cited: Sequence[str], places: Sequence[Citation]) -> list[str]:
-    """Titles of the cited documents, each once; where no source is cited, of the reports, then the
-    entities.
-    """
-    documents = {place.document_id: one_line(place.title, 150) for place in places}
-    if documents:
-        return list(documents.values())[:REFERENCES]
+def _references(
+    snapshot: Snapshot, cited: Sequence[str], places: Sequence[Citation]
+) -> dict[str, str]:
+    """What each cited id stands for, in the order of the answer: document and lines of a source,
+    else the title of the row."""
+    said = {one.id: _place(one) for one in places}
     for letter, table in (("c", "reports"), ("e", "entities")):
-        numbers = [int(alias[1:]) for alias in cited if alias[0] == letter]
+        numbers = [int(id[1:]) for id in cited if id[0] == letter]
         rows = snapshot.by_key(table, numbers, "n", ["n", "title"]).to_pylist() if numbers else []
-        if rows:
-            return list(dict.fromkeys(one_line(row["title"], 150) for row in rows))[:REFERENCES]
-    return []
+        said |= {f"{letter}{row['n']}": one_line(row["title"], 150) for row in rows}
+    said |= _pairs(snapshot, [int(id[1:]) for id in cited if id[0] == "r"])
+    return {id: said[id] for id in dict.fromkeys(cited) if id in said}
+
+
+def _place(one: Citation) -> str:
+    lines = f", lines {one.line_start}-{one.line_end}" if one.line_start else ""
+    return f"{one_line(one.title, 150)}{lines}"
+
+
+def _pairs(snapshot: Snapshot, numbers: Sequence[int]) -> dict[str, str]:
+    """The two names of each relationship, by its short id."""
+    if not numbers:
+        return {}
+    columns = ["n", "source_id", "target_id"]
+    rows = snapshot.by_key("relationships", numbers, "n", columns).to_pylist()
+    ends = sorted({row[end] for row in rows for end in columns[1:]})
+    named = snapshot.by_key("entities", ends, "id", ["id", "title"]).to_pylist()
+    title = {row["id"]: one_line(row["title"], 80) for row in named}
+    return {
+        f"r{row['n']}": " - ".join(title.get(row[end], "") for end in columns[1:]) for row in rows
+    }

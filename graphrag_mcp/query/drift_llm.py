@@ -8,7 +8,8 @@ any node.
 
 Fewer calls than one per fold and follow-up: reports go into as few folds as a model reads well,
 questions that ask nearly the same are one node, each round takes a share of what is left of 8 calls
-per level of depth, and the walk ends when its scores are saturated.
+per level of depth (8 in all where the texts fit into two prompts), and the walk ends when its
+scores are saturated.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import DriftResult, content_id
 
 CALLS_PER_LEVEL = 8  # 24 calls at the usual depth of 3, primer and reduction among them
+SMALL_CALLS, SMALL_PROMPTS = 8, 2  # calls in all where the texts fit into so many prompts of a step
 PRIMER_REPORTS, FOLDS, FOLD_TOKENS = 20, 5, 8_000
 REPORT_CHARACTERS = 4_000  # of one report in a fold
 STEP_TOKENS = 5_000  # of context for one node
@@ -153,13 +155,22 @@ def saturated(walk: Walk) -> bool:
     return len(best) > 2 and max(best[-2:]) <= max(best[:-2])
 
 
+def most_calls(snapshot: Snapshot, depth: int) -> int:
+    """Calls of a whole walk; few where each step would read the same passages again."""
+    most = CALLS_PER_LEVEL * depth
+    if snapshot.count("passages") > SMALL_PROMPTS * STEP_TOKENS // 20:
+        return most
+    tokens = sum(snapshot.rows("passages", columns=["n_tokens"])["n_tokens"].to_pylist())
+    return min(SMALL_CALLS, most) if tokens <= SMALL_PROMPTS * STEP_TOKENS else most
+
+
 def _choose(session: Drift, walk: Walk, number: int) -> list[str]:
     """The nodes of a round by their worth, most of them at the depth of the round, within the calls
     that are left.
     """
     depth = walk.header["depth"]
     spent = max(walk.usage.get("calls", 0), len(walk.with_status("answered")))
-    left = CALLS_PER_LEVEL * depth - 1 - spent
+    left = most_calls(session.snapshot, depth) - 1 - spent
     places = min(-(-left // (depth - number)), walk.header["breadth"], walk.budget_left())
     if places <= 0 or session.over(walk):
         return []
@@ -299,7 +310,7 @@ def _start(session: Drift, walk: Walk, asker: Asker, id: str) -> Asked | None:
         session.record(id, "", None, (), [id])
         return None
     names: dict[str, str] = {}
-    rows = page_text(sections, page.taken, names)
+    rows = page_text(sections, page.taken, names, rows_only=True)
     text = prompts.load("drift_auto_step", session.snapshot.folder).substitute(
         context=data(rows), question=data(walk.header["query"]), node_query=data(query)
     )

@@ -240,6 +240,7 @@ def of_entities(scored: Sequence[Scored], first: Sequence[str]) -> dict[str, str
 
 MODES = ("local", "fused", "hybrid", "basic")
 BASIC = 10  # passages of the mode `basic`
+FALL, LEAST_PASSAGES = 1 / 3, 3  # of the best score; passages that a model reads in any case
 ENTITIES, OVERSAMPLED = 10, 2  # entities that are chosen, from how many times as many
 UNITS = 20  # text units of one entity whose passages are looked at
 INCLUDED = 10  # passages that an `entity=` filter brings in beside the ranked ones
@@ -668,8 +669,17 @@ def local_search(
         if mode != "basic":
             return _with_candidates(result, sections, budget, page, before, snapshot, found, kept)
         return compose(result, sections, budget, page, intro=before)
-    from graphrag_mcp.query.answer import Wish, with_answer
+    from graphrag_mcp.query.answer import READ_TOKENS, Wish, with_answer
 
+    read = sections_of(
+        snapshot,
+        _near_the_best(found),
+        max(budget, READ_TOKENS),
+        True,
+        shares=shares,
+        filters=kept,
+        mode=mode,
+    )
     left = max(seconds - (time.monotonic() - began), 0.05) if seconds else 0.0
     wish = Wish(response_type, instructions, general_knowledge, on_text, left, before)
     return with_answer(
@@ -683,7 +693,19 @@ def local_search(
         wish=wish,
         meter=meter,
         plain=plain,
+        read=read,
     )
+
+
+def _near_the_best(found: Retrieved) -> Retrieved:
+    """Without the passages behind a fall of relevance: what a model reads should be on topic."""
+    best = found.passages[0].score if found.passages else 0.0
+    kept = [
+        one
+        for place, one in enumerate(found.passages)
+        if place < LEAST_PASSAGES or one.score >= FALL * best
+    ]
+    return replace(found, passages=kept)
 
 
 def source_of(

@@ -465,6 +465,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     )
     if manifest.of_another_release():
         result.hint = "Another release read these texts, so some words are not found: index_documents reads them again."
+    lines += _asked_again(app, snapshot)
     lines += [_job_line(job) for job in recent]
     if others := [
         f"{one} ({counted(_documents(app, one), 'documents')})" for one in known if one != name
@@ -474,6 +475,23 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
         )
     result.text = "\n".join(lines)
     return result
+
+
+def _asked_again(app: App, snapshot: Snapshot) -> list[str]:
+    """What the next run asks the model again because prompts or settings are others."""
+    from graphrag_mcp.index import models  # with it the whole of indexing is loaded
+
+    kinds = models.asked_again(app.settings, snapshot.manifest, snapshot.folder)
+    methods = snapshot.rows("reports", columns=["method"])["method"].to_pylist() if kinds else []
+    count = {
+        "texts": counted(snapshot.count("text_units"), "text_units"),
+        "claims": f"the claims of {counted(snapshot.count('text_units'), 'text_units')}",
+        "reports": counted(sum(one.startswith("llm") for one in methods), "reports"),
+    }
+    if not kinds:
+        return []
+    listed = ", ".join(count[kind] for kind in kinds)
+    return [f"The next index_documents asks the model again: {listed} (other prompts or settings)."]
 
 
 def _losses(snapshot: Snapshot, result: StatusResult) -> list[str]:

@@ -1,0 +1,279 @@
+"""A chat model played by a reader: requests wait as files, replies are read from files.
+
+    live.py run WORK        index documents/ and ask questions.json; WORK/asks fills with requests
+    live.py open WORK       the requests that have no reply yet
+    live.py record WORK     keep requests and replies in recorded/
+    live.py replay          records in each kept reply against records that the parsers keep
+
+Knows the OpenAI protocol, and of the product its commands, its prompts and its parsers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+RECORDED = HERE / "recorded"
+# One reader answers all: a request waits for ten hours.
+SETTINGS = 'chat_model = "live"\ntimeout_seconds = 36000\nmax_retries = 0\n'
+FIELDS = re.compile(r"<\|>")
+
+
+# ---- requests and replies as files ----------------------------------------------------------------
+
+
+class Folder:
+    """Requests as NNNN.ask.md, replies as NNNN.reply.md. The same request is the same file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.lock = path, threading.Lock()
+        path.mkdir(parents=True, exist_ok=True)
+        self.known = {one.read_text("utf-8"): one.name[:4] for one in sorted(path.glob("*.ask.md"))}
+
+    def number(self, body: dict[str, Any]) -> str:
+        asked = "\n\n".join(f"=== {m['role']} ===\n{m['content']}" for m in body["messages"])
+        if form := body.get("response_format"):
+            asked += f"\n\n=== response_format ===\n{json.dumps(form, ensure_ascii=False)}"
+        with self.lock:
+            if asked not in self.known:
+                self.known[asked] = number = f"{len(self.known) + 1:04d}"
+                held = self.path / f"{number}.json"
+                kept = {"messages": body["messages"], "response_format": form}
+                held.write_text(json.dumps(kept, ensure_ascii=False), "utf-8")
+                (self.path / f"{number}.ask.md").write_text(asked, "utf-8")
+            return self.known[asked]
+
+    def reply(self, number: str) -> str:
+        path = self.path / f"{number}.reply.md"
+        while not path.exists():
+            time.sleep(0.1)
+        return path.read_text("utf-8")
+
+    def open(self) -> list[Path]:
+        asked = sorted(self.path.glob("*.ask.md"))
+        return [one for one in asked if not (self.path / f"{one.name[:4]}.reply.md").exists()]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Any
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Nothing is printed."""
+
+    def do_GET(self) -> None:
+        self._send({"object": "list", "data": [{"id": "live", "object": "model"}]})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        number = self.server.folder.number(body)
+        text = self.server.folder.reply(number)
+        sent = len(json.dumps(body["messages"], ensure_ascii=False)) // 4
+        usage = {"prompt_tokens": sent, "completion_tokens": len(text) // 4, "total_tokens": sent + len(text) // 4}
+        made = {"id": number, "created": 0, "model": "live", "usage": usage}
+        said = {"role": "assistant", "content": text}
+        choice = {"index": 0, "finish_reason": "stop"}
+        if not body.get("stream"):
+            self._send({**made, "object": "chat.completion", "choices": [{**choice, "message": said}]})
+            return
+        part = {**made, "object": "chat.completion.chunk", "choices": [{**choice, "delta": said}]}
+        events = f"data: {json.dumps(part)}\n\ndata: [DONE]\n\n"
+        self._send_bytes(events.encode(), "text/event-stream")
+
+    def _send(self, value: object) -> None:
+        self._send_bytes(json.dumps(value).encode(), "application/json")
+
+    def _send_bytes(self, body: bytes, kind: str) -> None:
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@contextmanager
+def bridge(folder: Path, port: int = 0) -> Iterator[str]:
+    """The address of a server that has `folder` answer."""
+    server: Any = ThreadingHTTPServer(("127.0.0.1", port), _Handler)
+    server.daemon_threads, server.folder = True, Folder(folder)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+
+
+# ---- the run --------------------------------------------------------------------------------------
+
+
+def run(work: Path) -> None:
+    """Index, then ask; every result is kept, so a run that was stopped goes on."""
+    home, results = work / "home", work / "results"
+    for folder in (home, results):
+        folder.mkdir(parents=True, exist_ok=True)
+    (home / "settings.toml").write_text(SETTINGS, "utf-8")
+    with bridge(work / "asks") as url:
+        environment = {**os.environ, "OPENAI_BASE_URL": url, "OPENAI_API_KEY": "x"}
+        environment["GRAPHRAG_MCP_SETTINGS"] = str(home / "settings.toml")
+        environment["GRAPHRAG_MCP_ROOTS"] = str(HERE)
+        call = partial(_command, home, environment)
+        print(f"requests: {work / 'asks'}", flush=True)
+        for name, more in (("dry-run", ["--dry-run"]), ("index", ["--method", "llm"])):
+            if not (results / f"{name}.json").exists():
+                _keep(results / f"{name}.json", call("index", str(HERE / "documents"), *more))
+        for one in json.loads((HERE / "questions.json").read_text("utf-8")):
+            path = results / f"{one['id']}.json"
+            if path.exists():
+                continue
+            print(f"{one['id']}: {one['question']}", flush=True)
+            words = ["search", one["question"], "--mode", one["mode"], "--max-tokens", "6000"]
+            said = call(*words, *([] if one["mode"] == "drift" else ["--answer"]))
+            _keep(path, {**one, "result": said})
+
+
+def _command(home: Path, environment: dict[str, str], *words: str) -> Any:
+    command = [sys.executable, "-m", "graphrag_mcp", *words, "--home", str(home), "--corpus", "live", "--json"]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, encoding="utf-8")
+    if not done.stdout.strip():
+        raise SystemExit(f"no result of: {' '.join(words)}")
+    return json.loads(done.stdout)
+
+
+def _keep(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=1), "utf-8")
+
+
+# ---- fixtures -------------------------------------------------------------------------------------
+
+
+def kind_of(messages: Sequence[dict[str, str]]) -> str:
+    """The prompt that a request was made from: the one whose longest constant part it holds."""
+    from graphrag_mcp.llm import prompts
+
+    asked = messages[-1]["content"]
+    found = ("", 0)
+    for name in prompts.names():
+        if name == "extract_examples":  # a part of extract
+            continue
+        template = prompts.load(name).template
+        parts = re.split(r"\$\{?\w+\}?", template)
+        longest = max(parts, key=len).strip()
+        if longest and longest in asked and len(longest) > found[1]:
+            found = (name, len(longest))
+    return found[0]
+
+
+def record(work: Path, reader: str) -> int:
+    """Keep requests that have a reply as recorded/NNNN.json; gives how many."""
+    RECORDED.mkdir(exist_ok=True)
+    count = 0
+    for held in sorted((work / "asks").glob("*.json")):
+        reply = held.with_name(f"{held.stem}.reply.md")
+        if not reply.exists():
+            continue
+        asked = json.loads(held.read_text("utf-8"))
+        one = {"kind": kind_of(asked["messages"]), "reader": reader, **asked, "reply": reply.read_text("utf-8")}
+        _keep(RECORDED / held.name, one)
+        count += 1
+    return count
+
+
+def replay(one: dict[str, Any]) -> tuple[int, int]:
+    """Well-formed records in a kept reply, and those of them that the product's parser keeps."""
+    from graphrag_mcp.index import claims, describe, records, report_reply
+    from graphrag_mcp.query import answer
+
+    asked, reply = one["messages"], one["reply"]
+    kind = kind_of(asked[:1]) if one["kind"] == "extract_more" else one["kind"]
+    if kind == "extract":
+        found = records.parse(reply, text=_text(asked), said=600 if len(asked) > 1 else 60)
+        return _well_formed(reply, 4), len(found.entities) + len(found.relations)
+    if kind == "claims":
+        return _well_formed(reply, 8), len(claims.read_claims(reply, _text(asked))[0])
+    if kind == "report":
+        return _listed(reply, "findings"), len(report_reply.parse_report(reply).findings)
+    if kind == "map":
+        return _listed(reply, "points"), len(answer.read_points(reply))
+    if kind in ("drift_auto_primer", "drift_auto_step"):
+        return min(_listed(reply, "follow_up_queries"), 12), len(answer.read_node(reply).follow_ups)
+    if kind == "rate":
+        return 1, int(answer.read_rating(reply) >= 0)
+    if kind == "keywords":
+        return 1, int(any(answer.read_keywords(reply)))
+    reading = describe.parse_description if kind == "describe" else answer.read_answer
+    return 1, int(bool(reading(reply)))
+
+
+def _text(asked: Sequence[dict[str, str]]) -> str:
+    return asked[0]["content"].rpartition("<text>")[2].rpartition("</text>")[0]
+
+
+def _well_formed(reply: str, least: int) -> int:
+    """Records with all fields and a value in each, each once; counted apart from the parsers."""
+    found = set()
+    for piece in re.split(r"##|\n", reply):
+        fields = [field.strip(' ()"\t') for field in FIELDS.split(piece)]
+        if len(fields) >= least and all(fields[:least]):
+            found.add(tuple(fields))
+    return len(found)
+
+
+def _listed(reply: str, key: str) -> int:
+    """Entries of one list of the JSON in a reply; 0 where it is no JSON."""
+    start, end = reply.find("{"), reply.rfind("}")
+    try:
+        held = json.loads(reply[start : end + 1])
+    except ValueError:
+        return 0
+    return len([one for one in held.get(key, ()) if not isinstance(one, dict) or one.get("score") != 0])
+
+
+def report() -> int:
+    """Print what was in and what was kept by kind; 1 when anything well-formed was lost."""
+    totals: dict[str, list[int]] = {}
+    for path in sorted(RECORDED.glob("*.json")):
+        one = json.loads(path.read_text("utf-8"))
+        there, kept = replay(one)
+        sums = totals.setdefault(one["kind"], [0, 0, 0])
+        totals[one["kind"]] = [sums[0] + 1, sums[1] + there, sums[2] + min(kept, there)]
+        if kept < there:
+            print(f"{path.name} ({one['kind']}): {there} records, {kept} kept")
+    for kind, (replies, there, kept) in sorted(totals.items()):
+        print(f"{kind}: {replies} replies, {there} records, {kept} kept")
+    return int(any(there > kept for _, there, kept in totals.values()))
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("command", choices=("run", "open", "record", "replay"))
+    parser.add_argument("work", type=Path, nargs="?")
+    parser.add_argument("--reader", default="", help="record: who wrote the replies, e.g. a model's name")
+    options = parser.parse_args(words)
+    if options.command == "replay":
+        return report()
+    if options.work is None:
+        parser.error(f"{options.command} needs the folder WORK")
+    if options.command == "run":
+        run(options.work.resolve())
+    elif options.command == "open":
+        print(*Folder(options.work / "asks").open(), sep="\n")
+    else:
+        print(f"{record(options.work, options.reader)} replies in {RECORDED}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,110 @@
+"""What a model said of texts: its directions, its names with blanks, and reports that say what it said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphrag_mcp.app import App
+from graphrag_mcp.doctor.doctor import doctor
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.tools.index import status
+from graphrag_mcp.types import IndexRequest, InlineText
+from tests.openai_server import Server, openai_server
+
+TEXT = (
+    "AnnaBerg signed for the lock. The lock was repaired by Tidewright in May. Anna Berg wrote to Tidewright. "
+    "Zeno asked about the price."
+)
+
+
+def entity(name: str, kind: str, said: str) -> str:
+    return f'("entity"<|>{name}<|>{kind}<|>{said})'
+
+
+def relation(source: str, target: str, said: str) -> str:
+    return f'("relationship"<|>{source}<|>{target}<|>{said}<|>work<|>8)'
+
+
+SAID = "\n##\n".join(
+    [
+        entity("AnnaBerg", "person", "AnnaBerg signed the contract of 1.28 million euros."),
+        entity("Anna Berg", "person", "Anna Berg is the engineer of the lock."),
+        entity("Tidewright", "organization", "Tidewright repaired the lock for 940,000 euros in 2019."),
+        entity("Zeno", "person", "Zeno keeps the purse of the board."),
+        relation("Zeno", "Tidewright", "Zeno paid Tidewright 12,500 euros."),
+        relation("Tidewright", "Anna Berg", "Tidewright hired Anna Berg."),
+        relation("Zeno", "Anna Berg", "Zeno employs Anna Berg."),
+    ]
+)
+
+
+def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+    assert '"rating_explanation"' not in messages[0]["content"]
+    return f"{SAID}\n<|COMPLETE|>"
+
+
+def index(folder: Path, server: Server, **more: Any) -> Snapshot:
+    given = {"chat_model": "m", "base_url": server.url, "max_retries": 0, "gleanings": "0", "report_min_units": 99}
+    result = index_documents(folder, IndexRequest(texts=(InlineText(TEXT, "a"),), method="llm"), Settings(**{**given, **more}))
+    assert result.status == "done" and not result.errors
+    return open_snapshot(folder)
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Snapshot:
+    with openai_server(answer) as server:
+        return index(tmp_path / "c", server)
+
+
+def test_a_direction_that_a_model_stated_is_kept(snapshot: Snapshot) -> None:
+    names = {row["id"]: row["title"] for row in snapshot.rows("entities").to_pylist()}
+    rows = snapshot.rows("relationships").to_pylist()
+    ends = {(names[row["source_id"]], names[row["target_id"]]) for row in rows}
+    assert ends == {("Zeno", "Tidewright"), ("Tidewright", "Anna Berg"), ("Zeno", "Anna Berg")}
+    assert doctor(snapshot.folder) == []
+
+
+def test_a_run_together_name_is_the_entity_with_blanks(snapshot: Snapshot) -> None:
+    assert {row["title"] for row in snapshot.rows("entities").to_pylist()} == {"Anna Berg", "Tidewright", "Zeno"}
+
+
+def test_an_extractive_report_says_what_the_model_found(snapshot: Snapshot) -> None:
+    (report,) = snapshot.rows("reports").to_pylist()
+    assert report["method"] == "extractive"
+    assert "940,000 euros" in report["full_content"] and "12,500 euros" in report["full_content"]
+
+
+def test_a_community_of_many_members_is_worth_a_report_by_the_model(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def counted(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+        asked.append(messages[0]["content"])
+        report = '{"title": "The lock", "summary": "Zeno paid for it.", "rating": 5, "rating_explanation": "x", "findings": []}'
+        return report if '"rating_explanation"' in asked[-1] else f"{SAID}\n<|COMPLETE|>"
+
+    with openai_server(counted) as server:
+        few = index(tmp_path / "few", server, report_min_size=2)
+        many = index(tmp_path / "many", server, report_min_size=1)
+    assert [row["method"] for row in few.rows("reports").to_pylist()] == ["extractive"]
+    assert [row["method"] for row in many.rows("reports").to_pylist()] != ["extractive"]
+
+
+def test_status_says_what_is_asked_again_under_other_prompts(tmp_path: Path) -> None:
+    folder = tmp_path / "corpora" / "kb"
+    with openai_server(answer) as server:
+        index(folder, server)
+        usual = {"home": tmp_path, "gleanings": "0", "report_min_units": 99}
+        assert "asks the model again" not in status(App(Settings(**usual)), "kb").text
+        (folder / "prompts").mkdir()
+        (folder / "prompts" / "extract_examples.md").write_text("An example of an earlier release.", "utf-8")
+        said = status(App(Settings(**usual)), "kb").text
+        assert "asks the model again: 1 text unit (other prompts or settings)." in said
+        said = status(App(Settings(**{**usual, "report_min_units": 3})), "kb").text
+        assert "asks the model again: 1 text unit, 0 reports (" in said
+        index(folder, server)
+        assert "asks the model again" not in status(App(Settings(**usual)), "kb").text
