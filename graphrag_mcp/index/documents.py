@@ -276,11 +276,12 @@ def _chunked(code: SourceFile | None, text: str, params: ChunkParams) -> list[Un
 def fill(rows: DocumentRows, check: Callable[[], object] = lambda: None) -> None:
     """Names, passages and search terms; `check` may raise to stop early."""
     title_terms = terms(rows.source.title)
-    code = rows.code
+    code, known = rows.code, dict[str, list[str]]()
 
     def searched(start: int, end: int) -> list[str]:
-        inside = code.names(start, end) if code else ()
-        return [*title_terms, *(term for name in inside for term in terms(name))]
+        inside = code.names(start, end) if code else []
+        known.update((name, terms(name)) for name in inside if name not in known)
+        return [*title_terms, *(term for name in inside for term in known[name])]
 
     title_key = normalise_name(rows.source.title)
     shared = {
