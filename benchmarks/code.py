@@ -174,7 +174,7 @@ def find(args: argparse.Namespace) -> None:
 
 class Oracle:
     """Call edges of a Python package as its syntax trees state them, by rules of Python's own: scopes,
-    imports, `self`, `super()`, class names and variables that a constructor fills. Written apart from
+    imports, `self`, `super()`, class names, annotated parameters and variables that a constructor fills. Written apart from
     the package's resolver, with which it shares nothing."""
 
     def __init__(self, folder: Path) -> None:
@@ -271,7 +271,7 @@ class Oracle:
             if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 inner = f"{scopes[-1]}.{one.name}"
                 within = inner if isinstance(one, ast.ClassDef) else owner
-                fresh = {}
+                fresh = {} if isinstance(one, ast.ClassDef) else self._annotated(one, scopes)
                 for call in ast.walk(one) if not isinstance(one, ast.ClassDef) else ():
                     if (
                         isinstance(call, ast.Assign)
@@ -288,6 +288,18 @@ class Oracle:
             ):
                 self.edges.add((scopes[-1], target))
             self._visit(one, module, scopes, owner, known)
+
+    def _annotated(self, node: ast.FunctionDef, scopes: list[str]) -> dict[str, str]:
+        """Classes of parameters, as annotations state them: `X`, "X", `X | None`, `Optional[X]`."""
+        found = {}
+        for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+            said = ast.unparse(one.annotation).strip("'\"") if one.annotation else ""
+            said = re.sub(r"^Optional\[(.*)\]$|\s*\|\s*None$", r"\1", said)
+            if re.fullmatch(r"[\w.]+", said):
+                made = self.named(ast.parse(said, mode="eval").body, scopes)
+                if made in self.classes:
+                    found[one.arg] = made
+        return found
 
     def _called(self, func: ast.expr, scopes: list[str], owner: str, known: dict[str, str]) -> str:
         if isinstance(func, ast.Attribute):

@@ -318,13 +318,11 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
 def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
     if not one.receiver:
         found, certainty = meant(corpus, file, one.name, one.inside)
-        if found or certainty:
+        # A bare name of Python that no import binds is a variable, or comes from elsewhere.
+        free = file.language != "python" or file.uri in corpus.stars
+        if found or certainty or one.name in _BUILTINS or not free:
             return found, certainty
-        return (
-            (_only(corpus, one.name, CALLABLE - {"method"}), ONLY)
-            if one.name not in _BUILTINS
-            else ("", 0.0)
-        )
+        return _only(corpus, one.name, CALLABLE - {"method"}), ONLY
     if one.type == "super":
         owner = _class_around(corpus, one.inside)
         bases = corpus.bases.get(owner, ())
@@ -358,7 +356,10 @@ def _class_around(corpus: Corpus, name: str) -> str:
 def _only(corpus: Corpus, name: str, kinds: frozenset[str]) -> str:
     """The only definition of this name in the corpus, if it is of one of these kinds."""
     found = corpus.short.get(name, ())
-    return found[0] if len(found) == 1 and corpus.symbols[found[0]].kind in kinds else ""
+    if len(found) != 1 or corpus.symbols[found[0]].kind not in kinds:
+        return ""
+    parent = corpus.symbols.get(corpus.symbols[found[0]].parent)
+    return "" if parent is not None and parent.kind in ("function", "method") else found[0]
 
 
 def documented(corpus: Corpus, name: str) -> str:
