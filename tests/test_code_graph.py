@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -278,3 +279,15 @@ def test_the_outline_of_a_source_file_is_its_definitions(asked: Snapshot) -> Non
     assert "  - [" in text and "def seal(self), lines 17-18" in text
     number = next(line for line in text.splitlines() if "def seal" in line).partition("[")[2].partition("]")[0]
     assert "super().close()" in get_source(asked, [number]).text
+
+
+def test_modules_that_import_everything_from_each_other_are_resolved_in_steps_that_grow_with_them() -> None:
+    stars = "".join(f"from lab.m{other} import *\n" for other in range(20))
+    files = {f"lab/m{at}.py": f"{stars}\n\ndef f{at}():\n    f{(at + 1) % 20}()\n    nowhere()\n" for at in range(20)}
+    parsed: list[Any] = [parse(name, text) for name, text in files.items()]
+    looked: list[int] = []
+    counted = sys.getprofile()
+    sys.setprofile(lambda frame, event, _: looked.append(1) if event == "call" and frame.f_code.co_name == "_reexported" else None)
+    found = resolve(parsed)
+    sys.setprofile(counted)
+    assert sum(one.kind == "calls" for one in found) == 20 and len(looked) < 20 * 20 * 20

@@ -1,7 +1,8 @@
 """Source code to symbols: which reader a file needs, and which files are not parsed.
 
 `parse(uri, text)` gives a `SourceFile`, or None for a file in no known language. Python is read by
-the interpreter's own parser. Broken syntax, generated and minified files never raise.
+the interpreter's own parser; other languages, and Python of another version, by tree-sitter
+grammars (extra `code`). Broken syntax, generated and minified files never raise.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from graphrag_mcp.code import python
+from graphrag_mcp.code import grammars, python
 from graphrag_mcp.code.resolve import COMMON
 from graphrag_mcp.code.symbols import Reference, SourceFile, Symbol, module_name
 
@@ -25,7 +26,27 @@ _SPOKEN = re.compile(
 LARGEST = 2_000_000  # characters of a file that is parsed; larger ones are generated
 LONGEST_LINE = 20_000  # characters of a line; longer ones are minified
 
-SUFFIXES: Mapping[str, str] = {"py": "python", "pyi": "python"}
+SUFFIXES: Mapping[str, str] = {
+    suffix: language
+    for language, suffixes in {
+        "python": "py pyi",
+        "javascript": "js mjs cjs jsx",
+        "typescript": "ts mts cts",
+        "tsx": "tsx",
+        "java": "java",
+        "go": "go",
+        "rust": "rs",
+        "c": "c h",
+        "cpp": "cc cpp cxx hh hpp hxx",
+        "c_sharp": "cs",
+        "ruby": "rb",
+        "php": "php",
+        "kotlin": "kt kts",
+        "scala": "scala",
+        "swift": "swift",
+    }.items()
+    for suffix in suffixes.split()
+}
 
 
 def language_of(uri: str) -> str:
@@ -39,11 +60,12 @@ def parse(uri: str, text: str) -> SourceFile | None:
     language = language_of(uri)
     if not language or len(text) > LARGEST or _minified(text):
         return None
-    file = SourceFile(uri, language, module_name(uri))
+    file = SourceFile(uri, language, module_name(uri, language))
     file.symbols.append(Symbol(file.module, "module", 0, len(text)))
-    if not python.read(file, text):
+    if language == "python" and python.read(file, text):
+        file.prose += [match.span() for match in _COMMENT.finditer(text)]
+    elif not grammars.read(file, text):
         return None
-    file.prose += [match.span() for match in _COMMENT.finditer(text)]
     for start, end in file.prose:
         file.references += spoken(text[start:end], start, file.module)
     return _ordered(file)

@@ -16,6 +16,7 @@ from graphrag_mcp.code.symbols import SIGNATURE, Import, Reference, SourceFile, 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _COLON = re.compile(r":\s*(?:#[^\n]*\s*)*\Z")  # and comments between it and the body
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SCOPES = (*_FUNCTIONS, ast.ClassDef)
 
 
 def read(file: SourceFile, text: str) -> bool:
@@ -63,8 +64,7 @@ class _Reader:
         own = self.file.symbols[0]
         doc = _doc(tree)
         self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", doc)
-        for node in tree.body:
-            self._imports(node)
+        self._imports(tree)
         self._docstring(tree)
         self._body(tree.body, self.file.module, "module")
         self._uses(tree.body, self.file.module, {}, {})
@@ -118,8 +118,8 @@ class _Reader:
 
     # ---- imports ---------------------------------------------------------------------------------
 
-    def _imports(self, node: ast.AST) -> None:
-        for one in ast.walk(node):
+    def _imports(self, tree: ast.Module) -> None:
+        for one in _statements(tree.body):
             if isinstance(one, ast.Import):
                 for alias in one.names:
                     local = alias.asname or alias.name.partition(".")[0]
@@ -324,6 +324,15 @@ class _Reader:
                 (one for value in node.values if (one := self._type(value, types, fields))), ""
             )
         return ""
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements, also those inside others; no expression is looked at."""
+    for node in body:
+        yield node
+        inner = [node.body] if isinstance(node, _SCOPES) else _blocks(node)
+        for block in inner:
+            yield from _statements(block)
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]] | list[list[ast.stmt]]:

@@ -33,7 +33,8 @@ COMMON = frozenset(
     "bind reduce concat trim substring charAt put clone unwrap expect iter collect into from default new len is_empty "
     "to_string as_str push_str insert Error String Close Read Write Len".split()
 )
-DEEPEST = 6  # re-exports and bases that are followed
+DEEPEST = 6  # bases that are followed
+Seen = set[tuple[str, str]]
 _RETURNS = re.compile(r"->\s*[\"']?([A-Za-z_][\w.]*)[\"']?(?:\s*\|\s*None)?\s*\Z")
 
 
@@ -57,10 +58,14 @@ class Corpus:
     symbols: dict[str, Symbol] = field(default_factory=dict)
     short: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     modules: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    # By module, and by the uri of a file: files of one module may differ in what they import.
     imports: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     stars: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    uri: dict[str, str] = field(default_factory=dict)  # of a module's first file
     bases: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     members: dict[tuple[str, str], str] = field(default_factory=dict)
+    # What dotted names mean in a module, while the bases of classes are the same.
+    found: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 def resolve(files: Iterable[SourceFile]) -> list[Edge]:
@@ -76,6 +81,7 @@ def resolve(files: Iterable[SourceFile]) -> list[Edge]:
         for edge in inherits:
             corpus.bases[edge.source].append(edge.target)
         edges += inherits
+    corpus.found.clear()
     for file in ordered:
         edges += _calls(corpus, file)
     return sorted(edges, key=lambda one: (one.uri, one.start, one.end, one.kind, one.target))
@@ -91,31 +97,62 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                     one.name
                 )
                 corpus.members[one.parent, one.short] = one.name
+        corpus.uri.setdefault(file.module, file.uri)
         for given in file.imports:
-            if given.local == "*":
-                corpus.stars[file.module].append(given.target)
-            else:
-                corpus.imports[file.module].setdefault(given.local, given.target)
+            for place in (file.module, file.uri):
+                if given.local == "*":
+                    corpus.stars[place].append(given.target)
+                else:
+                    corpus.imports[place].setdefault(given.local, given.target)
     return corpus
 
 
 # ---- names -----------------------------------------------------------------------------------------
 
 
-def dotted(corpus: Corpus, target: str, module: str, depth: int = 0) -> str:
-    """The definition that a dotted name means where `module` imports it; "" for none."""
+def dotted(corpus: Corpus, target: str, module: str, seen: Seen | None = None) -> str:
+    """The definition that a dotted name means where `module` imports it; "" for none. `seen`: names
+    of modules that are being looked for, each of them once in all."""
+    if seen is not None:
+        return _dotted(corpus, target, module, seen)
+    if (target, module) not in corpus.found:
+        corpus.found[target, module] = _dotted(corpus, target, module, set())
+    return corpus.found[target, module]
+
+
+def _dotted(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
+    if "/" in target:
+        return _by_path(corpus, target, module, seen)
     parts = target.split(".")
     for count in range(len(parts), 0, -1):
         prefix = ".".join(parts[:count])
         if (
             prefix in corpus.symbols
             and count > 1
-            and (found := _within(corpus, prefix, parts[count:], depth))
+            and (found := _within(corpus, prefix, parts[count:], seen))
         ):
             return found
         for place in _nearest(corpus, prefix, module):
-            if found := _within(corpus, place, parts[count:], depth):
+            if found := _within(corpus, place, parts[count:], seen):
                 return found
+    return ""
+
+
+def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
+    """What a path means of which the corpus may hold only the end: `example.org/lab/crates.Open`."""
+    folders, _, last = target.rpartition("/")
+    name, *rest = last.split(".")
+    parts = [part for part in [*folders.split("/"), name] if part]
+    for at in range(len(parts)):
+        tail = ".".join(parts[at:])
+        found = [
+            place
+            for place in corpus.modules.get(parts[-1], ())
+            if place.endswith("." + tail) or place == tail
+        ]
+        if found:
+            nearest = min(found, key=lambda one: (-len(commonprefix([one, module])), len(one), one))
+            return _within(corpus, nearest, rest, seen)
     return ""
 
 
@@ -132,7 +169,7 @@ def _nearest(corpus: Corpus, prefix: str, module: str) -> list[str]:
     return sorted(found, key=lambda one: (-len(commonprefix([one, module])), len(one), one))
 
 
-def _within(corpus: Corpus, place: str, rest: Sequence[str], depth: int) -> str:
+def _within(corpus: Corpus, place: str, rest: Sequence[str], seen: Seen) -> str:
     """What `rest` means inside a module or class, through what it imports from elsewhere."""
     for name in rest:
         inner = corpus.members.get((place, name), "") or (
@@ -140,20 +177,21 @@ def _within(corpus: Corpus, place: str, rest: Sequence[str], depth: int) -> str:
         )
         if not inner and place in corpus.symbols and corpus.symbols[place].kind in TYPES:
             inner = member(corpus, place, name)
-        if not inner and depth < DEEPEST:
-            inner = _reexported(corpus, place, name, depth)
+        if not inner and (place, name) not in seen:
+            seen.add((place, name))
+            inner = _reexported(corpus, place, name, seen)
         if not inner:
             return ""
         place = inner
     return place
 
 
-def _reexported(corpus: Corpus, module: str, name: str, depth: int) -> str:
+def _reexported(corpus: Corpus, module: str, name: str, seen: Seen) -> str:
     target = corpus.imports.get(module, {}).get(name, "")
     if target and target != f"{module}.{name}":
-        return dotted(corpus, target, module, depth + 1)
+        return dotted(corpus, target, module, seen)
     for star in corpus.stars.get(module, ()):
-        if star != module and (found := dotted(corpus, f"{star}.{name}", module, depth + 1)):
+        if star != module and (found := dotted(corpus, f"{star}.{name}", module, seen)):
             return found
     return ""
 
@@ -183,21 +221,27 @@ def meant(corpus: Corpus, file: SourceFile, name: str, inside: str) -> tuple[str
             if not found and kind in TYPES and file.language != "python":
                 found = member(corpus, scope, head)
             if found:
-                found = _within(corpus, found, rest.split("."), 0) if rest else found
+                found = _within(corpus, found, rest.split("."), set()) if rest else found
                 return found, SAME_FILE
         if scope == file.module:
             break
         scope = scope.rpartition(".")[0]
-    imports = corpus.imports.get(file.module, {})
+    imports = corpus.imports.get(file.uri, {})
     if target := imports.get(head, ""):
         whole = imports.get(name.rpartition(".")[0]) if rest else None
         found = dotted(corpus, f"{whole}.{name.rpartition('.')[2]}", file.module) if whole else ""
         found = found or dotted(corpus, f"{target}.{rest}" if rest else target, file.module)
         return found, IMPORTED
-    for star in corpus.stars.get(file.module, ()):
-        if found := dotted(corpus, f"{star}.{name}", file.module):
-            return found, IMPORTED
-    return "", 0.0
+    if file.uri not in corpus.stars:
+        return "", 0.0
+    place = f"*.{name}", file.uri
+    if place not in corpus.found:
+        seen: Seen = set()
+        ways = (
+            dotted(corpus, f"{star}.{name}", file.module, seen) for star in corpus.stars[file.uri]
+        )
+        corpus.found[place] = next(filter(None, ways), "")
+    return corpus.found[place], IMPORTED if corpus.found[place] else 0.0
 
 
 def _type_of(corpus: Corpus, file: SourceFile, said: str, inside: str) -> str:
@@ -211,7 +255,9 @@ def _type_of(corpus: Corpus, file: SourceFile, said: str, inside: str) -> str:
         if returned is None:
             return ""
         home = _home(corpus, found)
-        return meant(corpus, SourceFile("", file.language, home), returned[1], home)[0]
+        return meant(corpus, SourceFile(corpus.uri[home], file.language, home), returned[1], home)[
+            0
+        ]
     if said in corpus.symbols:
         return said
     owner, _, last = said.rpartition(".")
@@ -272,13 +318,11 @@ def _calls(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
 def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, float]:
     if not one.receiver:
         found, certainty = meant(corpus, file, one.name, one.inside)
-        if found or certainty:
+        # A bare name of Python that no import binds is a variable, or comes from elsewhere.
+        free = file.language != "python" or file.uri in corpus.stars
+        if found or certainty or one.name in _BUILTINS or not free:
             return found, certainty
-        return (
-            (_only(corpus, one.name, CALLABLE - {"method"}), ONLY)
-            if one.name not in _BUILTINS
-            else ("", 0.0)
-        )
+        return _only(corpus, one.name, CALLABLE - {"method"}), ONLY
     if one.type == "super":
         owner = _class_around(corpus, one.inside)
         bases = corpus.bases.get(owner, ())
@@ -294,7 +338,7 @@ def _called(corpus: Corpus, file: SourceFile, one: Reference) -> tuple[str, floa
     if one.receiver != "?":
         found, certainty = meant(corpus, file, f"{one.receiver}.{one.name}", one.inside)
         if found or (
-            certainty and one.receiver.partition(".")[0] in corpus.imports.get(file.module, {})
+            certainty and one.receiver.partition(".")[0] in corpus.imports.get(file.uri, {})
         ):
             return found, certainty
     return (_only(corpus, one.name, CALLABLE), ONLY) if one.name not in COMMON else ("", 0.0)
@@ -312,7 +356,10 @@ def _class_around(corpus: Corpus, name: str) -> str:
 def _only(corpus: Corpus, name: str, kinds: frozenset[str]) -> str:
     """The only definition of this name in the corpus, if it is of one of these kinds."""
     found = corpus.short.get(name, ())
-    return found[0] if len(found) == 1 and corpus.symbols[found[0]].kind in kinds else ""
+    if len(found) != 1 or corpus.symbols[found[0]].kind not in kinds:
+        return ""
+    parent = corpus.symbols.get(corpus.symbols[found[0]].parent)
+    return "" if parent is not None and parent.kind in ("function", "method") else found[0]
 
 
 def documented(corpus: Corpus, name: str) -> str:

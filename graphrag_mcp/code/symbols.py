@@ -12,8 +12,13 @@ from dataclasses import dataclass, field
 
 SIGNATURE = 400  # characters kept of a signature, and of a docstring's first paragraph
 
-# Files that stand for their folder.
-_PACKAGE_FILES = frozenset(("__init__", "index", "mod"))
+# Files that stand for their folder, and languages in which all files of a folder do.
+PACKAGE_FILES = {
+    "python": ("__init__",),
+    "rust": ("mod", "lib", "main"),
+    **dict.fromkeys(("javascript", "typescript", "tsx"), ("index",)),
+}
+BY_FOLDER = frozenset(("go", "java", "kotlin", "scala", "c_sharp", "swift", "php"))
 # A line of a comment, a decorator or an attribute that belongs to the definition under it.
 _ABOVE = re.compile(r"[ \t]*(?:#|//|/\*|\*|--|@)[^\n]*\n\Z")
 
@@ -113,12 +118,14 @@ def _with_comment(text: str, start: int) -> int:
     return above + len(text[above:start]) - len(text[above:start].lstrip(" \t"))
 
 
-def module_name(uri: str) -> str:
-    """The dotted path of a file with the label of its source; a package's file stands for it."""
+def module_name(uri: str, language: str = "python") -> str:
+    """The dotted path of a file with the label of its source; a package's file stands for it. In
+    languages whose files share what their folder defines it is the folder."""
     folder, _, file = uri.rpartition("/")
     stem = file.rpartition(".")[0] or file
     parts = [part for part in folder.split("/") if part]
-    if stem not in _PACKAGE_FILES or not parts:
+    whole = language in BY_FOLDER or stem in PACKAGE_FILES.get(language, ())
+    if not whole or not parts:
         parts.append(stem)
     return ".".join(part.replace(".", "_").replace(" ", "_") for part in parts)
 

@@ -39,6 +39,7 @@ from typing import Any, ClassVar, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphrag_mcp.code import grammars
 from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.index import descriptions, source_code
@@ -101,6 +102,7 @@ def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
     return {
         "derivation": DERIVATION,
         "extractor": extract.VERSION,
+        "grammars": grammars.installed(),
         "chunk_size": settings.chunk_size,
         "chunk_overlap": settings.chunk_overlap,
         "chunk_mode": settings.chunk_mode,
@@ -122,6 +124,8 @@ def cut(document: Mapping[str, Any], named: Mapping[str, Any], names: bool) -> C
     `names` what is found in it; None where they are not such as this release derives by."""
     sizes = ("chunk_size", "chunk_overlap", "chunk_mode", "chunk_separator", "passage_size")
     if named.get("derivation") != DERIVATION or not all(name in named for name in sizes):
+        return None
+    if named.get("grammars") != grammars.installed():
         return None
     params = ChunkParams(*(named[name] for name in sizes))
     code = parse(document["uri"], document["text"])
@@ -273,11 +277,12 @@ def _chunked(code: SourceFile | None, text: str, params: ChunkParams) -> list[Un
 def fill(rows: DocumentRows, check: Callable[[], object] = lambda: None) -> None:
     """Names, passages and search terms; `check` may raise to stop early."""
     title_terms = terms(rows.source.title)
-    code = rows.code
+    code, known = rows.code, dict[str, list[str]]()
 
     def searched(start: int, end: int) -> list[str]:
-        inside = code.names(start, end) if code else ()
-        return [*title_terms, *(term for name in inside for term in terms(name))]
+        inside = code.names(start, end) if code else []
+        known.update((name, terms(name)) for name in inside if name not in known)
+        return [*title_terms, *(term for name in inside for term in known[name])]
 
     title_key = normalise_name(rows.source.title)
     shared = {

@@ -290,7 +290,7 @@ def _one_name(words: list[str]) -> bool:
             and word.lower().rstrip(".") not in TITLES
         ):
             return False
-        if word[-1] == "," and words[index + 1 : index + 2] and words[index + 1][0].islower():
+        if word[-1] == "," and words[index + 1 : index + 2] and words[index + 1][:1].islower():
             return False
         if bare[:1].islower():
             if bare in _SMALL and not tail and index + 1 < len(words):

@@ -1,0 +1,233 @@
+"""Source code by tree-sitter grammars (extra `code`): definitions, imports, bases and calls.
+
+Each language is a query in queries/ over its grammar. Captures: `@def.KIND` or `@scope` with `@name`
+(and `@owner` where a method stands outside its type), `@base`, `@call` with `@callee` and
+`@receiver`, `@import`, `@var` with `@type`, `@comment`. Trees of broken syntax are read as far as
+they go. Without the extra nothing is read.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from bisect import bisect_right
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from graphrag_mcp.code import imports
+from graphrag_mcp.code.symbols import SIGNATURE, Reference, SourceFile, Symbol
+
+QUERIES = Path(__file__).with_name("queries")
+# Language -> module of its grammar, function that gives it, query.
+GRAMMARS = {
+    "typescript": ("tree_sitter_typescript", "language_typescript", "typescript"),
+    "tsx": ("tree_sitter_typescript", "language_tsx", "typescript"),
+    "php": ("tree_sitter_php", "language_php", "php"),
+}
+OWN = frozenset(("this", "self", "Self", "$this", "static"))
+PARENT = frozenset(("super", "base", "parent"))
+_TYPES = ("class", "interface", "scope", "type")
+_MARKS = re.compile(r"^[ \t]*(?:/\*\*?|\*/|\*|///?!?|#+!?|--)[ \t]?|\*/[ \t]*$", re.MULTILINE)
+_TAG = re.compile(r"^[@\\]\w+|^:param", re.MULTILINE)
+
+
+def installed() -> bool:
+    return importlib.util.find_spec("tree_sitter") is not None
+
+
+@lru_cache(maxsize=32)
+def _query(language: str) -> tuple[Any, Any] | None:
+    """Parser and compiled query of a language; None where its grammar is not installed."""
+    module, function, name = GRAMMARS.get(
+        language, (f"tree_sitter_{language}", "language", language)
+    )
+    try:
+        from tree_sitter import Language, Parser, Query
+
+        grammar = Language(getattr(importlib.import_module(module), function)())
+    except ImportError:
+        return None
+    return Parser(grammar), Query(grammar, (QUERIES / f"{name}.scm").read_text("utf-8"))
+
+
+def read(file: SourceFile, text: str) -> bool:
+    """Fill `file`; False where there is no grammar for its language."""
+    made = _query(file.language)
+    if made is None:
+        return False
+    from tree_sitter import QueryCursor
+
+    parser, query = made
+    data = text.encode("utf-8", "replace")
+    matches = QueryCursor(query).matches(parser.parse(data).root_node)
+    _Reader(file, text, data).fill([found for _, found in matches])
+    return True
+
+
+class _Reader:
+    def __init__(self, file: SourceFile, text: str, data: bytes) -> None:
+        self.file, self.text, self.data = file, text, data
+        self.ascii = len(data) == len(text)
+        # Every 256th character's place in bytes, so that an offset costs a short decoding.
+        self.steps = [0]
+        for at in range(0, 0 if self.ascii else len(text), 256):
+            self.steps.append(self.steps[-1] + len(text[at : at + 256].encode("utf-8", "replace")))
+        self.starts: list[int] = []  # of the definitions, which are nested
+        self.scopes: list[tuple[int, int, str, str]] = []  # place of the outer one, end, name, kind
+        self.owners: set[str] = set()  # what `this` may be
+        self.types: dict[tuple[str, str], str] = {}
+        self.comments: dict[int, tuple[int, int]] = {}  # by the line behind them
+
+    def at(self, byte: int) -> int:
+        if self.ascii:
+            return byte
+        step = max(bisect_right(self.steps, byte) - 1, 0)
+        held = self.data[self.steps[step] : byte].decode("utf-8", "ignore")
+        return min(step * 256 + len(held), len(self.text))
+
+    def said(self, node: Any) -> str:
+        return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def fill(self, matches: list[dict[str, list[Any]]]) -> None:
+        for found in matches:
+            for node in found.get("comment", ()):
+                self._comment(node)
+        definitions = [
+            (node, kind, found)
+            for found in matches
+            for kind, nodes in found.items()
+            if kind.startswith("def.") or kind == "scope"
+            for node in nodes
+        ]
+        definitions.sort(key=lambda one: (one[0].start_byte, -one[0].end_byte, one[1] != "scope"))
+        seen: set[int] = set()
+        for node, kind, found in definitions:
+            if node.id not in seen:
+                seen.add(node.id)
+                self._define(node, kind, found)
+        for found in matches:
+            if "var" in found:
+                place = found["var"][0]
+                inside = self.inside(place.start_byte, place.end_byte)[0]
+                self.types.setdefault(
+                    (inside, self.said(place).lstrip("$")), self.said(found["type"][0])
+                )
+        for found in matches:
+            for node in found.get("base", ()):
+                self._base(node)
+            for node in found.get("call", ()):
+                self._call(node, found)
+            for node in found.get("import", ()):
+                start, end = self.at(node.start_byte), self.at(node.end_byte)
+                self.file.imports += imports.read(self.file, self.said(node), start, end)
+
+    def _comment(self, node: Any) -> None:
+        start, end = self.at(node.start_byte), self.at(node.end_byte)
+        self.file.prose.append((start, end))
+        line = node.end_point[0] + (node.end_point[1] > 0)
+        first = self.comments.pop(node.start_point[0], (start, end))[0]
+        self.comments[line] = first, end
+
+    def inside(self, start: int, end: int) -> tuple[str, str]:
+        """Qualified name and kind of the innermost definition around these bytes."""
+        at = bisect_right(self.starts, start) - 1
+        while at >= 0 and self.scopes[at][1] < end:
+            at = self.scopes[at][0]
+        return (self.file.module, "module") if at < 0 else self.scopes[at][2:]
+
+    def _define(self, node: Any, kind: str, found: dict[str, list[Any]]) -> None:
+        name = re.sub(
+            r"::|\s+", lambda match: "." if match[0] == "::" else "", self.said(found["name"][0])
+        )
+        parent, within = self.inside(node.start_byte, node.end_byte)
+        if "owner" in found:
+            parent, within = f"{self.file.module}.{self.said(found['owner'][0])}", "class"
+        full = f"{parent}.{name.strip('~.')}"
+        if kind == "scope":
+            self._enter(node, full, "scope")
+            return
+        kind = kind.removeprefix("def.")
+        member = within in _TYPES or "." in name
+        kind = "method" if kind == "function" and member else kind
+        outer = (
+            node.parent
+            if node.parent is not None and node.parent.type.startswith("export")
+            else node
+        )
+        start, end = self.at(outer.start_byte), self.at(node.end_byte)
+        body = node.child_by_field_name("body")
+        head = (
+            self.text[start : self.at(body.start_byte)]
+            if body
+            else self.text[start:end].partition("\n")[0]
+        )
+        signature = " ".join(head.split()).rstrip("{=: ")[:SIGNATURE]
+        doc = self._doc(outer.start_point[0])
+        parent = full.rpartition(".")[0]
+        self.file.symbols.append(Symbol(full, kind, start, end, signature, doc, parent))
+        self._enter(node, full, kind)
+
+    def _enter(self, node: Any, name: str, kind: str) -> None:
+        outer = len(self.scopes) - 1
+        while outer >= 0 and self.scopes[outer][1] < node.end_byte:
+            outer = self.scopes[outer][0]
+        self.starts.append(node.start_byte)
+        self.scopes.append((outer, node.end_byte, name, kind))
+        if kind in _TYPES:
+            self.owners.add(name)
+
+    def _doc(self, line: int) -> str:
+        """The first paragraph of the comment that ends on the line above."""
+        held = self.comments.get(line)
+        if held is None:
+            return ""
+        bare = _MARKS.sub("", self.text[held[0] : held[1]]).strip()
+        bare = _TAG.split(bare)[0].strip()
+        return " ".join(bare.partition("\n\n")[0].split())[:SIGNATURE]
+
+    def _base(self, node: Any) -> None:
+        inside, kind = self.inside(node.start_byte, node.end_byte)
+        if kind in _TYPES:
+            start, end = self.at(node.start_byte), self.at(node.end_byte)
+            self.file.references.append(Reference("inherits", self.said(node), start, end, inside))
+
+    def _call(self, node: Any, found: dict[str, list[Any]]) -> None:
+        callee = found["callee"][0]
+        inside, _ = self.inside(callee.start_byte, callee.end_byte)
+        receiver = self.said(found["receiver"][0]) if "receiver" in found else ""
+        receiver = receiver.replace("::", ".").replace("->", ".").lstrip("&*")
+        known = self._type(receiver, inside)
+        if receiver and not re.fullmatch(r"[$\w.]+", receiver):
+            receiver = "?"
+        line = self.data.rfind(b"\n", 0, callee.start_byte) + 1
+        first = max(node.start_byte, line)
+        while self.data[first : first + 1] in (b" ", b"\t"):
+            first += 1
+        start = self.at(first)
+        end = self.at(node.end_byte)
+        stop = self.text.find("\n", self.at(callee.end_byte), end)
+        end = stop if stop >= 0 else end
+        name = self.said(callee)
+        self.file.references.append(Reference("calls", name, start, end, inside, receiver, known))
+
+    def _type(self, receiver: str, inside: str) -> str:
+        head, _, rest = receiver.partition(".")
+        if not receiver or "." in rest:
+            return ""
+        if head in PARENT and not rest:
+            return "super"
+        owner = next((name for name in self._around(inside) if name in self.owners), "")
+        if head in OWN:
+            return owner if not rest else self.types.get((owner, rest), "")
+        if rest:
+            return ""
+        for name in self._around(inside):
+            if (name, head) in self.types:
+                return self.types[name, head]
+        return ""
+
+    def _around(self, name: str) -> list[str]:
+        """The name and what contains it, innermost first."""
+        parts = name[len(self.file.module) :].split(".")
+        return [self.file.module + ".".join(parts[:count]) for count in range(len(parts), 0, -1)]

@@ -1,0 +1,179 @@
+"""Source code in other languages than Python: what is defined, imported, inherited and called."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tree_sitter", reason="needs the extra [code]")
+
+from graphrag_mcp.code import grammars
+from graphrag_mcp.code.parse import SUFFIXES, parse
+from graphrag_mcp.code.resolve import resolve
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest
+
+# Files by name, and the edges that must be among those found: kind, source, target.
+FULL: dict[str, tuple[dict[str, str], set[tuple[str, str, str]]]] = {
+    "javascript": (
+        {
+            "a/base.js": "/** A base. */\nexport class Base { close() {} }\nexport function weigh(x) { return x }\n",
+            "a/crate.mjs": "import {Base, weigh as w} from './base.js'\nimport * as b from './base'\nexport class Crate extends Base {\n"
+            "  open() { this.close(); return w(1) }\n}\nconst make = () => { const c = new Crate(); c.open(); b.weigh(2) }\n",
+        },
+        {
+            ("inherits", "a.crate.Crate", "a.base.Base"), ("calls", "a.crate.Crate.open", "a.base.Base.close"),
+            ("calls", "a.crate.Crate.open", "a.base.weigh"), ("calls", "a.crate.make", "a.crate.Crate"),
+            ("calls", "a.crate.make", "a.crate.Crate.open"), ("calls", "a.crate.make", "a.base.weigh"),
+            ("imports", "a.crate", "a.base"), ("contains", "a.crate.Crate", "a.crate.Crate.open"),
+        },
+    ),
+    "typescript": (
+        {
+            "a/base.ts": "export interface Closer { close(): void }\nexport abstract class Base implements Closer { close(): void {} }\n",
+            "a/index.ts": "export { Base } from './base'\n",
+            "b/crate.tsx": "import { Base } from '../a'\nexport class Crate extends Base {\n  private other: Crate\n  open(c: Crate) { this.close(); c.open(c); this.other.open(c) }\n}\n",
+        },
+        {
+            ("inherits", "a.base.Base", "a.base.Closer"), ("inherits", "b.crate.Crate", "a.base.Base"),
+            ("calls", "b.crate.Crate.open", "a.base.Base.close"),
+        },
+    ),
+    "java": (
+        {
+            "src/main/java/org/lab/Base.java": "package org.lab;\npublic class Base { void close() {} }\n",
+            "src/main/java/org/lab/x/Crate.java": "package org.lab.x;\nimport org.lab.Base;\n/** A crate. */\npublic class Crate extends Base {\n"
+            "  void open(Scale s) { close(); s.measure(1); new Scale(); }\n}\n",
+            "src/main/java/org/lab/x/Scale.java": "package org.lab.x;\nclass Scale { int measure(int x) { return x; } }\n",
+        },
+        {
+            ("inherits", "src.main.java.org.lab.x.Crate", "src.main.java.org.lab.Base"),
+            ("calls", "src.main.java.org.lab.x.Crate.open", "src.main.java.org.lab.Base.close"),
+            ("calls", "src.main.java.org.lab.x.Crate.open", "src.main.java.org.lab.x.Scale.measure"),
+            ("calls", "src.main.java.org.lab.x.Crate.open", "src.main.java.org.lab.x.Scale"),
+        },
+    ),
+    "go": (
+        {
+            "scales/scale.go": "package scales\n\ntype Scale struct{ n int }\n\n// Measure it.\nfunc (s *Scale) Measure() int { return helper(s.n) }\n",
+            "scales/more.go": "package scales\n\nfunc helper(n int) int { return n }\n",
+            "main.go": 'package main\n\nimport (\n\t"fmt"\n\t"example.org/lab/scales"\n)\n\ntype Crate struct {\n\tscales.Scale\n}\n\nfunc weigh(s *scales.Scale) { s.Measure(); fmt.Println(scales.Scale{}) }\n',
+        },
+        {
+            ("contains", "scales.Scale", "scales.Scale.Measure"), ("calls", "scales.Scale.Measure", "scales.helper"),
+            ("calls", "weigh", "scales.Scale.Measure"), ("imports", "", "scales"),
+        },
+    ),
+    "rust": (
+        {
+            "src/lib.rs": "pub mod scales;\npub trait Close { fn close(&self); }\n",
+            "src/scales.rs": "use crate::Close;\n/// A scale.\npub struct Scale { n: u32 }\nimpl Scale {\n    pub fn new() -> Scale { Scale { n: helper(1) } }\n    fn measure(&self) { self.reset_all() }\n    fn reset_all(&self) {}\n}\nimpl Close for Scale { fn close(&self) {} }\nfn helper(n: u32) -> u32 { n }\n",
+            "src/main.rs": "use crate::scales::{Scale, helper as h};\nfn main() { let s = Scale::new(); s.measure(); h(2); }\n",
+        },
+        {
+            ("inherits", "src.scales.Scale", "src.Close"), ("calls", "src.scales.Scale.new", "src.scales.helper"),
+            ("calls", "src.scales.Scale.measure", "src.scales.Scale.reset_all"), ("calls", "src.main", "src.scales.Scale.new"),
+            ("calls", "src.main", "src.scales.Scale.measure"), ("calls", "src.main", "src.scales.helper"),
+        },
+    ),
+}  # fmt: skip
+
+# One file in each language of which definitions, imports and bases are read.
+PARTS: dict[str, tuple[str, list[str], list[str]]] = {
+    "a.c": ('#include "b.h"\nstruct crate { int n; };\nstatic int weigh(int x) { return x; }\nchar *name(void) { return 0; }\n', ["crate", "weigh", "name"], []),
+    "a.cpp": ("namespace lab {\nclass Base {};\nclass Crate : public Base {\n public:\n  int open();\n};\nint Crate::open() { return 1; }\n}\n", ["lab.Base", "lab.Crate", "lab.Crate.open"], ["Base"]),
+    "A.cs": ("using Lab.Core;\nnamespace Lab { interface IOpen {} class Crate : IOpen { void Open() {} } }\n", ["IOpen", "Crate", "Crate.Open"], ["IOpen"]),
+    "a.rb": ("require_relative 'b'\nmodule Lab\n  class Crate < Base\n    include Comparable\n    def open; end\n    def self.make; end\n  end\nend\n", ["Lab", "Lab.Crate", "Lab.Crate.open", "Lab.Crate.make"], ["Base", "Comparable"]),
+    "a.php": ("<?php\nnamespace Lab;\nuse Lab\\Core\\Base;\nclass Crate extends Base implements Open { function open() {} }\nfunction weigh() {}\n", ["Crate", "Crate.open", "weigh"], ["Base", "Open"]),
+    "a.kt": ("import lab.Base\nclass Crate(val n: Int) : Base(), Open {\n  fun open() {}\n}\nfun weigh() = 1\n", ["Crate", "Crate.open", "weigh"], ["Base", "Open"]),
+    "a.scala": ("import lab.{Base, Open}\nclass Crate extends Base with Open {\n  def open(): Int = 1\n}\nobject Main { def weigh = 2 }\n", ["Crate", "Crate.open", "Main", "Main.weigh"], ["Base", "Open"]),
+    "a.swift": ("import Foundation\nprotocol Open {}\nclass Crate: Base, Open {\n  func open() -> Int { return 1 }\n}\nextension Crate { func seal() {} }\n", ["Open", "Crate", "Crate.open", "Crate.seal"], ["Base", "Open"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", FULL)
+def test_definitions_imports_bases_and_calls(language: str) -> None:
+    files, wanted = FULL[language]
+    parsed = [parse(f"lab/{name}", text) for name, text in files.items()]
+    assert None not in parsed
+    found = {(one.kind, one.source.removeprefix("lab").strip("."), one.target.removeprefix("lab.")) for one in resolve(parsed)}
+    assert wanted - found == set()
+    known = {one.name for file in parsed for one in file.symbols}
+    assert all(one.source in known and one.target in known for one in resolve(parsed))
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_definitions_and_bases(name: str) -> None:
+    text, wanted, bases = PARTS[name]
+    file = parse(f"lab/x/{name}", text)
+    assert file is not None
+    assert list(dict.fromkeys(one.name.removeprefix(file.module + ".") for one in file.symbols[1:])) == wanted
+    assert [one.name for one in file.references if one.kind == "inherits"] == bases
+    for one in file.symbols[1:]:
+        assert one.short in text[one.start : one.end] and one.signature and one.parent
+    if "import" in text or "use " in text or "require" in text or "#include" in text:
+        assert file.imports or name == "a.swift"
+
+
+def test_comments_above_a_definition_are_its_description() -> None:
+    file = parse("lab/a.ts", "/**\n * Opens a crate.\n *\n * @param x what\n */\nexport function open(x: number): void {\n}\n")
+    assert file is not None
+    assert (file.symbols[1].doc, file.symbols[1].signature) == ("Opens a crate.", "export function open(x: number): void")
+
+
+def test_broken_syntax_and_other_encodings_give_what_can_be_recognised() -> None:
+    file = parse("lab/a.go", "package a\n\nfunc good() {}\n\nfunc broken( {\n\nfunc also() { good() }\n")
+    assert file is not None and "lab.good" in [one.name for one in file.symbols]
+    text = "// größe 😀\nfunction f() { return '😀' }\nfunction g() { f() }\n"
+    file = parse("lab/a.js", text)
+    assert file is not None
+    assert [text[one.start : one.end] for one in file.references if one.kind == "calls"] == ["f()"]
+    assert text[file.symbols[2].start : file.symbols[2].end] == "function g() { f() }"
+    assert parse("lab/b.js", "\x00\ufffe \ud800 function f( {") is not None
+
+
+def test_python_of_another_version_is_read_by_its_grammar() -> None:
+    file = parse("lab/old.py", "class A(B):\n    def run(self):\n        print 'two'\n        self.run()\n")
+    assert file is not None
+    assert [one.name for one in file.symbols] == ["lab.old", "lab.old.A", "lab.old.A.run"]
+    assert [(one.kind, one.name) for one in file.references] == [("inherits", "B"), ("calls", "run")]
+
+
+def test_a_file_of_fifty_thousand_lines_is_read_in_steps_that_grow_with_it() -> None:
+    text = "".join(f"function f{at}() {{\n  return f{at - 1}(1)\n}}\n\n" for at in range(12_500))
+    file = parse("lab/long.js", text)
+    assert file is not None and len(file.symbols) == 12_501 and len(file.references) == 12_499
+    assert file.references[-1].inside == "lab.long.f12499"
+
+
+def test_every_language_has_its_query_and_its_grammar() -> None:
+    for language in set(SUFFIXES.values()):
+        assert grammars._query(language) is not None, language
+
+
+def test_without_the_extra_other_languages_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    grammars._query.cache_clear()
+    monkeypatch.setitem(sys.modules, "tree_sitter", None)
+    assert parse("lab/none.go", "package a\nfunc f() {}\n") is None
+    assert parse("lab/none.py", "def f(): pass\n") is not None
+    grammars._query.cache_clear()
+
+
+def test_a_mixed_repository_is_indexed_whatever_is_in_it(tmp_path: Path) -> None:
+    folder = tmp_path / "lab"
+    for language in FULL:
+        for name, text in FULL[language][0].items():
+            (folder / language / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / language / name).write_text(text, "utf-8")
+    (folder / "bundle.js").write_text("var a=1;" * 10_000, "utf-8")
+    (folder / "latin.py").write_bytes("# -*- coding: latin-1 -*-\ndef größe():\n    return 'é'\n".encode("latin-1"))
+    (folder / "broken.rs").write_text("fn ( { impl", "utf-8")
+    (folder / "README.md").write_text("# Lab\n\nSee `Scale.measure` and broken `\n", "utf-8")
+    result = index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path, roots=[str(tmp_path)]))
+    assert result.status == "done" and not result.errors
+    keys = set(open_snapshot(tmp_path / "c").rows("entities")["key"].to_pylist())
+    assert {"lab.go.scales.Scale.Measure", "lab.latin.größe", "lab.javascript.a.base.weigh"} <= keys
