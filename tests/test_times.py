@@ -8,18 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.errors import BadInput
+from graphrag_mcp.app import App
+from graphrag_mcp.doctor import generations
+from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import times
 from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.query.text_search import search_text
+from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.temporal import anchors, expressions
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.conftest import SAMPLE
+from tests.serving import connected
 
 CHAT = """# Chat of Marta Olsen and Nils Olsen
 
@@ -156,6 +160,28 @@ def test_a_timeline_of_two_holds_only_what_names_both(jobs: Snapshot) -> None:
     text = get_entity(jobs, "Ida Holm", other="Pelle Krans").text
     assert "met Pelle Krans" in text and "Norrland" not in text
     assert get_entity(jobs, "Ida Holm", other="Qqq Zzz").state == "not_found"
+
+
+# ---- what changed ------------------------------------------------------------------------------------
+
+
+def test_status_since_names_what_came_and_what_new_text_says_of_an_entity(tmp_path: Path) -> None:
+    folder = tmp_path / "corpora" / "jobs"
+    for some in (JOBS[:1], JOBS[1:3]):
+        index_documents(folder, IndexRequest(texts=some), Settings(home=tmp_path))
+    first, last = generations.kept(folder)[0], generations.kept(folder)[-1]
+    assert generations.generation_of(folder, str(first.generation)) == first.generation
+    assert generations.generation_of(folder, "2999-01-01") == last.generation
+    with pytest.raises(NotFound):
+        generations.generation_of(folder, "2001-01-01")
+    with pytest.raises(BadInput):
+        generations.generation_of(folder, "last week")
+    with connected(build_server(App(Settings(home=tmp_path)))) as call:
+        text = call.good("graph_status", corpus="jobs", since=str(first.generation), about="Ida Holm")["text"]
+    assert "2 documents added" in text and "Pelle Krans (e" in text.partition("Names that came")[2]
+    assert "2022-05-04 Yesterday Ida Holm met" in text and "Norrland" not in text.partition("New statements")[2]
+    with pytest.raises(NotFound):
+        generations.changes(folder, first.generation, "Qqq Zzz")
 
 
 # ---- no date is invented -----------------------------------------------------------------------------

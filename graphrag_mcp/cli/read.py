@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.cli.output import app_of, parts_of, print_json, show, snapshot_of
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.text.terms import counted
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.types import Result
 
@@ -290,43 +289,17 @@ def status(options: argparse.Namespace) -> int:
     """What is indexed, and what is running."""
     app = app_of(options)
     if options.since is not None:
-        from graphrag_mcp.doctor.generations import changes
+        from graphrag_mcp.doctor.generations import changes, generation_of, told
 
-        found = changes(app.folder(app.corpus_for_reading(options.corpus)), options.since).record()
+        folder = app.folder(app.corpus_for_reading(options.corpus))
+        found = changes(folder, generation_of(folder, options.since), options.about)
         if options.json:
-            print_json(found)
+            print_json(found.record())
         else:
-            print(fencing.clean("\n".join(_changed(found))))
+            print(fencing.clean("\n".join(told(found))))
         return 0
     from graphrag_mcp.tools.index import (
         status as status_of,
     )  # the graph_status tool, without its wire
 
     return show(options, status_of(app, options.corpus))
-
-
-def _changed(found: Mapping[str, Any]) -> list[str]:
-    """What `status --since N` says: counts of the graph, then the documents by what became of them."""
-    since, now = found["since"], found["generation"]
-    if since == now:
-        return [f"Generation {now} is the current one, so nothing has changed since."]
-    lines = [f"From generation {since} ({found['committed']}) to {now}, the current one:"]
-    for table, one in found["counts"].items():
-        came = (
-            f" ({one['added']:,} new, {one['removed']:,} gone)"
-            if one["added"] or one["removed"]
-            else " (the same)"
-        )
-        lines.append(f"{counted(one['now'], table)}, before {one['before']:,}{came}")
-    for how in ("added", "changed", "removed"):
-        uris = found[how]
-        lines += (
-            [f"{counted(len(uris), 'documents')} {how}:", *(f"- {uri}" for uri in uris)]
-            if uris
-            else []
-        )
-    return (
-        lines
-        if any(found[how] for how in ("added", "changed", "removed"))
-        else [*lines, "No document has changed."]
-    )
