@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import time
 from graphrag_mcp.app import App
 from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
@@ -182,6 +183,23 @@ def test_status_since_names_what_came_and_what_new_text_says_of_an_entity(tmp_pa
     assert "2022-05-04 Yesterday Ida Holm met" in text and "Norrland" not in text.partition("New statements")[2]
     with pytest.raises(NotFound):
         generations.changes(folder, first.generation, "Qqq Zzz")
+
+
+# ---- the benchmark -----------------------------------------------------------------------------------
+
+
+def test_the_benchmark_compares_resolved_days_with_annotated_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    turns = [
+        {"speaker": "A", "dia_id": "D1:1", "text": "I went to the fair yesterday."},
+        {"speaker": "B", "dia_id": "D1:2", "text": "We sailed last weekend, far out."},
+    ]
+    asked = [("7 May 2023", "D1:1"), ("The weekend before 8 May 2023", "D1:2"), ("2019", "D1:1"), ("Max", "D1:1")]
+    qa = [{"question": "When?", "answer": answer, "evidence": [turn], "category": 2} for answer, turn in asked]
+    talk = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": turns}
+    (tmp_path / "data.json").write_text(json.dumps([{"qa": qa, "conversation": talk}]), "utf-8")
+    time.locomo(tmp_path / "data.json")
+    printed = capsys.readouterr().out
+    assert "3 questions" in printed and "resolved: exact 66.7%, overlapping 66.7%" in printed
 
 
 # ---- no date is invented -----------------------------------------------------------------------------
