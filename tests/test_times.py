@@ -185,6 +185,26 @@ def test_status_since_names_what_came_and_what_new_text_says_of_an_entity(tmp_pa
         generations.changes(folder, first.generation, "Qqq Zzz")
 
 
+# ---- validity ----------------------------------------------------------------------------------------
+
+RULES = (
+    InlineText("The crane rule allows loads of ten tonnes in the harbour.", "rule-1", "Crane rule 1",
+               {"date": "2020-01-01", "valid_until": "2022-12-31", "status": "deprecated"}),
+    InlineText("The crane rule allows loads of six tonnes in the harbour.", "rule-2", "Crane rule 2",
+               {"date": "2023-01-01", "supersedes": "Crane rule 1"}),
+)  # fmt: skip
+
+
+def test_validity_of_documents_is_shown_and_as_of_keeps_to_it(tmp_path: Path) -> None:
+    index_documents(tmp_path / "corpora" / "rules", IndexRequest(texts=RULES), Settings(home=tmp_path))
+    rules = open_snapshot(tmp_path / "corpora" / "rules")
+    text = local_search(rules, "crane rule loads", max_tokens=3000).text
+    for part in ("superseded by d2", "status: deprecated", "valid until 2022-12-31"):
+        assert part in text
+    assert said(rules, "as_of=2021", query="crane rule loads") == {"rule-1"}
+    assert said(rules, "as_of=2024", query="crane rule loads") == {"rule-2"}
+
+
 # ---- the benchmark -----------------------------------------------------------------------------------
 
 
