@@ -8,18 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.errors import BadInput
+from benchmarks import time
+from graphrag_mcp.app import App
+from graphrag_mcp.doctor import generations
+from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import times
 from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_entity
 from graphrag_mcp.query.text_search import search_text
+from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.temporal import anchors, expressions
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.conftest import SAMPLE
+from tests.serving import connected
 
 CHAT = """# Chat of Marta Olsen and Nils Olsen
 
@@ -156,6 +161,65 @@ def test_a_timeline_of_two_holds_only_what_names_both(jobs: Snapshot) -> None:
     text = get_entity(jobs, "Ida Holm", other="Pelle Krans").text
     assert "met Pelle Krans" in text and "Norrland" not in text
     assert get_entity(jobs, "Ida Holm", other="Qqq Zzz").state == "not_found"
+
+
+# ---- what changed ------------------------------------------------------------------------------------
+
+
+def test_status_since_names_what_came_and_what_new_text_says_of_an_entity(tmp_path: Path) -> None:
+    folder = tmp_path / "corpora" / "jobs"
+    for some in (JOBS[:1], JOBS[1:3]):
+        index_documents(folder, IndexRequest(texts=some), Settings(home=tmp_path))
+    first, last = generations.kept(folder)[0], generations.kept(folder)[-1]
+    assert generations.generation_of(folder, str(first.generation)) == first.generation
+    assert generations.generation_of(folder, "2999-01-01") == last.generation
+    with pytest.raises(NotFound):
+        generations.generation_of(folder, "2001-01-01")
+    with pytest.raises(BadInput):
+        generations.generation_of(folder, "last week")
+    with connected(build_server(App(Settings(home=tmp_path)))) as call:
+        text = call.good("graph_status", corpus="jobs", since=str(first.generation), about="Ida Holm")["text"]
+    assert "2 documents added" in text and "Pelle Krans (e" in text.partition("Names that came")[2]
+    assert "2022-05-04 Yesterday Ida Holm met" in text and "Norrland" not in text.partition("New statements")[2]
+    with pytest.raises(NotFound):
+        generations.changes(folder, first.generation, "Qqq Zzz")
+
+
+# ---- validity ----------------------------------------------------------------------------------------
+
+RULES = (
+    InlineText("The crane rule allows loads of ten tonnes in the harbour.", "rule-1", "Crane rule 1",
+               {"date": "2020-01-01", "valid_until": "2022-12-31", "status": "deprecated"}),
+    InlineText("The crane rule allows loads of six tonnes in the harbour.", "rule-2", "Crane rule 2",
+               {"date": "2023-01-01", "supersedes": "Crane rule 1"}),
+)  # fmt: skip
+
+
+def test_validity_of_documents_is_shown_and_as_of_keeps_to_it(tmp_path: Path) -> None:
+    index_documents(tmp_path / "corpora" / "rules", IndexRequest(texts=RULES), Settings(home=tmp_path))
+    rules = open_snapshot(tmp_path / "corpora" / "rules")
+    text = local_search(rules, "crane rule loads", max_tokens=3000).text
+    for part in ("superseded by d2", "status: deprecated", "valid until 2022-12-31"):
+        assert part in text
+    assert said(rules, "as_of=2021", query="crane rule loads") == {"rule-1"}
+    assert said(rules, "as_of=2024", query="crane rule loads") == {"rule-2"}
+
+
+# ---- the benchmark -----------------------------------------------------------------------------------
+
+
+def test_the_benchmark_compares_resolved_days_with_annotated_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    turns = [
+        {"speaker": "A", "dia_id": "D1:1", "text": "I went to the fair yesterday."},
+        {"speaker": "B", "dia_id": "D1:2", "text": "We sailed last weekend, far out."},
+    ]
+    asked = [("7 May 2023", "D1:1"), ("The weekend before 8 May 2023", "D1:2"), ("2019", "D1:1"), ("Max", "D1:1")]
+    qa = [{"question": "When?", "answer": answer, "evidence": [turn], "category": 2} for answer, turn in asked]
+    talk = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": turns}
+    (tmp_path / "data.json").write_text(json.dumps([{"qa": qa, "conversation": talk}]), "utf-8")
+    time.locomo(tmp_path / "data.json")
+    printed = capsys.readouterr().out
+    assert "3 questions" in printed and "resolved: exact 66.7%, overlapping 66.7%" in printed
 
 
 # ---- no date is invented -----------------------------------------------------------------------------

@@ -206,7 +206,13 @@ def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
     add("--around", type=int, default=0, metavar="N", help="so many text units before and after")
     add("--max-tokens", **BUDGET)
     add = command("status")
-    add("--since", type=int, metavar="N", help="what changed since generation N")
+    add("--since", metavar="N", help="what changed since generation N, or since a day (2024-05-03)")
+    add(
+        "--about",
+        default="",
+        metavar="NAME",
+        help="with --since: what new text says of this entity",
+    )
 
 
 def _upkeep(command: Callable[[str], Callable[..., Any]]) -> None:

@@ -301,13 +301,14 @@ def status(options: argparse.Namespace) -> int:
     """What is indexed, and what is running."""
     app = app_of(options)
     if options.since is not None:
-        from graphrag_mcp.doctor.generations import changes
+        from graphrag_mcp.doctor.generations import changes, generation_of, told
 
-        found = changes(app.folder(app.corpus_for_reading(options.corpus)), options.since).record()
+        folder = app.folder(app.corpus_for_reading(options.corpus))
+        found = changes(folder, generation_of(folder, options.since), options.about)
         if options.json:
-            print_json(found)
+            print_json(found.record())
         else:
-            print(fencing.clean("\n".join(_changed(found))))
+            print(fencing.clean("\n".join(told(found))))
         return 0
     from graphrag_mcp.tools.index import (
         status as status_of,
@@ -350,30 +351,3 @@ def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
         return "nothing has changed since."
     first = [name for names in disk.values() for name in names][:3]
     return f"{', '.join(said)} since: {', '.join(first)}{' ...' if sum(map(len, disk.values())) > 3 else ''}. graphrag-mcp index reads them."
-
-
-def _changed(found: Mapping[str, Any]) -> list[str]:
-    """What `status --since N` says: counts of the graph, then the documents by what became of them."""
-    since, now = found["since"], found["generation"]
-    if since == now:
-        return [f"Generation {now} is the current one, so nothing has changed since."]
-    lines = [f"From generation {since} ({found['committed']}) to {now}, the current one:"]
-    for table, one in found["counts"].items():
-        came = (
-            f" ({one['added']:,} new, {one['removed']:,} gone)"
-            if one["added"] or one["removed"]
-            else " (the same)"
-        )
-        lines.append(f"{counted(one['now'], table)}, before {one['before']:,}{came}")
-    for how in ("added", "changed", "removed"):
-        uris = found[how]
-        lines += (
-            [f"{counted(len(uris), 'documents')} {how}:", *(f"- {uri}" for uri in uris)]
-            if uris
-            else []
-        )
-    return (
-        lines
-        if any(found[how] for how in ("added", "changed", "removed"))
-        else [*lines, "No document has changed."]
-    )

@@ -2,7 +2,7 @@
 
 Takes a corpus folder and the number of a generation; gives what is kept, a `Changes`, or a new
 generation whose content is that of the old one. Going back writes no table: the new manifest names
-the versions that the old one named. Knows the document log and the ids of rows, no text.
+the versions that the old one named.
 
 Digest: two hashes that say whether two indexes hold the same.
 
@@ -19,7 +19,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.query import context, timeline
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import dates
+from graphrag_mcp.text.terms import counted
 from graphrag_mcp.types import content_id
 
 DIGITS = 9  # sums of the same weights in another order differ behind this
@@ -194,7 +198,8 @@ SHOWN = 30  # generations that an error lists
 class Changes:
     """What differs between generation `since` and the current one. Documents are uris, sorted;
     `counts` says of entities, relationships and communities how many there were, are, came and went
-    ({before, now, added, removed})."""
+    ({before, now, added, removed}). `names`: of entities that came, the most frequent first.
+    `statements`: sentences of new and changed documents that name the entity that was asked for."""
 
     since: int
     generation: int
@@ -203,6 +208,8 @@ class Changes:
     changed: list[str]
     removed: list[str]
     counts: dict[str, dict[str, int]]
+    names: list[str] = field(default_factory=list)
+    statements: list[str] = field(default_factory=list)
 
     def record(self) -> dict[str, Any]:
         return asdict(self)
@@ -244,9 +251,29 @@ def rollback(folder: Path, generation: int) -> Manifest:
         return new
 
 
-def changes(folder: Path, generation: int) -> Changes:
-    """What the documents and the graph have become since `generation`. Raises NotFound when it is
-    not kept any more.
+def generation_of(folder: Path, since: str) -> int:
+    """The generation that `since` names: a number, or a day (ISO 8601), for which it is the last one
+    committed before that day. Raises BadInput where it is neither, NotFound where none is kept."""
+    written = since.strip()
+    if written.isdecimal() and len(written) != 4:
+        return int(written)
+    if not dates.exists(written):
+        raise BadInput(
+            f"{written[:40]!r} is no generation and no day", "Write 12, 2024, 2024-05 or 2024-05-03"
+        )
+    before = [one.generation for one in kept(folder) if one.created < written]
+    if not before:
+        raise NotFound(
+            f"no generation from before {written} is kept",
+            f"The oldest is {kept(folder)[0].generation} of {kept(folder)[0].created}",
+        )
+    return before[-1]
+
+
+def changes(folder: Path, generation: int, about: str = "") -> Changes:
+    """What the documents and the graph have become since `generation`, and with `about` what new
+    text says of that entity. Raises NotFound when the generation is not kept any more, or there is
+    no such entity.
     """
     current = _current(folder)
     old = current if generation == current.generation else _find(folder, current, generation)
@@ -263,6 +290,7 @@ def changes(folder: Path, generation: int) -> Changes:
             "added": len(is_ - was),
             "removed": len(was - is_),
         }
+    new = set(now.values()) - set(before.values())
     return Changes(
         generation,
         current.generation,
@@ -271,7 +299,55 @@ def changes(folder: Path, generation: int) -> Changes:
         sorted(uri for uri in now.keys() & before.keys() if now[uri] != before[uri]),
         sorted(before.keys() - now.keys()),
         counts,
+        _names(*snapshots),
+        _statements(snapshots[1], about, new) if about.strip() else [],
     )
+
+
+def told(found: Changes) -> list[str]:
+    """Lines on what changed: counts of the graph, names that came, statements, the documents by what
+    became of them."""
+    if found.since == found.generation:
+        return [f"Generation {found.generation} is the current one, so nothing has changed since."]
+    lines = [
+        f"From generation {found.since} ({found.committed}) to {found.generation}, the current one:"
+    ]
+    for table, one in found.counts.items():
+        came = (
+            f" ({one['added']:,} new, {one['removed']:,} gone)"
+            if one["added"] or one["removed"]
+            else " (the same)"
+        )
+        lines.append(f"{counted(one['now'], table)}, before {one['before']:,}{came}")
+    if found.names:
+        lines.append(f"Names that came: {', '.join(found.names)}.")
+    if found.statements:
+        lines += ["New statements:", *found.statements]
+    documents = {"added": found.added, "changed": found.changed, "removed": found.removed}
+    for how, uris in documents.items():
+        if uris:
+            lines += [f"{counted(len(uris), 'documents')} {how}:", *(f"- {uri}" for uri in uris)]
+    return lines if any(documents.values()) else [*lines, "No document has changed."]
+
+
+def _names(old: Snapshot, current: Snapshot) -> list[str]:
+    """Titles of entities that came, with their ids, the most frequent first."""
+    known = set(old.rows("entities", columns=["id"])["id"].to_pylist())
+    rows = current.rows("entities", columns=["id", "n", "title", "frequency"]).to_pylist()
+    came = [row for row in rows if row["id"] not in known]
+    came.sort(key=lambda row: (-row["frequency"], row["n"]))
+    return [f"{one_line(row['title'], 60)} (e{row['n']})" for row in came[:SHOWN]]
+
+
+def _statements(snapshot: Snapshot, about: str, new: set[str]) -> list[str]:
+    """What new and changed documents (content ids) say of an entity, by day."""
+    row, near = context.resolve(snapshot, about)
+    if row is None:
+        raise NotFound(
+            f"there is no entity {one_line(about, 80)!r}",
+            f"Nearest: {context.named_list(near[:5])}" if near else "Use search_text",
+        )
+    return timeline.lines(snapshot, row, new)[:SHOWN]
 
 
 def _current(folder: Path) -> Manifest:

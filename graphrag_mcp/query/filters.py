@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +25,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import context, times
 from graphrag_mcp.query.context import resolve
+from graphrag_mcp.query.times import documents
 from graphrag_mcp.settings import DEFAULT_TYPES
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
@@ -42,7 +42,6 @@ FIRST_PROBE = 800
 FORM = "Write filters as field=value, field!=value, field>=value or field<=value"
 
 _FORM = re.compile(r"\s*([^\s!<>=][^!<>=]{0,100}?)\s*(!=|>=|<=|==?)\s*(.{0,1000}?)\s*\Z", re.DOTALL)
-_facts: WeakKeyDictionary[Snapshot, dict[str, dict[str, Any]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,23 +240,6 @@ def listed(snapshot: Snapshot, filters: Filters) -> str:
     lines = [f"- [{names[0]}] {day} {one_line(names[2], 80)}" for day, names in first]
     more = [f"- and {len(facts) - LISTED} more"] if len(facts) > LISTED else []
     return "\nThese pass:\n" + "\n".join(lines + more)
-
-
-def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    """What filters ask of every document, read once a generation: alias, uri, title, date,
-    metadata.
-    """
-    if snapshot not in _facts:
-        rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata"]).to_pylist()
-        _facts[snapshot] = {row["id"]: _fact(row) for row in rows}
-    return _facts[snapshot]
-
-
-def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
-    held = times.metadata_of(row)
-    date = times.date_of(held, row["uri"])
-    names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
-    return {"document": names, "uri": row["uri"], "date": date, "metadata": held}
 
 
 # ---- reading -----------------------------------------------------------------------------------

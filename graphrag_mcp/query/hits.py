@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 
 from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
 from graphrag_mcp.query import context, times
-from graphrag_mcp.query.times import stated_date
+from graphrag_mcp.query.times import stated_date, validity
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import says_something
 from graphrag_mcp.text.readable import readable
@@ -66,6 +66,7 @@ class Hit:
     why: str = ""
     passage: str = ""  # content id
     corpus: str = ""  # "" where only one is searched
+    validity: str = ""  # what the document says of its own validity
     words: dict[When, str] = field(default_factory=dict)  # of the expressions of time in `raw`
 
     def head(self) -> str:
@@ -79,7 +80,7 @@ class Hit:
         first, last = cited[0].line_start, max(one.line_end for one in cited)
         place = f"({uri}:{first}-{last})" if first else f"({uri})"
         said = [*(f"[{one.id}]" for one in cited), title, place, self.date]
-        said.append("whole document" if self.whole else "")
+        said += [self.validity, "whole document" if self.whole else ""]
         said.append(f"(also {', '.join(self.also[:4])})" if self.also else "")
         return " ".join(filter(None, said))
 
@@ -138,7 +139,7 @@ def read(
         ].to_pylist()
     )
     prefix = f"{corpus}/" if corpus else ""
-    spoken = times.read(snapshot, found)
+    spoken, valid = times.read(snapshot, found), validity(snapshot)
     hits = []
     for row in found:
         document = facts.get(row["document_id"], {})
@@ -168,6 +169,7 @@ def read(
             why=cited.why,
             passage=row["id"],
             corpus=corpus,
+            validity=valid.get(row["document_id"], ""),
             words=times.spoken(row["text"], row["char_start"], time.when),
         )
         hits.append((row["id"], hit))
@@ -336,7 +338,9 @@ def _line(hit: Hit, worth: Worth, literals: Sequence[str]) -> str:
     said = best_sentence(hit.body, worth, literals, LINE)
     name = "" if said.casefold().startswith(hit.name().casefold()) else f"{hit.name()}: "
     date = f"{hit.date} " if hit.date else ""
-    return f"- [{hit.id}] {date}{name}{said} {hit.times(said)}".rstrip()
+    return " ".join(
+        filter(None, [f"- [{hit.id}] {date}{name}{said}", hit.times(said), hit.validity])
+    )
 
 
 # ---- sentences -----------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ class Statement:
 
     def item(self) -> Item:
         text = " ".join(
-            filter(None, [f"- {self.start}", self.text, f"[{self.id}]", self.note, self.beside])
+            filter(None, ["-", self.start, self.text, f"[{self.id}]", self.note, self.beside])
         )
         return Item(self.id, text, self.cited, "Timeline")
 
@@ -60,11 +60,22 @@ def of(snapshot: Snapshot, entities: Sequence[Row]) -> tuple[list[Item], str]:
     return [one.item() for one in dated], said
 
 
-def _sentences(snapshot: Snapshot, entities: Sequence[Row]) -> list[Statement]:
+def lines(snapshot: Snapshot, entity: Row, documents: set[str]) -> list[str]:
+    """Sentences of these documents (content ids) that name the entity, by day, undated ones last."""
+    found = _sentences(snapshot, [entity], documents)
+    found.sort(key=lambda one: (one.start or "9999", one.id))
+    return [one.item().text for one in found]
+
+
+def _sentences(
+    snapshot: Snapshot, entities: Sequence[Row], documents: set[str] | None = None
+) -> list[Statement]:
     ids = {row["id"] for row in entities}
     shared = set.intersection(*(set(row["text_unit_ids"]) for row in entities))
-    units = [id for id in entities[0]["text_unit_ids"] if id in shared][:UNITS]
-    numbers = snapshot.by_key("text_units", units, "id", ["n"])["n"].to_pylist()
+    units = [id for id in entities[0]["text_unit_ids"] if id in shared]
+    held = snapshot.by_key("text_units", units, "id", ["n", "document_id"]).to_pylist()
+    wanted = (row for row in held if documents is None or row["document_id"] in documents)
+    numbers = [row["n"] for row in wanted][:UNITS]
     columns = [*context.PASSAGE, "entity_ids"]
     rows = snapshot.by_key("passages", numbers, "n", columns).to_pylist()
     rows = [row for row in rows if ids <= set(row["entity_ids"])]

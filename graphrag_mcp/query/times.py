@@ -3,6 +3,8 @@
 Takes rows of passages; gives `Times`, computed from the text and its anchors when it is asked for.
 The day of a passage is that of the nearest dated heading or turn above it, else the date of its
 document. The time of a file's last change dates nothing. Knows no ranking.
+
+What documents say of themselves: names, date, metadata and validity, read once a generation.
 """
 
 from __future__ import annotations
@@ -23,8 +25,14 @@ COLUMNS = ("id", "document_id", "char_start", "char_end", "text")
 BATCH = 64  # documents whose texts are read at once
 SHOWN = 6  # resolved expressions that are shown beside one passage
 
+OUTDATED = frozenset(  # values of `status` in front matter that are shown beside each quote
+    "deprecated superseded obsolete withdrawn archived draft rejected replaced expired".split()
+)
+
 Row = Mapping[str, Any]
 
+_facts: WeakKeyDictionary[Snapshot, dict[str, dict[str, Any]]] = WeakKeyDictionary()
+_validity: WeakKeyDictionary[Snapshot, dict[str, str]] = WeakKeyDictionary()
 _anchors: WeakKeyDictionary[Snapshot, dict[str, list[Anchor]]] = WeakKeyDictionary()
 
 
@@ -143,3 +151,54 @@ def stated_date(row: Row) -> str:
     for none. The time of a file's last change is no statement."""
     said = date_of(metadata_of(row), row["uri"])[:10]
     return said if said[:4].isdigit() else ""
+
+
+# ---- what documents say of themselves ------------------------------------------------------------
+
+
+def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
+    """What filters ask of every document, read once a generation: alias, uri, title, date,
+    metadata.
+    """
+    if snapshot not in _facts:
+        rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata"]).to_pylist()
+        _facts[snapshot] = {row["id"]: _fact(row) for row in rows}
+    return _facts[snapshot]
+
+
+def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
+    held = metadata_of(row)
+    date = date_of(held, row["uri"])
+    names = [f"d{row['n']}", row["id"], row["title"], row["uri"], row["uri"].rpartition("/")[2]]
+    return {"document": names, "uri": row["uri"], "date": date, "metadata": held}
+
+
+def validity(snapshot: Snapshot) -> dict[str, str]:
+    """What documents say of their own validity, by content id: their status where it is not a usual
+    one, until when they are valid, and by which document they are superseded. Read once a
+    generation."""
+    if snapshot not in _validity:
+        _validity[snapshot] = _validities(documents(snapshot))
+    return _validity[snapshot]
+
+
+def _validities(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    by_name: dict[str, set[str]] = {}
+    for id, fact in facts.items():
+        for name in fact["document"]:
+            by_name.setdefault(name.casefold(), set()).add(id)
+    said: dict[str, list[str]] = {}
+    for id, fact in facts.items():
+        held = fact["metadata"]
+        old = held.get("supersedes") or []
+        for name in old if isinstance(old, list) else [old]:
+            same = by_name.get(str(name).strip().casefold(), set()) - {id}
+            if len(same) == 1:  # a name that several documents have says nothing
+                said.setdefault(*same, []).append(f"superseded by {fact['document'][0]}")
+        status = one_line(str(held.get("status") or ""), 30)
+        if status.casefold() in OUTDATED:
+            said.setdefault(id, []).append(f"status: {status}")
+        for key, words in (("valid_from", "valid from"), ("valid_until", "valid until")):
+            if dates.exists(day := str(held.get(key) or "")[:10]):
+                said.setdefault(id, []).append(f"{words} {day}")
+    return {id: f"({'; '.join(some)})" for id, some in said.items()}

@@ -27,6 +27,7 @@ from graphrag_mcp.tools.contract import (
     Flag,
     JobId,
     Strings,
+    Text,
     Texts,
     as_int,
     as_text,
@@ -136,18 +137,41 @@ async def index_documents(
         return result
 
 
+SHOWN_CHANGES = 100  # lines on what changed
+
+Since = Annotated[
+    Text,
+    BeforeValidator(str),
+    Field(
+        description="A day (2024-05-03) or a generation: what changed since",
+        validation_alias=names("since", "after"),
+    ),
+]
+AboutEntity = Annotated[
+    Text,
+    Field(
+        description="With since: what new text says of this entity",
+        validation_alias=names("about", "entity"),
+    ),
+]
+
+
 async def graph_status(
     ctx: Ctx,
     corpus: Corpus = "",
     job_id: JobId = "",
     documents: Listed = "counts",
     cursor: Cursor = "",
+    since: Since = "",
+    about: AboutEntity = "",
 ) -> Annotated[CallToolResult, StatusResult]:
     """What is indexed: corpora, counts, levels, generation, model in use, recent jobs. With job_id:
-    that job's progress."""
+    that job's progress. With since: what changed since a day or a generation."""
 
     def work(app: App) -> Result:
         job = job_id.strip()
+        if since.strip():
+            return _changes(app, corpus.strip(), since, about)
         if not job and (documents != "counts" or cursor.strip()):
             job = _newest(app, corpus.strip())
         return (
@@ -158,6 +182,19 @@ async def graph_status(
         text="graph_status was not finished in time.", hint="Try again.", next_call="graph_status()"
     )
     return await serve(ctx, "graph_status", work, late)
+
+
+def _changes(app: App, corpus: str, since: str, about: str) -> StatusResult:
+    """What came, changed and went since a generation or a day."""
+    from graphrag_mcp.doctor.generations import changes, generation_of, told
+
+    name = app.corpus_for_reading(corpus)
+    folder = app.folder(name)
+    found = changes(folder, generation_of(folder, since), about)
+    lines = told(found)
+    more = len(lines) - SHOWN_CHANGES
+    text = "\n".join(lines[:SHOWN_CHANGES]) + (f"\nand {more} more lines." if more > 0 else "")
+    return StatusResult(corpus=name, generation=found.generation, text=text, truncated=more > 0)
 
 
 async def cancel_job(job_id: JobId, ctx: Ctx) -> Annotated[CallToolResult, StatusResult]:
