@@ -86,7 +86,7 @@ def _arrow(x: float, y: float, to_x: float, to_y: float) -> str:
 def _graph() -> Iterator[str]:
     text, start = paragraph()
     yield _text(20, 28, f"Text unit t1 of {DOCUMENT}, characters {start} to {start + len(text)}", "head")
-    lines, at = textwrap.wrap(text, 66), 0
+    lines, at = textwrap.wrap(text, 54), 0
     for number, line in enumerate(lines):
         y, at = 58 + 26 * number, text.index(line, at)
         for name in NAMES:

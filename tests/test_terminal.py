@@ -50,7 +50,7 @@ def test_a_search_on_a_terminal_shows_five_hits_with_marked_words_and_links(samp
     assert f"{link}\x1b\\" in said
     line = int(re.search(r"sample/wreck-dive-report\.md:(\d+)", said)[1])
     assert "canister was opened on 9 September" in (SAMPLE / "wreck-dive-report.md").read_text("utf-8").splitlines()[line - 1]
-    assert "\x1b[1;33mcanister\x1b[0m" in said and "\x1b[1;33mopened\x1b[0m" in said
+    assert "\x1b[1;31mcanister\x1b[0m" in said and "\x1b[1;31mopened\x1b[0m" in said
 
 
 @no_pty

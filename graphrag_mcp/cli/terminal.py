@@ -107,7 +107,7 @@ def excerpt(text: str, words: set[str]) -> tuple[str, int]:
 
 
 def marked(text: str, words: set[str]) -> Text:
-    """The text with every word of the query in bold yellow, in any of its forms."""
+    """The text with every word of the query in bold red, in any of its forms."""
     from rich.text import Text
 
     shown, joined = Text(text), [one for one in words if any(map(terms.is_cjk, one))]
@@ -116,9 +116,9 @@ def marked(text: str, words: set[str]) -> Text:
             for word in joined:
                 for part in re.finditer(re.escape(word), found[0]):
                     at = found.start() + part.start()
-                    shown.stylize("bold yellow", at, at + len(word))
+                    shown.stylize("bold red", at, at + len(word))
         elif words & set(terms.terms(found[0])):
-            shown.stylize("bold yellow", *found.span())
+            shown.stylize("bold red", *found.span())
     return shown
 
 
