@@ -96,6 +96,13 @@ def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
     )
     add("--port", type=int, default=8765, metavar="N", help="the port; 0 takes a free one")
     add(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="with --http: processes that serve the address, best one for each core",
+    )
+    add(
         "--allow-host",
         action="append",
         metavar="NAME",

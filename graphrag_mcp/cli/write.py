@@ -150,7 +150,12 @@ def serve(options: argparse.Namespace) -> int:
         from graphrag_mcp import http
 
         http.serve(
-            settings, options.host, options.port, **offer, allow_hosts=options.allow_host or ()
+            settings,
+            options.host,
+            options.port,
+            **offer,
+            allow_hosts=options.allow_host or (),
+            workers=options.workers,
         )
         return 0
     from graphrag_mcp import server
