@@ -69,6 +69,9 @@ class Settings:
     max_bytes: int = 1_000_000_000
     max_text_units: int = 200_000
     max_memory: int = 4_000  # megabytes of a process that indexes; 0 = no limit
+    engine: str = "auto"  # who computes while indexing: auto, inline, processes, ray
+    engine_address: str = ""  # of a Ray cluster; "" = one of this machine
+    processes: int = 0  # 0 = one for each core, at most 8
     hard_links: bool = False  # take files one of whose names lies outside the folder indexed
     max_cluster_size: int = 10
     seed: int = 42
@@ -139,7 +142,11 @@ class Substituted(str):
 
 
 CHUNK_MODES = ("auto", "tokens", "sentences", "separator", "separator_only")
-CHOICES = {"json_mode": ("auto", "schema", "object", "none"), "gleanings": ("auto", "0", "1", "2")}
+CHOICES = {
+    "engine": ("auto", "inline", "processes", "ray"),
+    "json_mode": ("auto", "schema", "object", "none"),
+    "gleanings": ("auto", "0", "1", "2"),
+}
 KINDS: dict[str, type] = {
     "int": int,
     "str": str,
@@ -153,6 +160,7 @@ LEAST = {
     "max_bytes": 1,
     "max_text_units": 1,
     "max_memory": 0,
+    "processes": 0,
     "concurrency": 1,
     "embedding_batch": 1,
     "max_retries": 0,

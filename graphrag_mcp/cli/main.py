@@ -124,6 +124,12 @@ def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
     )
     add("--dry-run", action="store_true", help="only read and estimate")
     add(
+        "--engine",
+        choices=("auto", "inline", "processes", "ray"),
+        help="who computes: this process, several, or a Ray cluster; auto: several from 300 documents on",
+    )
+    add("--address", metavar="URL", help="with --engine ray: of the cluster; else of this machine")
+    add(
         "--method",
         choices=METHODS,
         default="auto",

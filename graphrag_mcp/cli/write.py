@@ -194,7 +194,9 @@ def index(options: argparse.Namespace) -> int:
         "max_tokens": options.max_tokens,
         "max_cost": options.max_cost,
     }
-    settings, nothing = settings_of(options, **budget), any(value == 0 for value in budget.values())
+    engine = {"engine": options.engine, "engine_address": options.address}
+    settings = settings_of(options, **budget, **engine)
+    nothing = any(value == 0 for value in budget.values())
     if nothing:  # said here, a budget of 0 is one; in the settings 0 is none
         settings = replace(settings, max_calls=-1)
     corpus = app.corpus_for_writing(options.corpus, paths[0])

@@ -18,11 +18,13 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, fields, replace
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphrag_mcp.executors import Executor, InProcess
 from graphrag_mcp.index import descriptions, imported
 from graphrag_mcp.index.communities import (
     ClusterParams,
@@ -36,7 +38,16 @@ from graphrag_mcp.index.documents import Run, now
 from graphrag_mcp.index.graph import entity_id, graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.models import Models
-from graphrag_mcp.index.report_content import Columns, EdgeRow, EntityRow, listed, lists, some
+from graphrag_mcp.index.report_content import (
+    Candidate,
+    Columns,
+    EdgeRow,
+    EntityRow,
+    Inside,
+    listed,
+    lists,
+    some,
+)
 from graphrag_mcp.index.report_extractive import (
     Report,
     Written,
@@ -177,13 +188,14 @@ def report(
     embed: Callable[[Sequence[Report]], object] = lambda _: None,
     write: Callable[[Change], object] = lambda _: None,
     rewrite: Set[str] = frozenset(),
+    spread: Callable[[int], Executor] = lambda _: InProcess(),
 ) -> Made:
     """Communities, memberships and reports. `touched` None: compare every report; `retry`: these
     are compared too; `rewrite`: of these, those that are written again though nothing that they are
     made of has changed; `texts`: descriptions newer than the snapshot's, by row id; `moved`,
     `edges`: how the tree changed and of what it is made, where that is known; `embed`: called with
     reports as they are written; `write`: called with the changes of the table of reports, part by
-    part."""
+    part; `spread`: who makes so many reports."""
     moved = moved or compare(snapshot, tree, number)
     wanted = set(tree.communities)
     if touched is not None:
@@ -195,7 +207,7 @@ def report(
     # With a model there is one part: the reports of all communities are asked for at once.
     asked = models is not None and models.reports is not None
     for part in [wanted] if asked else _in_parts(tree, wanted):
-        job = _Job(snapshot, tree, part, edges, models, texts or {}, take, embed, rewrite)
+        job = _Job(snapshot, tree, part, edges, models, texts or {}, take, embed, rewrite, spread)
         rows, replaced, degraded = _reports(job, moved.numbers)
         write(Change([*gone, *replaced], graph_to_table("reports", rows)))
         gone = []
@@ -326,6 +338,7 @@ class _Job:
     take: Callable[[Future[Any]], Any]
     embed: Callable[[Sequence[Report]], object]
     rewrite: Set[str]
+    spread: Callable[[int], Executor]
 
 
 def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str], dict[str, str]]:
@@ -375,14 +388,20 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
     if writing:
         made = {**given, **job.take(writing.asker.start(writing.all(unwritten)))}
     else:
-        for id in unwritten:  # children come before parents
+
+        def ask(id: str) -> tuple[Community, Inside, list[Candidate]]:
             community = tree.communities[id]
             quotes = quoted(done[child] for child in community.children)
             entities = [one for quote in quotes for one in quote.entities]
-            inside = columns.inside(
-                community, entities, [one for quote in quotes for one in quote.edges]
-            )
-            done[id] = compose(community, inside, quotes)
+            edges = [one for quote in quotes for one in quote.edges]
+            return community, columns.inside(community, entities, edges), quotes
+
+        # Children come before parents: what lies on one level is made at the same time.
+        for _, level in groupby(unwritten, lambda id: tree.communities[id].level):
+            ids = list(level)
+            spread = job.spread(len(ids))
+            for id, written in zip(ids, spread.map(composed, map(ask, ids)), strict=True):
+                done[id] = written
         made = {id: done[id] for id in todo}
     degraded, unsure = (writing.degraded, writing.unsure) if writing else ({}, set())
     spoken = _Spoken()
@@ -396,6 +415,10 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
         said = spoken.by(report_, columns.titles(tree.communities[id].members[:50]))
         rows.append(row | {"terms": f"{said} {_listed(tree, id)}"})
     return rows, [id for id in todo if id in before], degraded
+
+
+def composed(item: tuple[Community, Inside, list[Candidate]]) -> Written:
+    return compose(*item)
 
 
 def _writing(job: _Job, done: dict[str, Written]) -> Writing | None:
@@ -569,6 +592,7 @@ def communities(run: Run, recluster: bool) -> None:
             edges=links,
             embed=_early(run),
             write=vectors.write_reports,
+            spread=run.spread,
         )
     with run.stage("write"):
         changes = {**(described.changes if described else {}), **made.changes}

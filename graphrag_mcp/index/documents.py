@@ -38,6 +38,7 @@ from typing import Any, ClassVar, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphrag_mcp.executors import Executor, InProcess, executor
 from graphrag_mcp.index import descriptions
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim
@@ -60,7 +61,7 @@ from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text.terms import normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.credentials import masked
-from graphrag_mcp.types import Document, Unit, content_id
+from graphrag_mcp.types import Document, Span, Unit, content_id
 
 Spans = set[tuple[int, int]]
 Cut = tuple[
@@ -151,15 +152,54 @@ class Before:
     )  # units to be read again although their text is the same
 
 
+Found = tuple[UnitNames, list[tuple[int, str]]]  # the names of a text unit, and every mention
+
+
+@dataclass(slots=True)
+class Derived:
+    """What follows from a document and the parameters alone, as an executor computes it: its text
+    units, and of each its names and what is counted of its passages."""
+
+    cuts: list[Unit]
+    names: list[Found]
+    passages: list[list[tuple[int, str, int]]]  # tokens, search terms, number of these
+
+
+def derive(item: tuple[Document, ChunkParams]) -> Derived:
+    document, params = item
+    derived = Derived(chunk(document.text, params), [], [])
+    name_of, title_terms = unit_ids(document.uri), terms(document.title)
+    for unit in derived.cuts:
+        start, end = unit.span.start, unit.span.end
+        text = document.text[start:end]
+        names, mentions = collect(name_of(unit, text), masked(text), unit.passages[0].start - start)
+        names.text = ""  # the other side has it
+        derived.names.append((names, mentions))
+        derived.passages.append(
+            [_counts(document.text, unit, part, title_terms) for part in unit.passages]
+        )
+    return derived
+
+
+def _counts(text: str, unit: Unit, part: Span, title_terms: Sequence[str]) -> tuple[int, str, int]:
+    """The tokens of a passage, its search terms and their number."""
+    said = text[part.start : part.end]
+    words = [*title_terms, *terms(said)]
+    n_tokens = unit.n_tokens if part == unit.span else count_tokens(said)
+    return n_tokens, " ".join(words), len(words)
+
+
 class Names:
     """The keyless names of a text unit, looked for once, by whichever thread needs them first."""
 
-    def __init__(self, id: str, text: str, core: int) -> None:
+    def __init__(self, id: str, text: str, core: int, found: Found | None = None) -> None:
         self.id, self.text, self._core = id, text, core
         self._lock = threading.Lock()
-        self._found: tuple[UnitNames, list[tuple[int, str]]] | None = None
+        self._found = found
+        if found is not None:
+            found[0].text = text  # it was not sent back
 
-    def found(self) -> tuple[UnitNames, list[tuple[int, str]]]:
+    def found(self) -> Found:
         with self._lock:
             if self._found is None:
                 self._found = collect(self.id, self.text, self._core)
@@ -180,6 +220,7 @@ class DocumentRows:
     source: Document
     before: Before
     given: DocumentRecord | None
+    derived: Derived | None = None
     cuts: list[tuple[Unit, UnitRecord | None]] = field(default_factory=list)  # as `units` are
     to_read: dict[str, Names] = field(default_factory=dict)  # units whose names are new, by id
     units: list[Row] = field(default_factory=list)
@@ -204,16 +245,16 @@ def cut_rows(
     params: ChunkParams,
     number: dict[str, int],
     given: DocumentRecord | None = None,
+    derived: Derived | None = None,
 ) -> DocumentRows:
     """`number` holds the next free alias number of "d" and "t" and is advanced.
 
     `given`: what an import says of the document; then units and names are those, and nothing is
-    extracted.
+    extracted. `derived`: what an executor has computed of it.
     """
     document_id = document.id  # a hash over the whole text: once a document, not once a unit
-    n = before.n
-    if not n:
-        n, number["d"] = number["d"], number["d"] + 1
+    n = before.n or number["d"]
+    number["d"] += not before.n
     row = {
         "id": document_id,
         "n": n,
@@ -223,14 +264,11 @@ def cut_rows(
         "metadata": metadata_json(document.metadata),
         "created": document.created,
     }
-    rows = DocumentRows(row, document, before, given)
-    rows.cuts = (
-        given.cut(document.text, params)
-        if given
-        else [(unit, None) for unit in chunk(document.text, params)]
-    )
+    rows = DocumentRows(row, document, before, given, derived)
+    cuts = derived.cuts if derived else [] if given else chunk(document.text, params)
+    rows.cuts = given.cut(document.text, params) if given else [(unit, None) for unit in cuts]
     name_of = unit_ids(document.uri)
-    for unit, _ in rows.cuts:
+    for place, (unit, _) in enumerate(rows.cuts):
         start, end = unit.span.start, unit.span.end
         text = document.text[start:end]
         unit_id = name_of(unit, text)
@@ -255,7 +293,9 @@ def cut_rows(
         if known and all(id in before.passages for id in _passage_ids(unit, unit_id)):
             rows.kept.add(unit_id)
         else:  # a key in a text is no name, stands in no evidence, and no model is shown it
-            rows.to_read[unit_id] = Names(unit_id, masked(text), unit.passages[0].start - start)
+            found = derived.names[place] if derived else None
+            core = unit.passages[0].start - start
+            rows.to_read[unit_id] = Names(unit_id, masked(text), core, found)
     return rows
 
 
@@ -269,9 +309,14 @@ def fill(rows: DocumentRows, check: Callable[[], object] = lambda: None) -> None
         "title": rows.source.title,
         "title_id": entity_id(title_key) if title_key else "",
     }
-    for (unit, record), row in zip(rows.cuts, rows.units, strict=True):
+    for place, ((unit, record), row) in enumerate(zip(rows.cuts, rows.units, strict=True)):
         check()
-        _passages(rows, unit, record, row["id"], row["n"], shared, title_terms)
+        counts = (
+            rows.derived.passages[place]
+            if rows.derived
+            else [_counts(rows.source.text, unit, part, title_terms) for part in unit.passages]
+        )
+        _passages(rows, unit, record, row["id"], row["n"], shared, counts)
 
 
 def unit_ids(uri: str) -> Callable[[Unit, str], str]:
@@ -303,7 +348,7 @@ def _passages(
     unit_id: str,
     n: int,
     shared: Mapping[str, str],
-    title_terms: Sequence[str],
+    counts: Sequence[tuple[int, str, int]],
 ) -> None:
     document, origin = rows.source, unit.span.start
     ids = _passage_ids(unit, unit_id)
@@ -332,9 +377,7 @@ def _passages(
                 for p in unit.passages
             ]
     for part, (id, span, named) in enumerate(zip(ids, unit.passages, entity_ids, strict=True), 1):
-        text = document.text[span.start : span.end]
-        n_tokens = unit.n_tokens if span == unit.span else count_tokens(text)
-        words = [*title_terms, *terms(text)]
+        n_tokens, words, n_terms = counts[part - 1]
         rows.passages.append(
             {
                 "id": id,
@@ -349,9 +392,9 @@ def _passages(
                 "line_start": span.line_start,
                 "line_end": span.line_end,
                 "n_tokens": n_tokens,
-                "text": text,
-                "terms": " ".join(words),
-                "n_terms": len(words),
+                "text": document.text[span.start : span.end],
+                "terms": words,
+                "n_terms": n_terms,
                 "entity_ids": list(named),
             }
         )
@@ -412,6 +455,7 @@ class Run:
     apart: list[Row] = field(
         default_factory=list
     )  # rows for the log of imports that belong to no document
+    executor: Executor = field(default_factory=InProcess)
     _snapshot: Snapshot | None = None
 
     def take(self, future: Future[T]) -> T:
@@ -426,6 +470,13 @@ class Run:
                     return future.result()
                 if self.cancelled():
                     raise Cancelled from None
+
+    def spread(self, items: int) -> Executor:
+        """Who computes what follows from so many documents or communities alone."""
+        if items and isinstance(self.executor, InProcess):
+            of = self.settings
+            self.executor = executor(of.engine, of.processes, of.engine_address, items)
+        return self.executor
 
     def check(self) -> None:
         if self.cancelled():

@@ -25,7 +25,7 @@ LIMITS = Path(__file__).with_name("layout_limits.json")
 LAYERS = {
     "__init__": 0,
     **dict.fromkeys(("errors", "types", "settings", "lazy_imports", "logs", "text", "trust"), 1),
-    **dict.fromkeys(("store", "names"), 2),
+    **dict.fromkeys(("store", "names", "executors"), 2),
     **dict.fromkeys(("sources", "llm"), 3),
     "packing": 4,
     **dict.fromkeys(("index", "query", "evaluate", "install"), 5),
