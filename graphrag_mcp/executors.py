@@ -101,12 +101,13 @@ class Processes:
             except queue.Empty:
                 child = _Child()
                 self._children.append(child)
+            if self._closed:  # meanwhile, so that nothing else ends this one
+                child.end()
+                break
             try:
                 done = child.do(part)
             except (OSError, EOFError):
                 child.end()
-                if self._closed:
-                    break
                 continue
             self._idle.put(child)
             return done
@@ -160,7 +161,8 @@ class Ray:
         self._ray = ray
         self._ours = not ray.is_initialized()
         if self._ours:
-            options = {"address": address} if address else {"include_dashboard": False}
+            here = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+            options: dict[str, Any] = {"address": address} if address else here
             try:
                 _greet(address)
                 ray.init(log_to_driver=False, logging_level="error", **options)

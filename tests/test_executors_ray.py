@@ -17,6 +17,7 @@ from tests.test_executors import indexed, noted, refused, squared, write_out
 
 ray: Any = pytest.importorskip("ray", reason="the extra [ray] is not installed")
 pytestmark = pytest.mark.slow
+NODE = {"num_cpus": 1, "object_store_memory": 100_000_000, "node_ip_address": "127.0.0.1"}
 
 
 @pytest.fixture(scope="module")
@@ -24,16 +25,9 @@ def cluster() -> Iterator[Any]:
     """Three nodes, each a process of its own, with this checkout."""
     from ray.cluster_utils import Cluster
 
-    made = Cluster(
-        initialize_head=True,
-        head_node_args={
-            "num_cpus": 1,
-            "include_dashboard": False,
-            "object_store_memory": 100_000_000,
-        },
-    )
+    made = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
     for _ in range(2):
-        made.add_node(num_cpus=1, object_store_memory=100_000_000)
+        made.add_node(**NODE)
     ray.init(address=made.address, log_to_driver=False, logging_level="error")
     yield made
     ray.shutdown()

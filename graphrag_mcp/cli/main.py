@@ -42,7 +42,10 @@ def parser(runs: Sequence[Run]) -> Parser:
     """
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument(
-        "--home", default="", metavar="DIR", help="where indexes are kept (else GRAPHRAG_MCP_HOME)"
+        "--home",
+        default="",
+        metavar="DIR",
+        help="where indexes are kept, a folder or s3://bucket/prefix (else GRAPHRAG_MCP_HOME)",
     )
     common.add_argument(
         "--corpus", default="", metavar="NAME", help="which index (else that of this folder)"
