@@ -247,7 +247,7 @@ class Workers:
     def _hand_out(self) -> None:
         if self.accepted is None:
             return
-        for number in sorted(self.ready, key=self._held):
+        for number in sorted(self.ready, key=lambda one: (self._held(one), self.handed[one])):
             if _post(self.channels[number][0], self.accepted, b""):
                 self.handed[number] += 1
                 self.accepted.close()

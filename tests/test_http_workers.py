@@ -121,8 +121,11 @@ def test_a_killed_worker_is_replaced_and_what_was_begun_goes_on(home: Path, tmp_
     shutil.copytree(home, tmp_path / "home")
     log = tmp_path / "log"
     with workers(tmp_path / "home", log) as (_, port):
-        sessions = {session[-1]: session for session in (opened(port) for _ in range(2))}
+        held = [http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE) for _ in range(2)]
+        sessions = {session[-1]: session for session in (posted(port, HELLO, connection=one)[1] for one in held)}
         assert set(sessions) == {"0", "1"}
+        for session in sessions.values():
+            assert posted(port, {"jsonrpc": "2.0", "method": "notifications/initialized"}, session)[0] == 202
         said = posted(port, called("drift_search", query="What did the harbour fear?"), sessions["0"])[2]
         walk, nodes = re.search(r"drift-[0-9a-f]+", said), re.findall(r"node_id[^0-9A-Za-z]+([0-9A-Za-z_.-]+)", said)
         assert walk and nodes, said
@@ -164,7 +167,10 @@ def test_the_share_of_a_token_is_that_of_all_workers(tmp_path: Path) -> None:
     mine = "name7-canary-4f9c2d71e0b8"
     with workers(tmp_path / "home", tmp_path / "log", GRAPHRAG_MCP_TOKENS=tokens) as (_, port):
         other = opened(port, "name8-canary-4f9c2d71e0b8")
-        sessions = [opened(port, mine) for _ in range(24)]
+        held = [http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE) for _ in range(24)]
+        sessions = [posted(port, HELLO, token=mine, connection=one)[1] for one in held]
+        for session in sessions[:-1:2]:
+            posted(port, {"jsonrpc": "2.0", "method": "notifications/initialized"}, session, mine)
         assert {session[-1] for session in sessions} == {"0", "1"}
 
         def working() -> list[str]:
