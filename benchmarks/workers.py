@@ -5,8 +5,8 @@
 
 The documents are those of large.py. Each client has a connection and an MCP session of its own and
 calls one tool after another, in a fixed mixture; the client is plain HTTP, because it runs on the
-same cores. Per number of workers: calls a second, p50 and p99 in milliseconds, errors, resident
-memory of all its processes. Both servers run at the same time and are measured in turns, so that
+same cores. Per number of workers: calls a second, p50 and p99 in milliseconds, errors, CPU time of
+the server's processes per call, which other programs do not change, and their memory. Both servers run at the same time and are measured in turns, so that
 other programs on the machine slow both.
 """
 
@@ -129,34 +129,52 @@ def started(home: Path, workers: int, log: Path) -> tuple[subprocess.Popen, int]
     return process, int(said[1])
 
 
+def family(process: int) -> list[str]:
+    """A process and its children."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [str(process), *children]
+
+
+def busy(process: int) -> float:
+    """Seconds of CPU that a process and its children have taken."""
+    ticks = 0
+    for one in family(process):
+        said = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(said[11]) + int(said[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def resident(process: int) -> float:
     """Megabytes of a process and its children; pages that they share are counted once."""
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     kilobytes = 0
-    for one in [str(process), *children]:
+    for one in family(process):
         said = Path(f"/proc/{one}/smaps_rollup").read_text()
         kilobytes += int(re.search(r"^Pss:\s+(\d+)", said, re.MULTILINE)[1])
     return kilobytes / 1000
 
 
 async def measure(
-    ports: dict[int, int], clients: int, seconds: float, words: list[str]
-) -> dict[int, tuple[list[float], float, int]]:
+    servers: dict[int, tuple[subprocess.Popen, int]], clients: int, seconds: float, words: list[str]
+) -> dict[int, tuple[list[float], float, int, float]]:
     callers = {
         workers: [Caller(port, number, words) for number in range(clients)]
-        for workers, port in ports.items()
+        for workers, (_, port) in servers.items()
     }
     for several in callers.values():
         await asyncio.gather(*(caller.open() for caller in several))
         await turn(several, 3.0, [])
-    times: dict[int, list[float]] = {workers: [] for workers in ports}
-    took, errors = dict.fromkeys(ports, 0.0), dict.fromkeys(ports, 0)
+    times: dict[int, list[float]] = {workers: [] for workers in servers}
+    took, errors = dict.fromkeys(servers, 0.0), dict.fromkeys(servers, 0)
+    cpu = {workers: -busy(process.pid) for workers, (process, _) in servers.items()}
     for _ in range(max(1, round(seconds / TURN))):
         for workers, several in callers.items():
             began = time.perf_counter()
             errors[workers] += await turn(several, TURN, times[workers])
             took[workers] += time.perf_counter() - began
-    return {workers: (times[workers], took[workers], errors[workers]) for workers in ports}
+    return {
+        workers: (times[workers], took[workers], errors[workers], cpu[workers] + busy(process.pid))
+        for workers, (process, _) in servers.items()
+    }
 
 
 def main() -> None:
@@ -185,16 +203,16 @@ def main() -> None:
             number: started(home, number, work / f"{number}.log") for number in options.workers
         }
         try:
-            ports = {number: port for number, (_, port) in servers.items()}
-            found = asyncio.run(measure(ports, options.clients, options.seconds, words))
+            found = asyncio.run(measure(servers, options.clients, options.seconds, words))
             print(f"{len(texts):,} documents, {options.clients} clients, {os.cpu_count()} cores")
             print(f"load of the machine, 1 minute: {os.getloadavg()[0]:.1f}")
-            for number, (times, took, errors) in found.items():
+            for number, (times, took, errors, cpu) in found.items():
                 times.sort()
                 p50, p99 = times[len(times) // 2] * 1000, times[int(len(times) * 0.99)] * 1000
                 print(
                     f"{number} workers: {len(times) / took:6.1f} calls/s   p50 {p50:6.0f} ms   "
                     f"p99 {p99:6.0f} ms (x {p99 / p50:.2f})   {errors} errors   "
+                    f"{cpu / len(times) * 1000:.1f} ms CPU a call   {cpu / took:.2f} cores   "
                     f"{resident(servers[number][0].pid):.0f} MB"
                 )
         finally:

@@ -47,6 +47,7 @@ from graphrag_mcp.index.report_content import (
     listed,
     lists,
     some,
+    strings,
 )
 from graphrag_mcp.index.report_extractive import (
     Report,
@@ -94,8 +95,8 @@ def tree_of(snapshot: Snapshot, params: ClusterParams, links: pa.Table) -> Hiera
     parts = (passages.slice(at, 4096) for at in range(0, passages.num_rows, 4096))
     texts = texts_of(parts, documents)
     entities = dict(listed(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
-    ends = (links[name].to_pylist() for name in ("source_id", "target_id", "weight"))
-    edges = list(zip(*ends, strict=True))
+    ends = [strings(links[name]) for name in ("source_id", "target_id")]
+    edges = list(zip(*ends, links["weight"].to_pylist(), strict=True))
     found = _imported(snapshot)
     if found is not None and found.near:
         tree = imported.hierarchy(found, texts, entities, edges, params)
