@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from graphrag_mcp.errors import BadInput, NotFound, OutsideRoots
-from graphrag_mcp.settings import Settings
+from graphrag_mcp.settings import Settings, address_of
 from graphrag_mcp.trust.principal import SUBJECT, folder_name
 from graphrag_mcp.trust.private import keep_private
 
@@ -49,10 +49,14 @@ class App:
 
     def corpora(self) -> list[str]:
         """Names of the corpora that have an index, sorted."""
-        base = self.home / "corpora"
-        if not base.is_dir():
-            return []
-        return sorted(entry.name for entry in base.iterdir() if _is_corpus(entry))
+        base, known = self.home / "corpora", set[str]()
+        if address_of(self.home):
+            from graphrag_mcp.store import mirror
+
+            known.update(mirror.corpora(self.home))
+        if base.is_dir():
+            known.update(entry.name for entry in base.iterdir() if _is_corpus(entry))
+        return sorted(known)
 
     def folder(self, corpus: str) -> Path:
         """Where a corpus lives, whether or not it exists yet. BadInput for a name that cannot be
@@ -113,6 +117,7 @@ class App:
 
         name = self.corpus_for_reading(corpus)
         folder = self.folder(name)
+        self._fetch(folder)
         stamp = _stamp(folder / "manifest.json")
         with self._lock:
             held = self._snapshots.get(name)
@@ -121,6 +126,19 @@ class App:
                 held = (stamp, tables.open_snapshot(folder))
                 self._snapshots[name] = held
             return held[1]
+
+    def _fetch(self, folder: Path) -> None:
+        """The newest generation of a corpus on object storage."""
+        from graphrag_mcp.store.manifest import mirrored
+
+        if (store := mirrored(folder)) is None:
+            return
+        from graphrag_mcp.store import mirror
+
+        store.refresh()
+        mirror.used(folder)
+        for name in mirror.evict(self.home, self.settings.cache_bytes, folder.name):
+            self.forget(name)
 
     def forget(self, corpus: str) -> None:
         """Drop the cached snapshot, for a reader whose generation has been cleaned away."""

@@ -15,10 +15,12 @@ import enum
 import errno
 import logging
 import os
+import re
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import h11
@@ -26,9 +28,12 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.workers import CLOSED, RETRY, Inbox
 
 MOST = 1_000  # connections in all where the limit of open files does not ask for fewer
-RETRY = 0.2  # seconds after a failed accept
+PAUSE = 0.2  # seconds after a failed accept
+LONGEST_HEAD = 64 * 1024  # bytes that are looked at for a session
+_HEAD_ENDS = re.compile(rb"\n\r?\n")
 PIPELINED = (
     10  # requests that were sent before the answer to the one before; then the connection is closed
 )
@@ -90,8 +95,8 @@ class Connections:
     there is none.
     """
 
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
+    def __init__(self, limits: Limits, inbox: Inbox | None = None) -> None:
+        self.limits, self.inbox = limits, inbox
         self.held: dict[Connection, None] = {}
         self.per_address: Counter[str] = Counter()
 
@@ -134,13 +139,16 @@ class Connections:
             self.per_address[connection.address] -= 1
             if not self.per_address[connection.address]:
                 del self.per_address[connection.address]
+            if self.inbox is not None:
+                self.inbox.tally.add(CLOSED, 1)
 
 
 class Connection(H11Protocol):
     """One connection, which is closed when its client keeps it waiting for too long."""
 
-    def __init__(self, pool: Connections, **options: Any) -> None:
+    def __init__(self, pool: Connections, head: bytes, **options: Any) -> None:
         super().__init__(**options)
+        self.head = head  # of a request, until it is known which worker the request is for
         self.pool, self.address, self.pipelined = pool, "", 0
         self.phase, self.since = Phase.NEW, self.loop.time()
         self.deadline: asyncio.TimerHandle | None = None
@@ -150,6 +158,8 @@ class Connection(H11Protocol):
         self.address = address_in(transport.get_extra_info("peername"))
         self.pool.add(self)
         self._begin(Phase.NEW)
+        if self.head:
+            self.data_received(b"")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.pool.remove(self)
@@ -158,8 +168,27 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self.pool.inbox is not None and self.phase in (Phase.NEW, Phase.IDLE):
+            self.head += data
+            if not _HEAD_ENDS.search(self.head) and len(self.head) < LONGEST_HEAD:
+                return
+            owner = self.pool.inbox.owner(self.head)
+            if owner != self.pool.inbox.number:
+                self.transport.pause_reading()
+                self._hand_over(self.pool.inbox, owner)
+                return
+            data, self.head = self.head, b""
         super().data_received(data)
         self._look()
+
+    def _hand_over(self, inbox: Inbox, owner: int) -> None:
+        """Give the connection to the worker that has the session of its request."""
+        if self.transport.is_closing():
+            return
+        if inbox.give(owner, self.transport.get_extra_info("socket"), self.head):
+            self.drop()  # the other worker has a descriptor of its own
+        else:
+            self.loop.call_later(RETRY, self._hand_over, inbox, owner)
 
     def on_response_complete(self) -> None:
         self.pipelined = self.pipelined + 1 if self.conn.trailing_data[0] else 0
@@ -208,12 +237,16 @@ class Connection(H11Protocol):
 
 class Server(uvicorn.Server):
     """uvicorn, which is given its connections by `accept`. It leaves signals to who runs it: its
-    own handler ends the event streams in which calls answer.
+    own handler ends the event streams in which calls answer. A worker has an inbox in place of a
+    listener.
     """
 
-    def __init__(self, config: uvicorn.Config, listener: socket.socket, limits: Limits) -> None:
+    def __init__(
+        self, config: uvicorn.Config, listener: socket.socket | None, limits: Limits,
+        inbox: Inbox | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(config)
-        self.listener, self.pool = listener, Connections(limits)
+        self.listener, self.inbox, self.pool = listener, inbox, Connections(limits, inbox)
         self.accepting: asyncio.Task[None] | None = None
 
     def capture_signals(self) -> Any:
@@ -221,17 +254,20 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=[])
-        self.accepting = asyncio.create_task(accept(self.listener, self._connection, self.pool))
+        if self.listener is not None:
+            self.accepting = asyncio.create_task(accept(self.listener, self._connection, self.pool))
+        if self.inbox is not None:
+            self.accepting = asyncio.create_task(receive(self.inbox, self._connection, self.pool))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self.accepting is not None:
             self.accepting.cancel()
-        await super().shutdown(sockets=[self.listener])
+        await super().shutdown(sockets=[self.listener] if self.listener else [])
 
-    def _connection(self) -> Connection:
+    def _connection(self, head: bytes = b"") -> Connection:
         state = self.lifespan.state
         return Connection(
-            self.pool, config=self.config, server_state=self.server_state, app_state=state
+            self.pool, head, config=self.config, server_state=self.server_state, app_state=state
         )
 
 
@@ -252,16 +288,49 @@ async def accept(
                 )
                 for _ in range(len(pool.held) // 4 + 1):
                     pool.make_room(pool.held)
-            await asyncio.sleep(RETRY)  # else a client that has left already (ECONNABORTED)
+            await asyncio.sleep(PAUSE)  # else a client that has left already (ECONNABORTED)
             continue
-        if pool.admit(address_in(peer)):
+        await _begin(accepted, peer, make, pool)
+
+
+async def receive(inbox: Inbox, make: Callable[[bytes], Connection], pool: Connections) -> None:
+    """Take connections from the parent and the other workers, one after another, until cancelled."""
+    loop, some = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(inbox.channel, some.set)
+    inbox.ready()
+    try:
+        while True:
+            taken = inbox.take()
+            if taken is None:
+                some.clear()
+                await some.wait()
+                continue
+            accepted, head = taken
+            accepted.setblocking(False)
             try:
-                await loop.connect_accepted_socket(make, accepted)
-            except Exception as error:  # of one connection; the others go on
-                log.warning("a connection could not be served: %s", error)
-        else:
-            refuse(accepted)
-            await asyncio.sleep(0)  # the connections that are open go on
+                peer = accepted.getpeername()
+            except OSError:
+                peer = None
+            if not await _begin(accepted, peer, partial(make, head), pool):
+                inbox.tally.add(CLOSED, 1)
+    finally:
+        loop.remove_reader(inbox.channel)
+
+
+async def _begin(
+    accepted: socket.socket, peer: Any, make: Callable[[], Connection], pool: Connections
+) -> bool:
+    """Serve a connection if there is room for it; False when it was not begun."""
+    if not pool.admit(address_in(peer)):
+        refuse(accepted)
+        await asyncio.sleep(0)  # the connections that are open go on
+        return False
+    try:
+        await asyncio.get_running_loop().connect_accepted_socket(make, accepted)
+    except Exception as error:  # of one connection; the others go on
+        log.warning("a connection could not be served: %s", error)
+        return False
+    return True
 
 
 def refuse(accepted: socket.socket) -> None:

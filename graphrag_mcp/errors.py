@@ -28,6 +28,10 @@ class GraphRAGError(Exception):
         self.names = names.rstrip(". ")
         super().__init__(f"{self.what}. {self.next_move}.")
 
+    def __reduce__(self) -> tuple[type, tuple[str, str], dict[str, object]]:
+        """Errors come back from other processes."""
+        return type(self), (self.what, self.next_move), self.__dict__
+
 
 class BadInput(GraphRAGError):
     """An argument cannot be used as given."""

@@ -31,6 +31,8 @@ from graphrag_mcp.explorer import site
 from graphrag_mcp.logs import Repeats
 from graphrag_mcp.server import build_server, last_moments
 from graphrag_mcp.settings import Settings
+from graphrag_mcp.workers import BUSY, SERVING, STREAMING, Inbox, Tally, Workers, checked
+from graphrag_mcp.workers import SESSIONS as OPEN_SESSIONS
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -42,6 +44,8 @@ TOKENS = "GRAPHRAG_MCP_TOKENS"
 SHORTEST = 16  # characters of a token: what people make up by themselves is guessed
 SESSIONS = 1_000  # in all, shared by the tokens: one takes some 60 kB
 COUNTED_EVERY = 60.0  # seconds between two counts of errors of the same kind
+SWEPT_EVERY = 1.0  # seconds between two looks at the sessions that were opened in other workers
+STOPPING = 2.0  # seconds for a worker to end after its calls and its small jobs
 GRACE = 8.0  # seconds for calls to finish after SIGTERM; containers are killed after 10
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 OPEN = site.OPEN | {"/health"}  # paths without a token: they give nothing of an index
@@ -66,34 +70,65 @@ def serve(
     host: str = HOST,
     port: int = PORT,
     *,
-    tools: str = "all",
-    read_only: bool = False,
-    compat: bool = False,
     corpus: str = "",
     allow_hosts: Sequence[str] = (),
+    workers: int = 1,
+    **offer: Any,
 ) -> None:
-    """Serve until told to stop. Ends the process: threads left behind must not keep it."""
+    """Serve until told to stop, with `build_server(app, **offer)` in as many processes as `workers`.
+    Ends the process: threads left behind must not keep it.
+    """
     tokens = tokens_of(os.environ.pop(TOKENS, ""))  # taken out, so that no child process has them
     names = allowed_names(host, allow_hosts, tokens)
+    count = checked(workers)
     listener = listening(host, port)
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
     )
-    for handler in logging.getLogger().handlers:
-        Repeats(handler).tell_every(COUNTED_EVERY)
     log.setLevel(logging.INFO)
-    status = 0
-    try:
+    token_names = sorted({token.name for token in tokens})
+    who = (
+        f"with the tokens of {', '.join(token_names)}"
+        if tokens
+        else "without tokens, for this machine only"
+    )
+    who += f", {count} workers" if count > 1 else ""
+    tally = Tally(token_names, count)
+
+    def opened() -> None:
+        log.info("listening on %s (%s)", address_of(listener), who)
+
+    def work(inbox: Inbox | None = None) -> None:
+        for handler in logging.getLogger().handlers:
+            Repeats(handler).tell_every(COUNTED_EVERY)
+        _serve_here(door, opened, None if inbox else listener, inbox)
+
+    def door() -> Door:
         from graphrag_mcp.app import App
 
         app = App(settings, corpus)
-        server = build_server(app, tools, read_only, compat, warm=True)
-        names_of = ", ".join(sorted({token.name for token in tokens}))
-        who = (
-            f"with the tokens of {names_of}" if tokens else "without tokens, for this machine only"
-        )
-        log.info("listening on %s (%s)", address_of(listener), who)
-        asyncio.run(run(http_app(server, names, tokens, site.routes(app, corpus)), listener))
+        server = build_server(app, **offer, warm=True)
+        return http_app(server, names, tokens, site.routes(app, corpus), tally)
+
+    if count == 1:
+        work()
+    logging.getLogger("graphrag_mcp.workers").setLevel(logging.INFO)
+    status = Workers(listener, count, tally, work).run(opened, 2 * GRACE + STOPPING)
+    logging.shutdown()
+    os._exit(status)
+
+
+def _serve_here(
+    make: Callable[[], Door], opened: Callable[[], None], listener: socket.socket | None,
+    inbox: Inbox | None,
+) -> None:  # fmt: skip
+    """Serve in this process, and end it. `opened` is called before one without an inbox serves."""
+    status = 0
+    try:
+        door = make()
+        if inbox is None:
+            opened()
+        asyncio.run(run(door, listener, inbox=inbox))
     except KeyboardInterrupt:
         status = 130
     except Exception as error:
@@ -104,9 +139,12 @@ def serve(
     os._exit(status)
 
 
-async def run(door: Door, listener: socket.socket, limits: Limits | None = None) -> None:
-    """Serve on a socket until SIGTERM or Ctrl-C; then calls get GRACE seconds to finish, streams
-    end at once.
+async def run(
+    door: Door, listener: socket.socket | None, limits: Limits | None = None,
+    inbox: Inbox | None = None,
+) -> None:  # fmt: skip
+    """Serve on a socket, or what comes to an inbox, until SIGTERM, Ctrl-C or the end of the parent;
+    then calls get GRACE seconds to finish, streams end at once.
     """
     import uvicorn
 
@@ -122,10 +160,14 @@ async def run(door: Door, listener: socket.socket, limits: Limits | None = None)
         server_header=False,
         timeout_graceful_shutdown=1,
     )  # fmt: skip
-    server = Server(config, listener, limits or Limits.of_process())
+    if inbox is not None:
+        loop.add_reader(inbox.parent, stop.set)
+    server = Server(config, listener, limits or Limits.of_process(), inbox)
     serving, stopping = asyncio.create_task(server.serve()), asyncio.create_task(stop.wait())
+    sweeping = asyncio.create_task(door.sweep())
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
+    sweeping.cancel()
     await door.drain(GRACE)
     server.should_exit = True
     await serving
@@ -158,9 +200,10 @@ def http_app(
     names: Iterable[str] = LOOPBACK,
     tokens: Sequence[Token] = (),
     routes: Iterable[tuple[str, str, Any]] = (),
+    tally: Tally | None = None,
 ) -> Door:
     """The ASGI application of a server: `/mcp`, `/health`, which says nothing of what is indexed,
-    and `routes` (path, method, handler).
+    and `routes` (path, method, handler). `tally`: what all workers count together.
     """
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.responses import JSONResponse
@@ -182,7 +225,7 @@ def http_app(
         allowed_origins=[*origins, *(f"{origin}:*" for origin in origins)],
     )  # fmt: skip
     limits = Limits.of_process()
-    shares = Shares(len({token.name for token in tokens}), limits.connections)
+    shares = Shares(len({token.name for token in tokens}), limits.connections, tally)
     # The door keeps each token to its share; sessions that are just being opened come on top.
     most = shares.sessions * max(1, len(tokens)) + limits.connections
     app = server.streamable_http_app(
@@ -196,13 +239,14 @@ def http_app(
 
 
 class Shares:
-    """What each token has open. Without tokens all clients share the one of the name "".
+    """What each token has open, in all workers. Without tokens all clients share the one of the name
+    "".
 
     `sessions` is the most of one token; `requests` that of one token that are answered at the same
     time, and `streams` that of all tokens, since each of them holds a connection.
     """
 
-    def __init__(self, names: int, connections: int) -> None:
+    def __init__(self, names: int, connections: int, tally: Tally | None = None) -> None:
         self.sessions = max(10, SESSIONS // max(1, names))
         self.streams = connections // 2
         self.requests = connections // 2 if names > 1 else connections
@@ -211,20 +255,23 @@ class Shares:
         ] = {}  # token -> session, the one used last at the end -> its requests
         self.serving: Counter[str] = Counter()
         self.streaming = 0
+        self.tally = tally or Tally()
 
     # ---- requests --------------------------------------------------------------------------------
 
     def refusal(self, name: str, stream: bool, opens: bool) -> str:
         """Why this token may not have another request answered now; "" when it may."""
-        if self.serving[name] >= self.requests:
-            said = f"{self.requests} requests of this token are being answered"
+        others = self.tally.others
+        serving = self.serving[name] + others(SERVING, name)
+        if serving >= self.requests:
+            said = f"{serving} requests of this token are being answered"
             return f"{said}. Try again when one of them has ended."
-        if stream and self.streaming >= self.streams:
-            return f"{self.streaming} event streams are open. Try again later; calls need none."
-        sessions = self.open.get(name, {})
-        if opens and len(sessions) >= self.sessions and all(sessions.values()):
-            said = f"{len(sessions)} sessions of this token are in use"
-            return f"{said}. End one of them, or try again later."
+        streaming = self.streaming + others(STREAMING)
+        if stream and streaming >= self.streams:
+            return f"{streaming} event streams are open. Try again later; calls need none."
+        busy = self._busy(name) + others(BUSY, name) if opens else 0
+        if opens and busy >= self.sessions:
+            return f"{busy} sessions of this token are in use. End one of them, or try again later."
         return ""
 
     @contextmanager
@@ -236,9 +283,9 @@ class Shares:
         try:
             yield
         finally:
-            self._use(name, session, -1)
-            self.streaming -= stream
             self.serving[name] -= 1
+            self.streaming -= stream
+            self._use(name, session, -1)
             if not self.serving[name]:
                 del self.serving[name]
 
@@ -246,24 +293,40 @@ class Shares:
         sessions = self.open.get(name, {})
         if session in sessions:
             sessions[session] = sessions.pop(session) + more
+            self.tally.put(BUSY, self._busy(name), name)
+        self.tally.put(SERVING, self.serving[name], name)
+        self.tally.put(STREAMING, self.streaming)
+
+    def _busy(self, name: str) -> int:
+        return sum(1 for requests in self.open.get(name, {}).values() if requests)
 
     # ---- sessions --------------------------------------------------------------------------------
 
     def opened(self, name: str, session: str) -> None:
         self.open.setdefault(name, {})[session] = 0
+        self._count(name)
 
     def ended(self, name: str, session: str) -> None:
         self.open.get(name, {}).pop(session, None)
+        self._count(name)
+
+    def _count(self, name: str) -> None:
+        self.tally.put(OPEN_SESSIONS, len(self.open.get(name, {})), name)
+        self.tally.put(BUSY, self._busy(name), name)
 
     def excess(self, name: str) -> list[str]:
-        """Sessions of this token to end, those that have been idle for longest first; they are
-        counted no more.
+        """Sessions of this token to end here, those that have been idle for longest first; they are
+        counted no more. Each worker keeps its part of the share.
         """
         sessions = self.open.get(name, {})
+        too_many = len(sessions) + self.tally.others(OPEN_SESSIONS, name) - self.sessions
+        too_many = min(too_many, len(sessions) - self.sessions // self.tally.workers)
         idle = [session for session, requests in sessions.items() if not requests]
-        found = idle[: max(0, len(sessions) - self.sessions)]
+        found = idle[: max(0, too_many)]
         for session in found:
             del sessions[session]
+        if found:
+            self._count(name)
         return found
 
 
@@ -284,6 +347,8 @@ class Door:
             goodbye,
         )
         self.shares = shares
+        # Of several workers each marks its sessions with its number (workers.py).
+        self.mark = f"-{shares.tally.number}" if shares.tally.workers > 1 else ""
         self.streams: set[Any] = set()
         self.calls, self.stopping = 0, False
 
@@ -294,6 +359,11 @@ class Door:
         headers: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        if self.mark and headers.get("mcp-session-id", [""])[0].endswith(self.mark):
+            session = headers["mcp-session-id"][0].removesuffix(self.mark)
+            headers["mcp-session-id"] = [session]
+            kept = [pair for pair in scope["headers"] if pair[0].lower() != b"mcp-session-id"]
+            scope = {**scope, "headers": [*kept, (b"mcp-session-id", session.encode("latin-1"))]}
         refused = self.refusal(scope, headers)
         if refused is not None:
             await _refuse(scope, send, *refused)
@@ -325,6 +395,7 @@ class Door:
         async def noting(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 self._note(name, session, scope["method"], message)
+                message = self._marked(message)
             await send(message)
 
         with self.shares.request(name, session, stream):
@@ -352,6 +423,31 @@ class Door:
             self.shares.ended(name, session)
         elif not session and start["status"] < 400 and b"mcp-session-id" in given:
             self.shares.opened(name, given[b"mcp-session-id"])
+
+    def _marked(self, start: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        """The beginning of a response, with the number of this worker in the id of its session."""
+        if not self.mark:
+            return start
+        headers = [
+            (key, value + self.mark.encode() if key.lower() == b"mcp-session-id" else value)
+            for key, value in start["headers"]
+        ]
+        return {**start, "headers": headers}
+
+    async def sweep(self) -> None:
+        """End what sessions tokens have too many of because they opened others in other workers."""
+        while self.shares.tally.workers > 1:
+            await asyncio.sleep(SWEPT_EVERY)
+            for name in list(self.shares.open):
+                headers = [(b"host", LOOPBACK[0].encode())]
+                scope = {
+                    "type": "http", "http_version": "1.1", "scheme": "http", "root_path": "",
+                    "query_string": b"", "client": None, "server": None, "headers": headers,
+                }  # fmt: skip
+                for idle in self.shares.excess(name):
+                    await self._end_session(
+                        {**scope, **({"user": _user(name)} if name else {})}, idle
+                    )
 
     async def _end_session(self, scope: Scope, session: str) -> None:
         """End a session as its client would: with a request to the application."""

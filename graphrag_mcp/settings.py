@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote, urlsplit
 
-from platformdirs import user_data_path
+from platformdirs import user_cache_path, user_data_path
 
 from graphrag_mcp.errors import BadInput
 
@@ -68,7 +69,11 @@ class Settings:
     max_files: int = 50_000
     max_bytes: int = 1_000_000_000
     max_text_units: int = 200_000
+    cache_bytes: int = 20_000_000_000  # of a home on object storage, kept on this machine
     max_memory: int = 4_000  # megabytes of a process that indexes; 0 = no limit
+    engine: str = "auto"  # who computes while indexing: auto, inline, processes, ray
+    engine_address: str = ""  # of a Ray cluster; "" = one of this machine
+    processes: int = 0  # 0 = one for each core, at most 8
     hard_links: bool = False  # take files one of whose names lies outside the folder indexed
     max_cluster_size: int = 10
     seed: int = 42
@@ -139,8 +144,11 @@ class Substituted(str):
         return str(self), self.template, self.values
 
 
+SCHEMES = ("s3://", "gs://", "az://")  # of a home on object storage
+_STORES = "object-stores"  # the folder that holds the copies of such homes
 CHUNK_MODES = ("auto", "tokens", "sentences", "separator", "separator_only")
 CHOICES = {
+    "engine": ("auto", "inline", "processes", "ray"),
     "json_mode": ("auto", "schema", "object", "none"),
     "gleanings": ("auto", "0", "1", "2"),
     "preset": ("", "small"),
@@ -170,6 +178,8 @@ LEAST = {
     "max_bytes": 1,
     "max_text_units": 1,
     "max_memory": 0,
+    "processes": 0,
+    "cache_bytes": 0,
     "concurrency": 1,
     "embedding_batch": 1,
     "max_retries": 0,
@@ -228,10 +238,30 @@ def load(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings
         values["concurrency"] = int(said)
     values.update({name: value for name, value in overrides.items() if value is not None})
     values = PRESETS.get(str(values.get("preset")), {}) | values
+    if (address := str(values.get("home", ""))).startswith(SCHEMES):
+        values["home"] = copy_of(address)
     settings = replace(Settings(), **{name: _typed(name, value) for name, value in values.items()})
     if not settings.roots:
         settings = replace(settings, roots=default_roots())
     return _checked(settings)
+
+
+def copy_of(address: str) -> Path:
+    """The folder of this machine that holds the copy of a home on object storage."""
+    parts = urlsplit(address)
+    if not parts.netloc or parts.username or parts.password or parts.query or parts.fragment:
+        raise BadInput(
+            "that address of a store cannot be used as home",
+            "Write s3://bucket/prefix, gs://bucket/prefix or az://account/container/prefix; "
+            "credentials come from the environment",
+        )
+    return user_cache_path("graphrag-mcp") / _STORES / quote(address.rstrip("/"), safe="")
+
+
+def address_of(home: Path) -> str:
+    """The address of the object storage of which a home is the copy; "" where it is none."""
+    address = unquote(home.name) if home.parent.name == _STORES else ""
+    return address if address.startswith(SCHEMES) else ""
 
 
 def _checked(settings: Settings) -> Settings:

@@ -42,7 +42,10 @@ def parser(runs: Sequence[Run]) -> Parser:
     """
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument(
-        "--home", default="", metavar="DIR", help="where indexes are kept (else GRAPHRAG_MCP_HOME)"
+        "--home",
+        default="",
+        metavar="DIR",
+        help="where indexes are kept, a folder or s3://bucket/prefix (else GRAPHRAG_MCP_HOME)",
     )
     common.add_argument(
         "--corpus", default="", metavar="NAME", help="which index (else that of this folder)"
@@ -96,6 +99,13 @@ def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
     )
     add("--port", type=int, default=8765, metavar="N", help="the port; 0 takes a free one")
     add(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="with --http: processes that serve the address, best one for each core",
+    )
+    add(
         "--allow-host",
         action="append",
         metavar="NAME",
@@ -117,6 +127,12 @@ def _serving(command: Callable[[str], Callable[..., Any]]) -> None:
     )
     add("--dry-run", action="store_true", help="only read and estimate")
     add("--watch", action="store_true", help="stay, and index again after every change of a file")
+    add(
+        "--engine",
+        choices=("auto", "inline", "processes", "ray"),
+        help="who computes: this process, several, or a Ray cluster; auto: several from 300 documents on",
+    )
+    add("--address", metavar="URL", help="with --engine ray: of the cluster; else of this machine")
     add(
         "--method",
         choices=METHODS,

@@ -151,7 +151,12 @@ def serve(options: argparse.Namespace) -> int:
         from graphrag_mcp import http
 
         http.serve(
-            settings, options.host, options.port, **offer, allow_hosts=options.allow_host or ()
+            settings,
+            options.host,
+            options.port,
+            **offer,
+            allow_hosts=options.allow_host or (),
+            workers=options.workers,
         )
         return 0
     from graphrag_mcp import server
@@ -192,7 +197,9 @@ def index(options: argparse.Namespace) -> int:
         "max_tokens": options.max_tokens,
         "max_cost": options.max_cost,
     }
-    settings, nothing = settings_of(options, **budget), any(value == 0 for value in budget.values())
+    engine = {"engine": options.engine, "engine_address": options.address}
+    settings = settings_of(options, **budget, **engine)
+    nothing = any(value == 0 for value in budget.values())
     if nothing:  # said here, a budget of 0 is one; in the settings 0 is none
         settings = replace(settings, max_calls=-1)
     corpus = app.corpus_for_writing(options.corpus, paths[0])

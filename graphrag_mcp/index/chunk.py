@@ -101,6 +101,14 @@ def chunk(text: str, params: ChunkParams, breaks: Mapping[int, int] | None = Non
     return units
 
 
+def most_units(text: str, params: ChunkParams) -> int:
+    """More units than these cannot be cut from a text. A boundary is at least WINDOW of the size
+    away from the next, and a character has at most four tokens."""
+    apart = params.mode.startswith("separator") and params.separator
+    pieces = 1 + text.count(params.separator) if apart else 1
+    return pieces + 8 * len(text) // max(1, params.size - params.overlap)
+
+
 def _regions(text: str, params: ChunkParams) -> Iterator[tuple[int, int]]:
     """What is cut on its own: the pieces between separators, or the whole."""
     if not params.mode.startswith("separator") or not params.separator:

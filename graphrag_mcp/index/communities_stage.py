@@ -18,11 +18,13 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, fields, replace
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphrag_mcp.executors import Executor, InProcess
 from graphrag_mcp.index import descriptions, imported
 from graphrag_mcp.index.communities import (
     ClusterParams,
@@ -36,7 +38,17 @@ from graphrag_mcp.index.documents import Run, now
 from graphrag_mcp.index.graph import entity_id, graph_to_table
 from graphrag_mcp.index.imported import GRAPHS
 from graphrag_mcp.index.models import Models
-from graphrag_mcp.index.report_content import Columns, EdgeRow, EntityRow, listed, lists, some
+from graphrag_mcp.index.report_content import (
+    Candidate,
+    Columns,
+    EdgeRow,
+    EntityRow,
+    Inside,
+    listed,
+    lists,
+    some,
+    strings,
+)
 from graphrag_mcp.index.report_extractive import (
     Report,
     Written,
@@ -83,8 +95,8 @@ def tree_of(snapshot: Snapshot, params: ClusterParams, links: pa.Table) -> Hiera
     parts = (passages.slice(at, 4096) for at in range(0, passages.num_rows, 4096))
     texts = texts_of(parts, documents)
     entities = dict(listed(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
-    ends = (links[name].to_pylist() for name in ("source_id", "target_id", "weight"))
-    edges = list(zip(*ends, strict=True))
+    ends = [strings(links[name]) for name in ("source_id", "target_id")]
+    edges = list(zip(*ends, links["weight"].to_pylist(), strict=True))
     found = _imported(snapshot)
     if found is not None and found.near:
         tree = imported.hierarchy(found, texts, entities, edges, params)
@@ -177,13 +189,14 @@ def report(
     embed: Callable[[Sequence[Report]], object] = lambda _: None,
     write: Callable[[Change], object] = lambda _: None,
     rewrite: Set[str] = frozenset(),
+    spread: Callable[[int], Executor] = lambda _: InProcess(),
 ) -> Made:
     """Communities, memberships and reports. `touched` None: compare every report; `retry`: these
     are compared too; `rewrite`: of these, those that are written again though nothing that they are
     made of has changed; `texts`: descriptions newer than the snapshot's, by row id; `moved`,
     `edges`: how the tree changed and of what it is made, where that is known; `embed`: called with
     reports as they are written; `write`: called with the changes of the table of reports, part by
-    part."""
+    part; `spread`: who makes so many reports."""
     moved = moved or compare(snapshot, tree, number)
     wanted = set(tree.communities)
     if touched is not None:
@@ -195,7 +208,7 @@ def report(
     # With a model there is one part: the reports of all communities are asked for at once.
     asked = models is not None and models.reports is not None
     for part in [wanted] if asked else _in_parts(tree, wanted):
-        job = _Job(snapshot, tree, part, edges, models, texts or {}, take, embed, rewrite)
+        job = _Job(snapshot, tree, part, edges, models, texts or {}, take, embed, rewrite, spread)
         rows, replaced, degraded = _reports(job, moved.numbers)
         write(Change([*gone, *replaced], graph_to_table("reports", rows)))
         gone = []
@@ -326,6 +339,7 @@ class _Job:
     take: Callable[[Future[Any]], Any]
     embed: Callable[[Sequence[Report]], object]
     rewrite: Set[str]
+    spread: Callable[[int], Executor]
 
 
 def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str], dict[str, str]]:
@@ -340,12 +354,15 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
     told = job.texts if job.models is not None and job.models.describe is not None else None
     columns = Columns(job.snapshot, tree, wanted, job.edges, told)
 
-    def extractive(id: str, children: Sequence[Written]) -> Written:
+    def shown_of(id: str, children: Sequence[Written]) -> tuple[Community, Inside, list[Candidate]]:
         quotes = quoted(children)
         entities = [one for quote in quotes for one in quote.entities]
         edges = [one for quote in quotes for one in quote.edges]
         community = tree.communities[id]
-        return compose(community, columns.inside(community, entities, edges), quotes)
+        return community, columns.inside(community, entities, edges), quotes
+
+    def extractive(id: str, children: Sequence[Written]) -> Written:
+        return compose(*shown_of(id, children))
 
     writing = _writing(job, done, extractive)
     todo: list[str] = []
@@ -381,14 +398,19 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
                 base = outlined(community, columns.inside(community))
                 done[community.id] = given[community.id] = stored(imported.report(told, base))
     unwritten = [id for id in todo if id not in given]
-    asked = [id for id in unwritten if writing and writing.wanted(tree.communities[id])]
-    for id in (
-        unwritten
-    ):  # children come before parents, and none that is asked for before one that is not
-        if id not in asked:
-            done[id] = extractive(id, [done[child] for child in tree.communities[id].children])
+    asked = {id for id in unwritten if writing and writing.wanted(tree.communities[id])}
+    # Children come before parents, and none that is asked for before one that is not. What lies on
+    # one level is made at the same time.
+    others = [id for id in unwritten if id not in asked]
+    for _, level in groupby(others, lambda id: tree.communities[id].level):
+        ids = list(level)
+        items = (
+            shown_of(id, [done[child] for child in tree.communities[id].children]) for id in ids
+        )
+        for id, written in zip(ids, job.spread(len(ids)).map(composed, items), strict=True):
+            done[id] = written
     if writing and asked:
-        done.update(job.take(writing.asker.start(writing.all(asked))))
+        done.update(job.take(writing.asker.start(writing.all(sorted(asked)))))
     made = {id: done[id] for id in todo}
     degraded, unsure = (writing.degraded, writing.unsure) if writing else ({}, set())
     spoken = _Spoken()
@@ -402,6 +424,10 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
         said = spoken.by(report_, columns.titles(tree.communities[id].members[:50]))
         rows.append(row | {"terms": f"{said} {_listed(tree, id)}"})
     return rows, [id for id in todo if id in before], degraded
+
+
+def composed(item: tuple[Community, Inside, list[Candidate]]) -> Written:
+    return compose(*item)
 
 
 def _writing(
@@ -578,6 +604,7 @@ def communities(run: Run, recluster: bool) -> None:
             edges=links,
             embed=_early(run),
             write=vectors.write_reports,
+            spread=run.spread,
         )
     with run.stage("write"):
         changes = {**(described.changes if described else {}), **made.changes}

@@ -42,6 +42,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.code import grammars
 from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.symbols import SourceFile
+from graphrag_mcp.executors import Executor, InProcess, executor
 from graphrag_mcp.index import descriptions, source_code
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.claims import Claim
@@ -64,7 +65,7 @@ from graphrag_mcp.store.tables import Change, Snapshot
 from graphrag_mcp.text.terms import normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.credentials import masked
-from graphrag_mcp.types import Document, Unit, content_id
+from graphrag_mcp.types import Document, Span, Unit, content_id
 
 Spans = set[tuple[int, int]]
 Cut = tuple[
@@ -159,15 +160,75 @@ class Before:
     )  # units to be read again although their text is the same
 
 
+Found = tuple[UnitNames, list[tuple[int, str]]]  # the names of a text unit, and every mention
+
+
+@dataclass(slots=True)
+class Derived:
+    """What follows from a document and the parameters alone, as an executor computes it: its text
+    units, and of each its names and what is counted of its passages."""
+
+    code: SourceFile | None  # of source code that is parsed: its names are taken from it
+    cuts: list[Unit]
+    names: list[Found | None]
+    passages: list[list[tuple[int, str, int]]]  # tokens, search terms, number of these
+
+
+def derive(item: tuple[Document, ChunkParams]) -> Derived:
+    document, params = item
+    code = parse(document.uri, document.text)
+    derived = Derived(code, _chunked(code, document.text, params), [], [])
+    name_of, searched = unit_ids(document.uri), _searched(document.title, code)
+    for unit in derived.cuts:
+        start, end = unit.span.start, unit.span.end
+        text = document.text[start:end]
+        found = None
+        if code is None:
+            core = unit.passages[0].start - start
+            found = collect(name_of(unit, text), masked(text), core)
+            found[0].text = ""  # the other side has it
+        derived.names.append(found)
+        derived.passages.append(
+            [_counts(document.text, unit, part, searched) for part in unit.passages]
+        )
+    return derived
+
+
+Searched = Callable[[int, int], list[str]]
+
+
+def _searched(title: str, code: SourceFile | None) -> Searched:
+    """The terms by which a span is found besides its own: the title, and of source code the names
+    of what is defined there."""
+    title_terms, known = terms(title), dict[str, list[str]]()
+
+    def of(start: int, end: int) -> list[str]:
+        inside = code.names(start, end) if code else []
+        known.update((name, terms(name)) for name in inside if name not in known)
+        return [*title_terms, *(term for name in inside for term in known[name])]
+
+    return of
+
+
+def _counts(text: str, unit: Unit, part: Span, searched: Searched) -> tuple[int, str, int]:
+    """The tokens of a passage, its search terms and their number."""
+    said = text[part.start : part.end]
+    words = [*searched(part.start, part.end), *terms(said)]
+    n_tokens = unit.n_tokens if part == unit.span else count_tokens(said)
+    return n_tokens, " ".join(words), len(words)
+
+
 class Names:
     """The keyless names of a text unit, looked for once, by whichever thread needs them first."""
 
-    def __init__(self, id: str, text: str, core: int) -> None:
+    def __init__(self, id: str, text: str, core: int, found: Found | None = None) -> None:
         self.id, self.text, self._core = id, text, core
         self._lock = threading.Lock()
-        self._found: tuple[UnitNames, list[tuple[int, str]]] | None = None
+        self._found = found
+        if found is not None:
+            found[0].text = text  # it was not sent back
 
-    def found(self) -> tuple[UnitNames, list[tuple[int, str]]]:
+    def found(self) -> Found:
         with self._lock:
             if self._found is None:
                 self._found = collect(self.id, self.text, self._core)
@@ -188,6 +249,7 @@ class DocumentRows:
     source: Document
     before: Before
     given: DocumentRecord | None
+    derived: Derived | None = None
     cuts: list[tuple[Unit, UnitRecord | None]] = field(default_factory=list)  # as `units` are
     to_read: dict[str, Names] = field(default_factory=dict)  # units whose names are new, by id
     units: list[Row] = field(default_factory=list)
@@ -214,16 +276,16 @@ def cut_rows(
     params: ChunkParams,
     number: dict[str, int],
     given: DocumentRecord | None = None,
+    derived: Derived | None = None,
 ) -> DocumentRows:
     """`number` holds the next free alias number of "d" and "t" and is advanced.
 
     `given`: what an import says of the document; then units and names are those, and nothing is
-    extracted.
+    extracted. `derived`: what an executor has computed of it.
     """
     document_id = document.id  # a hash over the whole text: once a document, not once a unit
-    n = before.n
-    if not n:
-        n, number["d"] = number["d"], number["d"] + 1
+    n = before.n or number["d"]
+    number["d"] += not before.n
     row = {
         "id": document_id,
         "n": n,
@@ -233,14 +295,17 @@ def cut_rows(
         "metadata": metadata_json(document.metadata),
         "created": document.created,
     }
-    rows = DocumentRows(row, document, before, given)
+    rows = DocumentRows(row, document, before, given, derived)
     if given:
         rows.cuts = given.cut(document.text, params)
+    elif derived:
+        rows.code = derived.code
+        rows.cuts = [(unit, None) for unit in derived.cuts]
     else:
         rows.code = parse(document.uri, document.text)
         rows.cuts = [(unit, None) for unit in _chunked(rows.code, document.text, params)]
     name_of = unit_ids(document.uri)
-    for unit, _ in rows.cuts:
+    for place, (unit, _) in enumerate(rows.cuts):
         start, end = unit.span.start, unit.span.end
         text = document.text[start:end]
         unit_id = name_of(unit, text)
@@ -266,7 +331,9 @@ def cut_rows(
         if known and all(id in before.passages for id in _passage_ids(unit, unit_id)):
             rows.kept.add(unit_id)
         else:  # a key in a text is no name, stands in no evidence, and no model is shown it
-            rows.to_read[unit_id] = Names(unit_id, masked(text), unit.passages[0].start - start)
+            found = derived.names[place] if derived else None
+            core = unit.passages[0].start - start
+            rows.to_read[unit_id] = Names(unit_id, masked(text), core, found)
     return rows
 
 
@@ -276,14 +343,7 @@ def _chunked(code: SourceFile | None, text: str, params: ChunkParams) -> list[Un
 
 def fill(rows: DocumentRows, check: Callable[[], object] = lambda: None) -> None:
     """Names, passages and search terms; `check` may raise to stop early."""
-    title_terms = terms(rows.source.title)
-    code, known = rows.code, dict[str, list[str]]()
-
-    def searched(start: int, end: int) -> list[str]:
-        inside = code.names(start, end) if code else []
-        known.update((name, terms(name)) for name in inside if name not in known)
-        return [*title_terms, *(term for name in inside for term in known[name])]
-
+    searched = _searched(rows.source.title, rows.code)
     title_key = normalise_name(rows.source.title)
     shared = {
         "document_id": rows.document["id"],
@@ -291,10 +351,15 @@ def fill(rows: DocumentRows, check: Callable[[], object] = lambda: None) -> None
         "title": rows.source.title,
         "title_id": entity_id(title_key) if title_key else "",
     }
-    for (unit, record), row in zip(rows.cuts, rows.units, strict=True):
+    for place, ((unit, record), row) in enumerate(zip(rows.cuts, rows.units, strict=True)):
         check()
-        _passages(rows, unit, record, row["id"], row["n"], shared, searched)
-    told = code or parse_prose(rows.source.uri, rows.source.text)
+        counts = (
+            rows.derived.passages[place]
+            if rows.derived
+            else [_counts(rows.source.text, unit, part, searched) for part in unit.passages]
+        )
+        _passages(rows, unit, record, row["id"], row["n"], shared, counts)
+    told = rows.code or parse_prose(rows.source.uri, rows.source.text)
     if told is not None and rows.units and rows.given is None:
         cuts = [unit for unit, _ in rows.cuts]
         rows.facts = [source_code.row_of(rows.document["id"], told, rows.units, cuts)]
@@ -329,15 +394,13 @@ def _passages(
     unit_id: str,
     n: int,
     shared: Mapping[str, str],
-    searched: Callable[[int, int], Sequence[str]],
+    counts: Sequence[tuple[int, str, int]],
 ) -> None:
     document = rows.source
     ids = _passage_ids(unit, unit_id)
     entity_ids = _named(rows, unit, record, unit_id, ids)
     for part, (id, span, named) in enumerate(zip(ids, unit.passages, entity_ids, strict=True), 1):
-        text = document.text[span.start : span.end]
-        n_tokens = unit.n_tokens if span == unit.span else count_tokens(text)
-        words = [*searched(span.start, span.end), *terms(text)]
+        n_tokens, words, n_terms = counts[part - 1]
         rows.passages.append(
             {
                 "id": id,
@@ -352,9 +415,9 @@ def _passages(
                 "line_start": span.line_start,
                 "line_end": span.line_end,
                 "n_tokens": n_tokens,
-                "text": text,
-                "terms": " ".join(words),
-                "n_terms": len(words),
+                "text": document.text[span.start : span.end],
+                "terms": words,
+                "n_terms": n_terms,
                 "entity_ids": list(named),
             }
         )
@@ -439,6 +502,7 @@ class Run:
     apart: list[Row] = field(
         default_factory=list
     )  # rows for the log of imports that belong to no document
+    executor: Executor = field(default_factory=InProcess)
     _snapshot: Snapshot | None = None
 
     def take(self, future: Future[T]) -> T:
@@ -453,6 +517,13 @@ class Run:
                     return future.result()
                 if self.cancelled():
                     raise Cancelled from None
+
+    def spread(self, items: int) -> Executor:
+        """Who computes what follows from so many documents or communities alone."""
+        if items and isinstance(self.executor, InProcess):
+            of = self.settings
+            self.executor = executor(of.engine, of.processes, of.engine_address, items)
+        return self.executor
 
     def check(self) -> None:
         if self.cancelled():

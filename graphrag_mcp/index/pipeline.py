@@ -27,8 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import Busy, OutOfMemory
+from graphrag_mcp.executors import InProcess
 from graphrag_mcp.index import communities_stage, documents, edits, models
 from graphrag_mcp.index import documents as building
+from graphrag_mcp.index.chunk import ChunkParams, most_units
 from graphrag_mcp.index.documents import Batch, Cancelled, Progress, Row, Run
 from graphrag_mcp.index.imported import IMPORTS, ImportLog
 from graphrag_mcp.index.losses import RECORDS, totals
@@ -46,7 +48,7 @@ from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
 from graphrag_mcp.store.segments import EDITS, tidy
 from graphrag_mcp.trust.credentials import masked
-from graphrag_mcp.types import IndexRequest, IndexResult
+from graphrag_mcp.types import Document, IndexRequest, IndexResult
 
 DEGRADED = 1_000  # rows of the list of what a model could not answer
 
@@ -184,7 +186,7 @@ def index_documents(
     it held far more memory than the settings allow. Raises GraphRAGError (Busy, BadInput, Damaged, ...).
     """
     _thrifty()
-    ours = asker is None
+    ours, run = asker is None, None
     if ours and not request.dry_run and request.method != "fast":
         priced(settings)
     asker = asker or open_asker(
@@ -209,6 +211,8 @@ def index_documents(
             )
             return result(run, *_work(run, request, asker, bring))
     finally:
+        if run is not None:
+            run.executor.close()
         if ours:
             asker.close()
         if not _ends():
@@ -467,12 +471,8 @@ def _batches(
     edits = chain(
         planning.edits(run.folder, run.manifest, plan, request, run.settings, again), run.brought
     )
-    while True:
-        with run.stage("read"):
-            edit = next(edits, None)
-        if edit is None:
-            break
-        _add(run, plan, batch, edit, numbers, rederive)
+    for edit, derived in _derived(run, plan, edits, total):
+        _add(run, plan, batch, edit, numbers, rederive, derived)
         done += 1
         if batch.size >= BATCH_PASSAGES and (
             total - done >= BATCH_PASSAGES // 2 or batch.size >= 2 * BATCH_PASSAGES
@@ -489,6 +489,50 @@ def _batches(
     if batch.log or batch.gone or batch.documents or batch.imports:
         yield batch
     run.progress("documents", max(total, done), max(total, done))
+
+
+def _derived(
+    run: Run, plan: Plan, edits: Iterator[Edit], total: int
+) -> Iterator[tuple[Edit, building.Derived | None]]:
+    """The edits in order, each with what an executor has computed of its document; None where it is
+    computed here, when it is needed."""
+    waiting: deque[tuple[Edit, int]] = deque()
+    params = documents.chunk_params(run.settings)
+
+    def read() -> Iterator[tuple[Document | None, ChunkParams]]:
+        """What an executor is given: as much ahead as cannot reach the limit of text units, so that
+        the call ends with the same document whatever the engine."""
+        while True:
+            ahead = sum(units for _, units in waiting)
+            if waiting and plan.quota.text_units + ahead >= plan.quota.max_text_units:
+                return
+            with run.stage("read"):
+                edit = next(edits, None)
+            if edit is None:
+                return
+            document = edit.document if edit.what != "relog" else None
+            waiting.append((edit, most_units(document.text, params) if document else 0))
+            yield document, params
+
+    executor = run.spread(total) if run.imports is None else InProcess()
+    if not isinstance(executor, InProcess):
+        for derived in executor.map(_derive, read(), _weight):
+            yield waiting.popleft()[0], derived
+    while True:
+        with run.stage("read"):
+            edit = next(edits, None)
+        if edit is None:
+            return
+        yield edit, None
+
+
+def _derive(item: tuple[Document | None, ChunkParams]) -> building.Derived | None:
+    document, params = item
+    return building.derive((document, params)) if document is not None else None
+
+
+def _weight(item: tuple[Document | None, ChunkParams]) -> int:
+    return len(item[0].text) if item[0] is not None else 0
 
 
 def _open_units(run: Run) -> set[str]:
@@ -547,8 +591,9 @@ def _answered(run: Run, units: list[str]) -> Iterator[str]:
 
 
 def _add(
-    run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int], rederive: bool
-) -> None:
+    run: Run, plan: Plan, batch: Batch, edit: Edit, numbers: dict[str, int], rederive: bool,
+    derived: building.Derived | None = None,
+) -> None:  # fmt: skip
     run.check()
     known = plan.live.get(edit.uri)
     if edit.what == "gone":
@@ -569,7 +614,7 @@ def _add(
         batch.gone.add(known["id"])
     with run.stage("extract"):
         rows = building.cut_rows(
-            document, before, documents.chunk_params(run.settings), numbers, given
+            document, before, documents.chunk_params(run.settings), numbers, given, derived
         )
         plan.quota.text_units += len(rows.units) if edit.what == "put" else 0
     if edit.what == "put":

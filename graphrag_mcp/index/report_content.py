@@ -650,14 +650,17 @@ def lists(batch: pa.RecordBatch) -> list[list[Any]]:
         values = column.flatten()
         if pa.types.is_struct(values.type):
             flat = zip(
-                *(_strings(values.field(name)) for name in ("text_unit_id", "text")), strict=True
+                *(strings(values.field(name)) for name in ("text_unit_id", "text")), strict=True
             )
         else:
-            flat = iter(_strings(values))
+            flat = iter(strings(values))
         found.append([list(islice(flat, length)) for length in column.value_lengths().to_pylist()])
     return found
 
 
-def _strings(array: pa.Array) -> list[str]:
+def strings(array: pa.Array | pa.ChunkedArray) -> list[str]:
+    """A column as a Python list, in which equal strings are one object."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
     encoded = array.dictionary_encode()
     return list(map(encoded.dictionary.to_pylist().__getitem__, encoded.indices.to_pylist()))

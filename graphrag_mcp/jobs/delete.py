@@ -20,7 +20,7 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput, Busy, GraphRAGError, NotFound
 from graphrag_mcp.jobs import queue as records
-from graphrag_mcp.store.manifest import read, writer_lock, writing
+from graphrag_mcp.store.manifest import mirrored, read, writer_lock, writing
 
 LOCK_SECONDS = 1.0
 LEFT = ".deleted-"  # begins the name of what is on its way out
@@ -64,6 +64,8 @@ def delete(home: Path, corpus: str) -> Stored:
                 "*.json"
             ):  # before the manifest: one of them would stand in
                 path.unlink()
+            if (store := mirrored(folder)) is not None:
+                store.remove()
             (folder / "manifest.json").unlink(missing_ok=True)
             if (
                 os.name != "nt"

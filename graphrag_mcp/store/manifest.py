@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import (
     Busy,
@@ -33,6 +33,10 @@ from graphrag_mcp.errors import (
     out_of_files,
     too_many_files,
 )
+from graphrag_mcp.settings import address_of
+
+if TYPE_CHECKING:
+    from graphrag_mcp.store.mirror import Mirror
 
 # 2 and 3 have the same tables. What is in 3 has logs beside that of the documents (edits by hand,
 # imports): a release that knows only 2 would derive the tables without them, so it must not open
@@ -197,7 +201,14 @@ def commit(folder: Path, manifest: Manifest) -> None:
         (folder / "generations").mkdir(parents=True, exist_ok=True)
         manifest = replace(manifest, files=files)
         raw = manifest.to_json().encode("utf-8")
-        write_durably(folder / "generations" / f"{manifest.generation:08d}.json", raw)
+        kept = folder / "generations" / f"{manifest.generation:08d}.json"
+        write_durably(kept, raw)
+        if (store := mirrored(folder)) is not None:
+            try:
+                store.push(manifest, raw)
+            except BaseException:
+                kept.unlink(missing_ok=True)
+                raise
         write_durably(folder / "manifest.json", raw)
         # Looked for where the last generation that names something goes, and where a kill left what
         # it never named.
@@ -344,11 +355,28 @@ def replace_file(temporary: Path, path: Path) -> None:
             os.close(descriptor)
 
 
+def mirrored(folder: Path) -> Mirror | None:
+    """The corpus on object storage that this folder is a copy of; None for most."""
+    if folder.parent.name != "corpora" or not address_of(folder.parent.parent):
+        return None
+    from graphrag_mcp.store import mirror
+
+    return mirror.of(folder)
+
+
 @contextlib.contextmanager
 def writer_lock(folder: Path, timeout: float) -> Iterator[None]:
     """Hold the corpus's one writer's lock; Busy when another holds it for longer than `timeout`
-    seconds.
+    seconds. On object storage the lock is a lease, and the newest generation is fetched.
     """
+    store = mirrored(folder)
+    with local_lock(folder, timeout), store.writing(timeout) if store else contextlib.nullcontext():
+        yield
+
+
+@contextlib.contextmanager
+def local_lock(folder: Path, timeout: float) -> Iterator[None]:
+    """The same among the processes of this machine."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(str(folder / "lock"), timeout=timeout)

@@ -53,6 +53,13 @@ def terms_of(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
+@lru_cache(maxsize=1 << 15)
+def _terms_in(word: str) -> tuple[str, ...]:
+    """The search terms of a word; none for Chinese and Japanese. Texts repeat their words: looking
+    them up again took half the time of a report."""
+    return () if any(map(is_cjk, word)) else tuple(terms(word))
+
+
 def phrase(weights: Mapping[str, float], names: Sequence[str], sentences: Sequence[str]) -> str:
     """Up to three characteristic names and nouns as they are written; "" where no term is known."""
     if not weights:
@@ -155,7 +162,7 @@ def _forms(
         for place, match in enumerate(words):
             word = match[0].removesuffix("'s").removesuffix("’s")
             said, last = last, word.casefold()
-            found = () if any(map(is_cjk, word)) else terms(word)
+            found = _terms_in(word)
             if last in _GENERAL or not any(term in weights for term in found):
                 before = ""
                 continue

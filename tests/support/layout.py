@@ -25,11 +25,11 @@ LIMITS = Path(__file__).with_name("layout_limits.json")
 LAYERS = {
     "__init__": 0,
     **dict.fromkeys(("errors", "types", "settings", "lazy_imports", "logs", "text", "trust"), 1),
-    **dict.fromkeys(("store", "names", "code"), 2),
+    **dict.fromkeys(("store", "names", "code", "executors"), 2),
     **dict.fromkeys(("sources", "llm"), 3),
     "packing": 4,
     **dict.fromkeys(("index", "query", "evaluate", "install"), 5),
-    **dict.fromkeys(("app", "jobs", "doctor", "exchange"), 6),
+    **dict.fromkeys(("app", "jobs", "doctor", "exchange", "workers"), 6),
     **dict.fromkeys(("tools", "connections", "explorer"), 7),
     **dict.fromkeys(("server", "http"), 8),
     **dict.fromkeys(("cli", "__main__"), 9),

@@ -1,0 +1,310 @@
+"""One way to spread work: a function over items, in this process, in processes of this machine or as
+tasks of a Ray cluster.
+
+Takes a function of a module, which depends on its item alone, and items that can be pickled; gives
+the results in the order of the items, so that what is made of them does not depend on who computed
+them. Work goes out in parts, some ahead of what was taken. A process that dies costs the part it had:
+another one does that part, and nothing that was answered is done again. Knows nothing of documents.
+
+`python -m graphrag_mcp.executors` is such a process: it takes parts from its input until that ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import pickle
+import queue
+import socket
+import struct
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, TypeVar
+
+from graphrag_mcp import __version__
+from graphrag_mcp.errors import BadInput, GraphRAGError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+PART, PART_WEIGHT = 32, 256 * 1024  # items, or units of weight, that go out together at most
+AHEAD, AHEAD_WEIGHT = 40, 16 * 1024 * 1024  # parts, or units of weight, that are under way at most
+GREETED = 10.0  # seconds for a cluster to accept a connection
+TRIES = 3  # processes that may die of one part
+FEW = 300  # items below which starting processes takes longer than they save
+MOST = 8  # processes; more do not help, since one process takes what they give
+_LENGTH = struct.Struct(">Q")
+
+
+class Executor(Protocol):
+    """Who does the work."""
+
+    def map(
+        self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = ...
+    ) -> Iterator[R]:
+        """The results in the order of the items. `weigh`: how much memory an item takes."""
+
+    def close(self) -> None:
+        """End what was started for it."""
+
+
+def _light(_: object) -> int:
+    return 0
+
+
+class InProcess:
+    """Each item when its result is taken."""
+
+    def map(
+        self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light
+    ) -> Iterator[R]:
+        return map(function, items)
+
+    def close(self) -> None:
+        pass
+
+
+class Processes:
+    """Processes of this machine, started when there is work for them. They end with this process,
+    whatever ends it.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._threads = ThreadPoolExecutor(count, "executor")
+        self._idle: queue.SimpleQueue[_Child] = queue.SimpleQueue()
+        self._children: list[_Child] = []
+        self._closed = False
+
+    def map(
+        self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light
+    ) -> Iterator[R]:
+        def begin(part: bytes) -> Callable[[], bytes]:
+            return self._threads.submit(self._do, part).result
+
+        return _in_order(begin, function, items, weigh)
+
+    def close(self) -> None:
+        self._closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for child in self._children:
+            child.end()
+
+    def _do(self, part: bytes) -> bytes:
+        for _ in range(TRIES):
+            try:
+                child = self._idle.get_nowait()
+            except queue.Empty:
+                child = _Child()
+                self._children.append(child)
+            if self._closed:  # meanwhile, so that nothing else ends this one
+                child.end()
+                break
+            try:
+                done = child.do(part)
+            except (OSError, EOFError):
+                child.end()
+                continue
+            self._idle.put(child)
+            return done
+        raise GraphRAGError(
+            f"{TRIES} processes ended over the same part of the work",
+            "Set engine to inline to see which document it is, or give the machine more memory",
+        )
+
+
+class _Child:
+    """One process and its two pipes."""
+
+    def __init__(self) -> None:
+        environment = dict(os.environ)
+        package = Path(__file__).resolve().parents[1]
+        if package.name not in ("site-packages", "dist-packages"):  # run from a checkout
+            environment["PYTHONPATH"] = str(package)
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "graphrag_mcp.executors"],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def do(self, part: bytes) -> bytes:
+        """OSError or EOFError when the process has died."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        _send(self.process.stdin, part)
+        return _received(self.process.stdout)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
+
+
+class Ray:
+    """Tasks of a Ray cluster: that of an address, else one of this machine. Ray does a task again
+    whose process or node has died. Every node needs the same release of this package.
+    """
+
+    def __init__(self, address: str = "") -> None:
+        try:
+            import ray
+        except ImportError as error:
+            raise BadInput(
+                "the engine ray needs Ray", "Install it: pip install 'graphrag-mcp[ray]'"
+            ) from error
+        self._ray = ray
+        self._ours = not ray.is_initialized()
+        if self._ours:
+            here = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+            options: dict[str, Any] = {"address": address} if address else here
+            try:
+                _greet(address)
+                ray.init(log_to_driver=False, logging_level="error", **options)
+            except (OSError, ValueError, RuntimeError) as error:
+                raise BadInput(
+                    f"the Ray cluster cannot be reached ({error})"[:300],
+                    "Give its --address, such as ray://head:10001, or leave it out for this machine",
+                ) from error
+        self._task = ray.remote(max_retries=TRIES, num_cpus=1)(_of_release)
+
+    def map(
+        self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light
+    ) -> Iterator[R]:
+        def begin(part: bytes) -> Callable[[], bytes]:
+            task = self._task.remote(__version__, part)
+            return lambda: self._ray.get(task)
+
+        return _in_order(begin, function, items, weigh)
+
+    def close(self) -> None:
+        if self._ours:
+            self._ray.shutdown()
+
+
+def _greet(address: str) -> None:
+    """OSError when nothing listens at the address: Ray itself would go on trying for minutes."""
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), GREETED).close()
+
+
+def executor(engine: str, processes: int = 0, address: str = "", items: int = 0) -> Executor:
+    """Who does work of so many items. `engine`: inline, processes, ray, or auto: processes where
+    there are several cores and FEW items or more. `processes` 0: one for each core, at most MOST.
+    """
+    if engine == "ray":
+        return Ray(address)
+    count = processes or min(cores(), MOST)
+    if engine == "processes" or (engine == "auto" and count > 1 and items >= FEW):
+        return Processes(count)
+    return InProcess()
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    found = getattr(os, "sched_getaffinity", None)
+    return len(found(0)) if found else os.cpu_count() or 1
+
+
+# ---- parts -----------------------------------------------------------------------------------------
+
+
+def _in_order(
+    begin: Callable[[bytes], Callable[[], bytes]],
+    function: Callable[[T], R],
+    items: Iterable[T],
+    weigh: Callable[[T], int],
+) -> Iterator[R]:
+    """`begin` has a part computed and gives what waits for it. Results wait as bytes: they take a
+    tenth of the memory.
+    """
+    under_way: deque[tuple[int, Callable[[], bytes]]] = deque()
+    total, parts = 0, _parts(items, weigh)
+    for weight, part in itertools.chain(parts, [(0, [])]):
+        if part:
+            under_way.append((weight, begin(pickle.dumps((function, part), 5))))
+            total += weight
+        while under_way and (
+            not part or len(under_way) >= AHEAD or (total > AHEAD_WEIGHT and len(under_way) > 1)
+        ):
+            weight, result = under_way.popleft()
+            total -= weight
+            yield from _opened(result())
+
+
+def _parts(items: Iterable[T], weigh: Callable[[T], int]) -> Iterator[tuple[int, list[T]]]:
+    part: list[T] = []
+    weight = 0
+    for item in items:
+        part.append(item)
+        weight += weigh(item)
+        if len(part) == PART or weight >= PART_WEIGHT:
+            yield weight, part
+            part, weight = [], 0
+    if part:
+        yield weight, part
+
+
+def _done(part: bytes) -> bytes:
+    """A part computed: the results, or the error of the first item that has one."""
+    try:
+        function, items = pickle.loads(part)
+        return pickle.dumps((True, [function(item) for item in items]), 5)
+    except Exception as error:
+        try:
+            return pickle.dumps((False, error), 5)
+        except Exception:
+            return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")), 5)
+
+
+def _of_release(version: str, part: bytes) -> bytes:
+    """A part as a task of a cluster."""
+    if version != __version__:
+        error = BadInput(
+            f"a node of the cluster has graphrag-mcp {__version__} and this machine {version}",
+            "Install the same release on all nodes",
+        )
+        return pickle.dumps((False, error), 5)
+    return _done(part)
+
+
+def _opened(result: bytes) -> list[Any]:
+    good, found = pickle.loads(result)
+    if not good:
+        raise found
+    return found
+
+
+def _send(pipe: BinaryIO, data: bytes) -> None:
+    pipe.write(_LENGTH.pack(len(data)))
+    pipe.write(data)
+    pipe.flush()
+
+
+def _received(pipe: BinaryIO) -> bytes:
+    head = pipe.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    data = pipe.read(_LENGTH.unpack(head)[0])
+    if len(data) < _LENGTH.unpack(head)[0]:
+        raise EOFError
+    return data
+
+
+def main() -> None:
+    """Do parts until the input ends. What functions print goes to stderr."""
+    incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    with contextlib.suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
+        while True:
+            _send(outgoing, _done(_received(incoming)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,514 @@
+"""A home on object storage: a store holds what was committed, and each machine a copy of it on disk.
+
+Takes the folder of a corpus in the local copy of such a home; gives it the newest generation of the
+store, and takes its commits there. Files go up under their SHA-256, so none is ever changed; then
+`head.json`, which holds the manifest and the list of its files, is swapped by a conditional put. Two
+writers cannot both do that from the same head, whatever becomes of the lease that keeps them apart.
+Everything else works on the local copy. The address of the store is part of the path of the copy;
+credentials come from the environment and are kept nowhere. Knows no rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from graphrag_mcp.errors import BadInput, Busy, Damaged, GraphRAGError, NotFound
+from graphrag_mcp.settings import address_of
+from graphrag_mcp.store.checksums import recorded
+
+LEASE_SECONDS = 60.0  # after which the lease of a dead writer is free
+RENEWED = 3  # times in that
+POLL_SECONDS = 2.0  # between two looks at the head of a corpus that is read
+LIST_SECONDS = 5.0
+TRANSFERS = 8  # at a time
+TRIES = 5  # at a generation that other writers go on replacing
+SWEPT_EVERY, ORPHAN = 100, timedelta(days=1)  # generations; the age of what no head names
+HEAD, LEASE, STATE = "head.json", "lease.json", "mirror.json"
+HINT = "_versions/latest_version_hint.json"
+
+log = logging.getLogger(__name__)
+
+
+class Generation(Protocol):
+    """What a manifest says of files (manifest.py)."""
+
+    generation: int
+    segments: list[dict[str, Any]]
+    tables: dict[str, int]
+    files: list[dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Tag:
+    """Which content of an object is meant. Some stores compare the e-tag (S3, Azure), some the
+    version (GCS)."""
+
+    e_tag: str | None
+    version: str | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, meta: Mapping[str, Any]) -> Tag:
+        return cls(meta.get("e_tag"), meta.get("version"))
+
+    def mode(self) -> dict[str, str]:
+        both = {"e_tag": self.e_tag, "version": self.version}
+        return {name: value for name, value in both.items() if value is not None}
+
+
+@dataclass
+class Head:
+    """What the store holds of a corpus. `files`: by path in its folder, [size, SHA-256]; `dropped`:
+    objects that the last commit did not name any more and that its readers may still fetch."""
+
+    tag: Tag | None = None
+    manifest: str = ""
+    files: dict[str, list[Any]] = field(default_factory=dict)
+    dropped: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, raw: bytes, tag: Tag) -> Head:
+        try:
+            body = json.loads(raw)
+            return cls(tag, body["manifest"], body["files"], body["dropped"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise Damaged(
+                f"{HEAD} of the store cannot be read", "Restore it from a backup"
+            ) from error
+
+    def raw(self) -> bytes:
+        body = {"manifest": self.manifest, "files": self.files, "dropped": self.dropped}
+        return json.dumps(body, sort_keys=True).encode()
+
+
+@lru_cache(maxsize=256)
+def of(folder: Path) -> Mirror:
+    """The mirror of a corpus folder in the copy of a home."""
+    return Mirror(folder, store_of(folder.parent.parent))
+
+
+@lru_cache(maxsize=16)
+def store_of(home: Path) -> Store:
+    return Store(address_of(home))
+
+
+class Store:
+    """An object store, in which errors are sentences."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            import obstore
+            from obstore import exceptions
+            from obstore.store import from_url
+        except ImportError as error:
+            raise BadInput(
+                f"the home {url} is on object storage, which needs obstore",
+                "Install it: pip install 'graphrag-mcp[object-storage]'",
+            ) from error
+        self.url, self._obstore, self._errors = url, obstore, exceptions
+        self._probed = False
+        options: dict[str, Any] = {
+            "client_options": {"timeout": timedelta(seconds=60)},
+            "retry_config": {"max_retries": 6, "retry_timeout": timedelta(seconds=40)},
+        }
+        if url.startswith("s3") and os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
+            options["client_options"]["allow_http"] = True
+        with self._told():
+            self._store = from_url(url, **options)
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (GraphRAGError, self._errors.AlreadyExistsError, self._errors.PreconditionError):
+            raise
+        except (FileNotFoundError, self._errors.NotFoundError) as error:
+            raise Absent(
+                f"there is no such object or bucket in {self.url}", "Check the address of the home"
+            ) from error
+        except (self._errors.BaseError, ValueError) as error:
+            raise GraphRAGError(
+                f"the store {self.url} cannot be used ({_first_line(error)})",
+                "Check the address, the network and the credentials in the environment; what was committed is kept",
+            ) from error
+
+    def get(self, path: str) -> tuple[bytes, Tag]:
+        """Content and tag. Absent when it is not there."""
+        with self._told():
+            found = self._obstore.get(self._store, path)
+            return bytes(found.bytes()), Tag.of(found.meta)
+
+    def tag(self, path: str) -> Tag | None:
+        """None when it is not there."""
+        try:
+            with self._told():
+                return Tag.of(self._obstore.head(self._store, path))
+        except Absent:
+            return None
+
+    def put(self, path: str, raw: bytes | Path) -> None:
+        with self._told():
+            self._obstore.put(self._store, path, raw)
+
+    def swap(self, path: str, raw: bytes, tag: Tag | None) -> Tag | None:
+        """Put if the object is still the one of this tag, or if there is none where that is None.
+        The new tag; None when it was another one. An answer may be lost and the put repeated: who
+        finds the own content there has done it."""
+        mode: Any = "create" if tag is None else tag.mode()
+        try:
+            with self._told():
+                return Tag.of(self._obstore.put(self._store, path, raw, mode=mode))
+        except (self._errors.AlreadyExistsError, self._errors.PreconditionError):
+            with contextlib.suppress(Absent):
+                there, now = self.get(path)
+                if there == raw:
+                    return now
+            return None
+
+    def delete(self, paths: list[str]) -> None:
+        with contextlib.suppress(Absent), self._told():
+            if paths:
+                self._obstore.delete(self._store, paths)
+
+    def listed(self, prefix: str) -> list[dict[str, Any]]:
+        with self._told():
+            return [dict(one) for part in self._obstore.list(self._store, prefix) for one in part]
+
+    def folders(self, prefix: str) -> list[str]:
+        with self._told():
+            found = self._obstore.list_with_delimiter(self._store, prefix)
+        return sorted(one.rstrip("/").rpartition("/")[2] for one in found["common_prefixes"])
+
+    def probe(self) -> None:
+        """BadInput unless conditional puts are honoured: without them two writers would lose
+        commits. Tried once a process."""
+        if self._probed:
+            return
+        path, good = f"probe-{secrets.token_hex(8)}", False
+        try:
+            first = self.swap(path, b"1", None)
+            good = first is not None and self.swap(path, b"2", None) is None
+            second = self.swap(path, b"3", first) if good else None
+            good = second is not None and self.swap(path, b"4", first) is None
+        finally:
+            self.delete([path])
+        self._probed = good
+        if not good:
+            raise BadInput(
+                f"{self.url} does not honour conditional puts, so that writers would lose commits",
+                "Use a store that knows If-Match and If-None-Match, such as S3, GCS or Azure Blob Storage",
+            )
+
+
+class Absent(NotFound):
+    """An object that is not there."""
+
+
+class Mirror:
+    """One corpus: the local folder and what the store holds of it."""
+
+    def __init__(self, folder: Path, store: Store) -> None:
+        self.folder, self.store = folder, store
+        self._prefix = f"corpora/{folder.name}/"
+        self._looked = 0.0
+        self._lost = False  # the lease, while this process writes
+        self._lock = threading.Lock()
+
+    # ---- reading ---------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Bring the copy to the newest generation, unless that was done a moment ago. Where the
+        store cannot be reached, what is there is read on."""
+        with self._lock:
+            if time.monotonic() - self._looked < POLL_SECONDS:
+                return
+            try:
+                self.pull()
+            except GraphRAGError as error:
+                if not (self.folder / "manifest.json").exists():
+                    raise
+                log.warning("%s; the copy on this machine is read", error.what)
+            self._looked = time.monotonic()
+
+    def pull(self) -> Head:
+        """The newest generation, in the folder; the head of the store."""
+        from filelock import FileLock
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(str(self.folder / "pull.lock"), timeout=600):
+            for _ in range(TRIES):
+                head = self._head()
+                there = (self.folder / "manifest.json").exists()
+                if head.tag == self._state().tag and there == (head.tag is not None):
+                    return head
+                try:
+                    self._fetch(head)
+                except Absent:  # another generation has replaced this one meanwhile
+                    continue
+                return head
+        raise Busy("the index is written faster than it can be read", "Try again in a moment")
+
+    def _head(self) -> Head:
+        state = self._state()
+        tag = self.store.tag(self._prefix + HEAD)
+        if tag is None:
+            return Head()
+        if tag == state.tag:
+            return state
+        try:
+            return Head.of(*self.store.get(self._prefix + HEAD))
+        except Absent:
+            return Head()
+
+    def _state(self) -> Head:
+        """The head that the copy was brought to."""
+        try:
+            body = json.loads((self.folder / STATE).read_bytes())
+            return Head.of((self.folder / STATE).read_bytes(), Tag(*body["tag"]))
+        except (OSError, ValueError, KeyError, TypeError, Damaged):
+            return Head()
+
+    def _note(self, head: Head) -> None:
+        tag = [head.tag.e_tag, head.tag.version] if head.tag else None
+        body = {"tag": tag, **json.loads(head.raw())}
+        _write(self.folder / STATE, json.dumps(body).encode())
+
+    def _fetch(self, head: Head) -> None:
+        before = self._state()
+        wanted = [
+            (path, size, sha)
+            for path, (size, sha) in head.files.items()
+            if before.files.get(path) != [size, sha] or not (self.folder / path).exists()
+        ]
+        with ThreadPoolExecutor(TRANSFERS) as pool:
+            list(pool.map(lambda one: self._load(*one), wanted))
+        for table in {path.rpartition(".lance/")[0] for path in head.files if ".lance/" in path}:
+            (self.folder / f"{table}.lance" / HINT).unlink(missing_ok=True)
+        if head.manifest:
+            _write(self.folder / "manifest.json", head.manifest.encode())
+        else:
+            (self.folder / "manifest.json").unlink(missing_ok=True)
+        current = json.loads(head.manifest)["generation"] if head.manifest else 0
+        for path in (self.folder / "generations").glob("*.json"):
+            if not path.stem.isdigit() or int(path.stem) > current:
+                path.unlink(missing_ok=True)
+        # Readers of the generation before may still be at work: what that one had stays once more.
+        for path in set(self._older()) - head.files.keys() - before.files.keys():
+            (self.folder / path).unlink(missing_ok=True)
+        older = sorted(before.files.keys() - head.files.keys())
+        _write(self.folder / "older.json", json.dumps(older).encode())
+        self._note(head)
+
+    def _older(self) -> list[str]:
+        try:
+            return list(json.loads((self.folder / "older.json").read_bytes()))
+        except (OSError, ValueError):
+            return []
+
+    def _load(self, path: str, size: int, sha: str) -> None:
+        raw, _ = self.store.get(f"{self._prefix}objects/{sha}")
+        if len(raw) != size or hashlib.sha256(raw).hexdigest() != sha:
+            raise Damaged(
+                f"object {sha} of the store is not what was written",
+                "Index the documents into a new corpus",
+            )
+        target = self.folder / path
+        if not target.resolve().is_relative_to(self.folder.resolve()):
+            raise Damaged(f"{HEAD} of the store names {path[:80]!r}", "Restore it from a backup")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _write(target, raw)
+
+    # ---- writing ---------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def writing(self, timeout: float) -> Iterator[None]:
+        """Hold the lease of the corpus, with the newest generation in the folder. Busy when another
+        machine holds it for longer than `timeout` seconds."""
+        self.store.probe()
+        held = [self._lease(time.monotonic() + timeout)]
+        done, self._lost = threading.Event(), False
+
+        def renew() -> None:
+            while not done.wait(LEASE_SECONDS / RENEWED):
+                with contextlib.suppress(GraphRAGError):  # the next time, perhaps
+                    held[0] = self.store.swap(self._prefix + LEASE, self._claim(), held[0])
+                    if held[0] is None:
+                        self._lost = True
+                        return
+
+        renewing = threading.Thread(target=renew, name="lease", daemon=True)
+        try:
+            self.pull()
+            renewing.start()
+            yield
+        finally:
+            done.set()
+            if renewing.is_alive():
+                renewing.join()
+            with contextlib.suppress(GraphRAGError):  # it runs out by itself
+                if held[0] and self.store.tag(self._prefix + LEASE) == held[0]:
+                    self.store.delete([self._prefix + LEASE])
+
+    def _claim(self) -> bytes:
+        body = {"by": secrets.token_hex(8), "until": time.time() + LEASE_SECONDS}
+        return json.dumps(body).encode()
+
+    def _lease(self, end: float) -> Tag | None:
+        seen, since, over = None, time.monotonic(), False
+        while True:
+            there = self.store.tag(self._prefix + LEASE)
+            if there != seen:
+                seen, since, over = there, time.monotonic(), self._over()
+            # Whether it has run out is seen by this machine's clock: it did not change for so long.
+            if there is None or over or time.monotonic() - since > LEASE_SECONDS:
+                if taken := self.store.swap(self._prefix + LEASE, self._claim(), there):
+                    return taken
+            if time.monotonic() > end:
+                raise Busy(
+                    f"another machine is indexing corpus {self.folder.name}",
+                    "Wait for it, or try again; a lease of a dead writer is free after a minute",
+                )
+            time.sleep(0.1 + secrets.randbelow(100) / 1000)
+
+    def _over(self) -> bool:
+        """Has the lease run out a while ago by its own words? Clocks differ by less."""
+        try:
+            raw, _ = self.store.get(self._prefix + LEASE)
+            return json.loads(raw)["until"] + LEASE_SECONDS < time.time()
+        except (Absent, ValueError, KeyError, TypeError):
+            return False
+
+    def push(self, manifest: Generation, raw: bytes) -> None:
+        """Take a commit to the store, all at once: Busy when another writer was first, and any
+        error leaves the store as it was."""
+        if self._lost:
+            raise Busy("another machine has taken over the lease of this corpus", "Run it again")
+        base, files = self._state(), self._files(manifest)
+        there = {sha for _, sha in base.files.values()}
+        new = {sha: path for path, (_, sha) in files.items() if sha not in there}
+        with ThreadPoolExecutor(TRANSFERS) as pool:
+            list(pool.map(lambda one: self._save(*one), new.items()))
+        named = {sha for _, sha in files.values()}
+        head = Head(None, raw.decode(), files, sorted(there - named))
+        head.tag = self.store.swap(self._prefix + HEAD, head.raw(), base.tag)
+        if head.tag is None:
+            raise Busy("another writer has committed meanwhile", "Run it again; nothing was lost")
+        self._note(head)
+        with contextlib.suppress(GraphRAGError):  # what is left over is swept later
+            gone = [sha for sha in base.dropped if sha not in named]
+            self.store.delete([f"{self._prefix}objects/{sha}" for sha in gone])
+            if manifest.generation % SWEPT_EVERY == 0:
+                self._sweep({*named, *head.dropped})
+
+    def _save(self, sha: str, path: str) -> None:
+        self.store.put(f"{self._prefix}objects/{sha}", self.folder / path)
+
+    def _files(self, manifest: Generation) -> dict[str, list[Any]]:
+        """Every file that a manifest speaks of and that is there."""
+        found = {f"truth/{one['file']}": one["sha256"] for one in manifest.segments}
+        found |= {f"files/{one['file']}": one["sha256"] for one in manifest.files}
+        known, broken = recorded(self.folder, manifest.files)
+        if broken:
+            raise Damaged(f"the record {broken[0]}", "Run graphrag-mcp doctor --repair")
+        for table in manifest.tables:
+            for path, value in known.get(table, {}).items():
+                found[f"tables/{table}.lance/{path}"] = value[1]
+        sizes = {path: self.folder / path for path in found}
+        return {
+            path: [file.stat().st_size, found[path]]
+            for path, file in sorted(sizes.items())
+            if file.exists()
+        }
+
+    def _sweep(self, named: set[str]) -> None:
+        """Delete objects that killed writers have left: old ones that no head names."""
+        old = time.time() - ORPHAN.total_seconds()
+        for one in self.store.listed(f"{self._prefix}objects/"):
+            sha = one["path"].rpartition("/")[2]
+            if sha not in named and one["last_modified"].timestamp() < old:
+                self.store.delete([one["path"]])
+
+    def remove(self) -> None:
+        """Take the corpus out of the store: its head first."""
+        self.store.delete([self._prefix + HEAD])
+        self.store.delete([one["path"] for one in self.store.listed(f"{self._prefix}objects/")])
+        (self.folder / STATE).unlink(missing_ok=True)
+
+
+# ---- a whole home -------------------------------------------------------------------------------
+
+_listed: dict[Path, tuple[float, list[str]]] = {}
+
+
+def corpora(home: Path) -> list[str]:
+    """The corpora of the store; none where it cannot be reached and this machine has copies."""
+    at, names = _listed.get(home, (-LIST_SECONDS, []))
+    if time.monotonic() - at < LIST_SECONDS:
+        return names
+    try:
+        store = store_of(home)
+        tags = {name: store.tag(f"corpora/{name}/{HEAD}") for name in store.folders("corpora/")}
+        names = [name for name, tag in tags.items() if tag is not None]
+    except GraphRAGError as error:
+        if not any((home / "corpora").glob("*/manifest.json")):
+            raise
+        log.warning("%s; the copies on this machine are listed", error.what)
+    _listed[home] = (time.monotonic(), names)
+    return names
+
+
+def evict(home: Path, most: int, keep: str) -> list[str]:
+    """Take copies of corpora off this machine, those that were read longest ago first, until all
+    take `most` bytes or less; `keep` stays. Gives their names."""
+    from filelock import FileLock, Timeout
+
+    held = []
+    for folder in (home / "corpora").iterdir():
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            files = json.loads((folder / STATE).read_bytes())["files"]
+            size = sum(size for size, _ in files.values())
+            held.append(((folder / STATE).stat().st_mtime, folder, size))
+    total, gone = sum(size for *_, size in held), []
+    for _, folder, size in sorted(held):
+        if total <= most or folder.name == keep:
+            continue
+        writer, pull = (FileLock(str(folder / name), timeout=0) for name in ("lock", "pull.lock"))
+        with contextlib.suppress(Timeout), writer, pull:
+            (folder / STATE).unlink(missing_ok=True)
+            (folder / "manifest.json").unlink(missing_ok=True)
+            for part in ("tables", "truth", "files", "generations"):
+                shutil.rmtree(folder / part, ignore_errors=True)
+            total -= size
+            gone.append(folder.name)
+    return gone
+
+
+def _write(path: Path, raw: bytes) -> None:
+    """The whole of it at once. What a power cut takes is fetched again."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary.write_bytes(raw)
+    os.replace(temporary, path)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+def used(folder: Path) -> None:
+    """Note that a copy was read."""
+    with contextlib.suppress(OSError):
+        os.utime(folder / STATE)
