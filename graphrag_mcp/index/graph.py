@@ -34,6 +34,7 @@ sentences that describe an entity or a relationship. Knows one unit, one name or
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -452,7 +453,7 @@ def stated_direction(found: Sequence[Evidence]) -> tuple[str, str]:
     """(source, target) of a pair as most of its statements have it, by weight; in the order of ids
     where no model stated one or both directions weigh the same."""
     ends = found[0].source_id, found[0].target_id
-    forth = sum(one.weight * _way(one) for one in found)
+    forth = math.fsum(one.weight * _way(one) for one in found)  # exact in any order
     return ends if forth >= 0 else ends[::-1]
 
 

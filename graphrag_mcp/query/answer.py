@@ -639,7 +639,8 @@ def deadline(seconds: float) -> Callable[[], float]:
 
 def cited_places(snapshot: Snapshot, cited: Iterable[str], shown: Sequence[Item]) -> list[Citation]:
     """The citations of the cited sources, in the order of the answer."""
-    known = {one.id: one for item in shown for one in item.citations()}
+    places = (one for item in shown for one in item.citations())
+    known = {one.id: one for one in places if one.line_start}  # others are read with their lines
     wanted = [alias for alias in cited if alias[0] == "t"]
     numbers = sorted({int(alias[1:].partition(".")[0]) for alias in wanted if alias not in known})
     rows = context.numbered(snapshot, "passages", numbers)

@@ -680,6 +680,7 @@ def local_search(
         filters=kept,
         mode=mode,
     )
+    read.sort(key=lambda section: ORDER.index(section.name))  # t1 is the best passage
     left = max(seconds - (time.monotonic() - began), 0.05) if seconds else 0.0
     wish = Wish(response_type, instructions, general_knowledge, on_text, left, before)
     return with_answer(
