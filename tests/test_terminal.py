@@ -126,9 +126,11 @@ def test_watch_indexes_again_after_a_change_until_it_is_interrupted(tmp_path: Pa
     folder.mkdir()
     (folder / "a.md").write_text("The bell was found in Port Kell.", "utf-8")
     command = [sys.executable, "-m", "graphrag_mcp", "index", str(folder), "--watch", "--home", str(folder / "home")]
+    # A shell starts background processes with SIGINT ignored, and the child would inherit that.
     child = subprocess.Popen(
-        command, env=clean_environment(PYTHONUNBUFFERED="1"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+        command, env=clean_environment(PYTHONUNBUFFERED="1"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
     said = []
     try:
         for line in child.stdout or ():
