@@ -161,7 +161,7 @@ class Ray:
         self._ray = ray
         self._ours = not ray.is_initialized()
         if self._ours:
-            here = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+            here = {"address": "local", "include_dashboard": False}
             options: dict[str, Any] = {"address": address} if address else here
             try:
                 _greet(address)
