@@ -71,10 +71,10 @@ class Settings:
     max_text_units: int = 200_000
     cache_bytes: int = 20_000_000_000  # of a home on object storage, kept on this machine
     max_memory: int = 4_000  # megabytes of a process that indexes; 0 = no limit
+    hard_links: bool = False  # take files one of whose names lies outside the folder indexed
     engine: str = "auto"  # who computes while indexing: auto, inline, processes, ray
     engine_address: str = ""  # of a Ray cluster; "" = one of this machine
     processes: int = 0  # 0 = one for each core, at most 8
-    hard_links: bool = False  # take files one of whose names lies outside the folder indexed
     max_cluster_size: int = 10
     seed: int = 42
     # Which models, where, how fast. A key is never a setting: only the name of the variable that

@@ -43,11 +43,11 @@ GROUPS: dict[str, dict[str, str]] = {
         "max_files": "Files that one call of index reads.",
         "max_bytes": "Bytes that it reads.",
         "max_text_units": "Text units that it makes.",
+        "cache_bytes": "Of a home on object storage: bytes that its copy on this machine may take.",
         "max_memory": "Megabytes that a process which indexes may hold (Linux); 0 = no limit.",
         "hard_links": "Whether files are taken one of whose names lies outside the folder indexed.",
     },
     "Where an index is computed and kept": {
-        "cache_bytes": "Of a home on object storage: bytes that its copy on this machine may take.",
         "engine": "auto (processes from 300 documents on), inline, processes or ray.",
         "engine_address": "Of a Ray cluster; empty = a Ray of this machine.",
         "processes": "How many; 0 = one for each core, at most 8.",
