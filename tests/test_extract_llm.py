@@ -338,4 +338,4 @@ def test_the_example_of_the_prompt_follows_its_own_rules() -> None:
     assert {end for one in records.relations for end in (one.source, one.target)} == set(names)
     assert [one.strength for one in records.relations] == sorted((one.strength for one in records.relations), reverse=True)
     said = " ".join(one.description for one in (*records.entities, *records.relations))
-    assert "312" in text and "312" in said and "4 May 1887" in text and "4 May 1887" in said and '"I did' in text
+    assert "312" in text and "312" in said and "4 May 1887" in text and "4 May 1887" in said and '"I lit' in text

@@ -68,7 +68,7 @@ class Parser(argparse.ArgumentParser):
         lines = [f"usage: {self.prog} COMMAND [OPTIONS]", "", str(self.description), ""]
         for title, names in GROUPS.items():
             lines += [f"{title}:"]
-            lines += [f"  {name:<10}{self.commands[name].description}" for name in names]
+            lines += [f"  {name:<11} {self.commands[name].description}" for name in names]
             lines += [""]
         lines += [f"{self.prog} COMMAND --help says more of one. {self.prog} --version", ""]
         return "\n".join([*lines, str(self.epilog), ""])

@@ -50,7 +50,7 @@ def _script(file: SourceFile, said: str) -> Bound:
         yield "*", module
     if spaced := re.search(r"\*\s*as\s+([\w$]+)", clause):
         yield spaced[1], module
-    if braced := re.search(r"\{([^}]*)\}", clause):
+    if braced := re.search(r"\{([^{}]*)\}", clause):
         for one in braced[1].split(","):
             words = re.findall(r"[\w$]+", one.replace("type ", " "))
             if words:
@@ -64,7 +64,10 @@ def _script(file: SourceFile, said: str) -> Bound:
 
 
 def _jvm(file: SourceFile, said: str) -> Bound:
-    bare = re.sub(r"^\s*import\s+(?:static\s+)?|;?\s*$", "", said)
+    words = said.strip().removesuffix(";").split()
+    bare = " ".join(
+        words[2 if words[1:2] == ["static"] else 1 :] if words[:1] == ["import"] else words
+    )
     head, brace, inner = bare.partition("{")
     if brace:  # scala
         for one in inner.rstrip("} ").split(","):
@@ -84,7 +87,8 @@ def _jvm(file: SourceFile, said: str) -> Bound:
 
 
 def _go(file: SourceFile, said: str) -> Bound:
-    found = re.search(r'(?:([\w.]+)\s+)?["`]([^"`]+)["`]', said)
+    bare = said.strip().removeprefix("import").strip()
+    found = re.match(r'([\w.]*)\s*["`]([^"`]+)["`]', bare)
     if found and "/" in found[2]:
         last = re.sub(r"[-.]go$|^go-", "", found[2].rpartition("/")[2])
         yield ("*" if found[1] == "." else found[1] or last), found[2].replace(".", "_")

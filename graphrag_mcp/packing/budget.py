@@ -231,7 +231,7 @@ TITLES = (
 LEAST_TEXT = 8  # tokens of text below which a citation is not worth its place
 ROOM_FOR_CALL = 190  # tokens for items from which a cut one comes with the call that gives it whole
 FENCE = 20  # tokens of the marks around what documents say
-TRIES = 4  # fillings of a result, each with less room than the one before
+TRIES = 12  # fillings of a result, each with less room than the one before
 SMALL = 400  # tokens of a result below which accounts (coverage) go before words
 
 
@@ -443,14 +443,15 @@ def compose(
         tokens, characters = sent(result)
         return max(tokens - budget, 1) if characters > CHARACTERS else tokens - budget
 
-    for _ in range(TRIES):
+    for attempt in range(TRIES):
         page = fill(sections, room, first)
         if page.cut and room > ROOM_FOR_CALL:
             page = fill(sections, room - 50, first)
         over = show(page)
         if over <= 0:
             return _counted(result, page, budget)
-        room = max(room - over - 3, 1)
+        # what cannot be seen costs more than its price
+        room = max(room - over - 3 - (room // 6 if attempt > 2 else 0), 1)
     # with less, the footer gives way in the tool
     below = outgoing(result, budget >= SMALL) - size(result)[0]
     return finish(result, budget - below)

@@ -200,7 +200,7 @@ GeneralKnowledge = Annotated[
 Filters = Annotated[
     Strings,
     Field(
-        description='As "date>=2024-05", "uri=notes/*", "document=d4", "entity=Ada", "author!=Bo" (any metadata), "when=2023-05", "as_of=2024"',
+        description='As "date>=2024-05", "uri=notes/*", "entity=Ada", "author!=Bo" (any metadata), "when=2023-05", "as_of=2024"',
         validation_alias=names("filters", "filter", "where"),
     ),
 ]

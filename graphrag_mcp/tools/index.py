@@ -143,14 +143,14 @@ Since = Annotated[
     Text,
     BeforeValidator(str),
     Field(
-        description="A day (2024-05-03) or a generation: what changed since",
+        description="Day (2024-05-03) or generation: what changed since",
         validation_alias=names("since", "after"),
     ),
 ]
 AboutEntity = Annotated[
     Text,
     Field(
-        description="With since: what new text says of this entity",
+        description="With since: what is new on this entity",
         validation_alias=names("about", "entity"),
     ),
 ]
@@ -166,7 +166,7 @@ async def graph_status(
     about: AboutEntity = "",
 ) -> Annotated[CallToolResult, StatusResult]:
     """What is indexed: corpora, counts, levels, generation, model in use, recent jobs. With job_id:
-    that job's progress. With since: what changed since a day or a generation."""
+    that job's progress."""
 
     def work(app: App) -> Result:
         job = job_id.strip()

@@ -247,7 +247,7 @@ Order = Annotated[
 Other = Annotated[
     Text,
     Field(
-        description="Only what names this entity too, by day",
+        description="Only what names this one too",
         validation_alias=names("other", "with", "and", "second"),
     ),
 ]
