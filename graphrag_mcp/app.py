@@ -24,6 +24,8 @@ from graphrag_mcp.trust.principal import SUBJECT, folder_name
 from graphrag_mcp.trust.private import keep_private
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from graphrag_mcp.llm.asker import Asker
     from graphrag_mcp.store.tables import Snapshot
 
@@ -126,6 +128,22 @@ class App:
                 held = (stamp, tables.open_snapshot(folder))
                 self._snapshots[name] = held
             return held[1]
+
+    def table(self, name: str, corpus: str = "") -> DataFrame:
+        """One table of the newest generation as a pandas DataFrame, sorted by id.
+
+        `name` is one of `store.schema.TABLES`, for example entities, relationships, text_units or
+        communities; the columns are in docs/reference.md. The whole table is read into memory.
+        Raises NotFound for another name and for a corpus that does not exist.
+        """
+        from graphrag_mcp.store.schema import TABLES
+
+        if name not in TABLES:
+            known = ", ".join(sorted(TABLES))
+            raise NotFound(f"there is no table {name!r}", f"The tables are: {known}")
+        rows = self.snapshot(corpus).rows(name)
+        first = "id" if "id" in rows.column_names else rows.column_names[0]
+        return rows.sort_by(first).to_pandas()
 
     def _fetch(self, folder: Path) -> None:
         """The newest generation of a corpus on object storage."""

@@ -15,7 +15,6 @@ method and no tool.
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import logging
 import os
@@ -23,7 +22,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
@@ -138,73 +137,72 @@ def build_server(
     search and fetch; `more` are tools of the one who embeds it. With `warm`, the heavy imports and
     the default corpus are opened in a thread, after the first tools/list.
     """
-    with _no_collection():
-        import anyio
-        from mcp.server import MCPServer
+    import anyio
+    from mcp.server import MCPServer
 
-        from graphrag_mcp.tools import completion, contract, offered, prompts, resources, with_page
-        from graphrag_mcp.tools.explorer import without_app
-        from graphrag_mcp.tools.results import THREADS, Desk
-        from graphrag_mcp.tools.updates import Updates
+    from graphrag_mcp.tools import completion, contract, offered, prompts, resources, with_page
+    from graphrag_mcp.tools.explorer import without_app
+    from graphrag_mcp.tools.results import THREADS, Desk
+    from graphrag_mcp.tools.updates import Updates
 
-        warmer = _Once(app.warm) if warm else None
-        plain = [*offered(tools, read_only, compat, bool(app.settings.chat_model)), *more]
-        given, extensions = with_page(plain)
-        updates = Updates(app)
-        known = {tool.name: tool for tool in given}
-        lessons = contract.teach(known)
+    warmer = _Once(app.warm) if warm else None
+    plain = [*offered(tools, read_only, compat, bool(app.settings.chat_model)), *more]
+    given, extensions = with_page(plain)
+    updates = Updates(app)
+    known = {tool.name: tool for tool in given}
+    lessons = contract.teach(known)
 
-        @contextlib.asynccontextmanager
-        async def lifespan(_: Any) -> AsyncIterator[Desk]:
-            if warmer is not None:
-                warmer.start(WARM_AFTER)
-            async with (
-                updates.watching()
-            ):  # one that only reads leaves the work of dead processes to others
-                with contextlib.nullcontext() if read_only else start.keeping(app.settings):
-                    yield Desk(app, anyio.CapacityLimiter(THREADS))
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[Desk]:
+        if warmer is not None:
+            warmer.start(WARM_AFTER)
+        async with (
+            updates.watching()
+        ):  # one that only reads leaves the work of dead processes to others
+            with contextlib.nullcontext() if read_only else start.keeping(app.settings):
+                yield Desk(app, anyio.CapacityLimiter(THREADS))
 
-        async def door(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
-            """Who calls, then what each method needs before the SDK takes over."""
-            token = SUBJECT.set(_caller(ctx))
-            SHOW_SECRETS.set(app.settings.show_secrets)
-            HOME.set(app.home)
-            try:
-                if ctx.method == "tools/call":
-                    return await lessons(
-                        _with_own_cursor(ctx, known) if SUBJECT.get() else ctx, call_next
-                    )
-                if ctx.method == "subscriptions/listen":
-                    return await updates.listen(ctx, call_next)
-                if ctx.method == "resources/list":
-                    return await without_app(ctx, call_next)
-                if ctx.method == "prompts/get":
-                    prompts.check(server, ctx.params)
-                if ctx.method != "tools/list":
-                    return await call_next(ctx)
-                if warmer is not None:
-                    warmer.start(0.1)  # the answer is written first
+    async def door(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
+        """Who calls, then what each method needs before the SDK takes over."""
+        token = SUBJECT.set(_caller(ctx))
+        SHOW_SECRETS.set(app.settings.show_secrets)
+        HOME.set(app.home)
+        try:
+            if ctx.method == "tools/call":
+                return await lessons(
+                    _with_own_cursor(ctx, known) if SUBJECT.get() else ctx, call_next
+                )
+            if ctx.method == "subscriptions/listen":
+                return await updates.listen(ctx, call_next)
+            if ctx.method == "resources/list":
                 return await without_app(ctx, call_next)
-            finally:
-                SUBJECT.reset(token)
+            if ctx.method == "prompts/get":
+                prompts.check(server, ctx.params)
+            if ctx.method != "tools/list":
+                return await call_next(ctx)
+            if warmer is not None:
+                warmer.start(0.1)  # the answer is written first
+            return await without_app(ctx, call_next)
+        finally:
+            SUBJECT.reset(token)
 
-        server: MCPServer[Any] = MCPServer(
-            "graphrag-mcp",
-            title="GraphRAG",
-            version=__version__,
-            tools=given,
-            instructions=_instructions(set(known)),
-            lifespan=lifespan,
-            middleware=[door],
-            extensions=extensions,
-            subscriptions=updates.bus,
-            log_level="WARNING",
-        )
-        resources.register(server, app)
-        prompts.register(server, app, set(known))
-        completion.register(server, app)
-        updates.attach(server)
-        return server
+    server: MCPServer[Any] = MCPServer(
+        "graphrag-mcp",
+        title="GraphRAG",
+        version=__version__,
+        tools=given,
+        instructions=_instructions(set(known)),
+        lifespan=lifespan,
+        middleware=[door],
+        extensions=extensions,
+        subscriptions=updates.bus,
+        log_level="WARNING",
+    )
+    resources.register(server, app)
+    prompts.register(server, app, set(known))
+    completion.register(server, app)
+    updates.attach(server)
+    return server
 
 
 def _caller(ctx: Any) -> str:
@@ -331,21 +329,6 @@ def last_moments(seconds: float) -> None:
     for thread in threading.enumerate():
         if thread.name.startswith("job-"):
             thread.join(max(0.0, end - time.monotonic()))
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """No garbage collection while thousands of model classes are built: a quarter of the start-up,
-    for nothing.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if enabled:
-            gc.enable()
 
 
 class _Once:

@@ -13,6 +13,7 @@ import pytest
 
 from graphrag_mcp.app import App, checked_name, corpus_name
 from graphrag_mcp.errors import BadInput, NotFound, OutsideRoots
+from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest
@@ -232,3 +233,14 @@ def test_the_request_comes_back_from_the_record_as_it_was(app: App) -> None:
     request = IndexRequest(paths=("/a",), texts=(InlineText("té 研究", "id", "T", {"k": [1]}),), remove_missing=True)
     job = queue.Job("job-x", "c", request=json.loads(json.dumps(asdict(request))))
     assert queue.request_of(job) == request
+
+
+def test_tables_of_the_index_are_data_frames(app: App, project: Path) -> None:
+    texts = (InlineText("Ada Lovelace wrote to Charles Babbage. Ada Lovelace knew Mary Somerville."),)
+    index_documents(app.folder("notes"), IndexRequest(texts=texts), app.settings)
+    entities, units = app.table("entities", "notes"), app.table("text_units", "notes")
+    assert "Ada Lovelace" in set(entities["title"]) and entities["id"].is_monotonic_increasing
+    assert list(units["text"]) == [texts[0].text]
+    with pytest.raises(NotFound, match="no table 'entity'") as error:
+        app.table("entity", "notes")
+    assert ", entities, " in error.value.next_move

@@ -8,7 +8,6 @@ Only this folder prints.
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -24,7 +23,6 @@ from graphrag_mcp.cli.try_ import try_
 from graphrag_mcp.cli.upkeep import delete, digest, doctor, export, import_, install, rollback
 from graphrag_mcp.cli.write import answers, edit, index, init, remove, serve, tune
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
-from graphrag_mcp.lazy_imports import alone
 
 METHODS = ("auto", "fast", "llm", "agent")
 Run = Callable[[argparse.Namespace], int]
@@ -479,7 +477,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     not know).
     """
     if arguments is None:
-        alone()
         if not os.environ.get("HOME", "?"):
             del os.environ["HOME"]  # set to nothing it would make "~" the root of the disk
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -508,8 +505,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "Stopped. What was committed stays; the same command goes on from there.",
             STOPPED,
         )
-    finally:
-        if arguments is None:
-            # the process ends: its last collection looked through every row in vain, for 0.4 s of
-            # CPU
-            gc.freeze()

@@ -11,7 +11,6 @@ it. Each command imports what it needs when it runs.
 from __future__ import annotations
 
 import argparse
-import gc
 import getpass
 import json
 import sys
@@ -36,7 +35,6 @@ from graphrag_mcp.cli.output import (
 )
 from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.index.losses import RECORDS, told
-from graphrag_mcp.lazy_imports import is_alone
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.terms import counted as number_of
 from graphrag_mcp.types import Result
@@ -182,14 +180,9 @@ def index(options: argparse.Namespace) -> int:
         )
     if options.watch:
         return _watch(options)
-    gc.disable()  # modules are no garbage: a tenth of the time of importing them
     from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.types import IndexRequest
 
-    if (
-        not is_alone()
-    ):  # a process that ends with the run would only look through its rows once more: 0.1 s
-        gc.enable()
     paths = tuple(str(existing(path)) for path in options.paths)
     app = app_of(options)
     budget = {
@@ -250,7 +243,6 @@ def _watch(options: argparse.Namespace) -> int:
     for changed in watch(*paths, watch_filter=ours, yield_on_timeout=True, rust_timeout=500):
         if not changed and not first:
             continue
-        gc.enable()  # `index` turns it off for a process that ends with the run
         try:
             index(once)
         except GraphRAGError as error:  # such as a folder that is empty for a moment

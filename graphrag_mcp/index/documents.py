@@ -56,7 +56,6 @@ from graphrag_mcp.names import extract
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import Overlay, renamed
-from graphrag_mcp.store.lance import give_back
 from graphrag_mcp.store.leases import Correction
 from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES
@@ -622,7 +621,6 @@ def documents(
         more_units = len(batch.units) - len(old_units)
         versions = _write_texts(run, batch, old_units, old_passages, term_change)
         del term_change
-        give_back()
     gone_units = set(old_units) - batch.kept
     with run.stage("merge"):
         read = _read(run, snapshot, batch, gone_units, numbers)
@@ -709,7 +707,6 @@ def _write_texts(
         "passages": Change(sorted(old_passages), graph_to_table("passages", batch.passages)),
     }
     batch.units, batch.passages = [], []
-    give_back()
     if run.vectors is not None:
         run.vectors.want("passages", first["passages"].rows, old_passages)
         first |= dict(run.vectors.changes())

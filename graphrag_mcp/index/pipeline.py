@@ -14,7 +14,6 @@ nothing.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import threading
@@ -43,7 +42,6 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Edit, Plan
 from graphrag_mcp.store import leases, tables
-from graphrag_mcp.store.lance import few_heaps, give_back
 from graphrag_mcp.store.manifest import IN_PART, Manifest, read, writer_lock
 from graphrag_mcp.store.schema import DOCUMENT_LOG, VECTORS
 from graphrag_mcp.store.segments import EDITS, tidy
@@ -185,7 +183,6 @@ def index_documents(
     imported in this call (exchange/importing.py). `ended`: told why, before this process ends because
     it held far more memory than the settings allow. Raises GraphRAGError (Busy, BadInput, Damaged, ...).
     """
-    _thrifty()
     ours, run = asker is None, None
     if ours and not request.dry_run and request.method != "fast":
         priced(settings)
@@ -199,7 +196,6 @@ def index_documents(
         most = settings.max_memory if _ends() else 0
         with (
             _lock(folder, cancelled),
-            _few_collections(),
             limited(most, cancelled, ended) as cancelled,
         ):
             run = Run(
@@ -215,8 +211,6 @@ def index_documents(
             run.executor.close()
         if ours:
             asker.close()
-        if not _ends():
-            give_back()
 
 
 def _rehearsed(
@@ -231,9 +225,8 @@ def _rehearsed(
     from graphrag_mcp.index.dry_run import Rehearsal, estimate
 
     manifest = documents.of_this_release(folder, read(folder))
-    with _few_collections():
-        run = Rehearsal(folder, settings, manifest, progress, cancelled)
-        return estimate(run, request, asker, _work)
+    run = Rehearsal(folder, settings, manifest, progress, cancelled)
+    return estimate(run, request, asker, _work)
 
 
 def resident() -> int:
@@ -323,7 +316,6 @@ def _work(
             edits.catch_up(run)
         _write_documents(run, plan, request)
         run.check()
-        give_back()  # what the documents took, before the graph as a whole is looked at
         communities_stage.communities(run, request.recluster)
         if run.corrections and run.writes:
             leases.corrected(run.folder, run.corrections)
@@ -361,37 +353,9 @@ def _prepare(run: Run) -> None:
         tables.prepare(run.folder)
 
 
-def _thrifty() -> None:
-    """Free memory goes back to the system: Arrow's pool and glibc's many heaps kept 50 MB of some
-    500 for later.
-
-    Not at once in a process that ends with the run, or each column of a large graph is mapped and
-    emptied again: a tenth of the CPU of an update in 105,000 entities. Four times as much would cost
-    a run with a model 15 of its 390 MB; a server, which indexes in other threads and goes on, gives
-    back all that it can."""
-    import pyarrow as pa
-
-    pa.set_memory_pool(pa.system_memory_pool())
-    few_heaps(2 << 20, 1 << 20) if _ends() else few_heaps(256 << 10, 128 << 10)
-
-
 def _ends() -> bool:
     """Does this process end with the run? A server indexes in other threads than the main one."""
     return threading.current_thread() is threading.main_thread()
-
-
-@contextmanager
-def _few_collections() -> Iterator[None]:
-    """The collector walks all rows again and again and finds nothing: they hold no cycles. A third
-    of the CPU.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _without_other_vectors(manifest: Manifest | None, embedding: str) -> Manifest | None:
@@ -437,7 +401,6 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
         ahead = _asks(run) or documents.has_code(run) or any(one.code for one in queue)
         if len(queue) > int(ahead):
             documents.documents(run, plan.found.sources, queue.popleft(), numbers)
-            gc.collect()
     for batch in list(queue)[:-1]:
         documents.documents(run, plan.found.sources, batch, numbers)
     run.parameters = {**before, **wanted}  # only now does all that is there follow them

@@ -33,7 +33,6 @@ import hashlib
 import heapq
 import json
 import logging
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -480,10 +479,6 @@ class Asker:
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                # The loop gets its turn beside a thread that computes: at Python's 5 ms a call lost
-                # its place for 20. Every thread that waits looks as often, so half of this costs a
-                # twentieth of a run's CPU.
-                sys.setswitchinterval(min(sys.getswitchinterval(), 0.001))
                 threading.Thread(
                     target=run_loop, args=(self._loop,), name="asker", daemon=True
                 ).start()

@@ -34,7 +34,6 @@ from urllib.parse import unquote, urlsplit
 from weakref import WeakKeyDictionary
 
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.lazy_imports import imported
 from graphrag_mcp.settings import Settings, secrets_of, shown_as
 
 # Set by the one that asks (each task has its own): a person's question goes before the calls of a long
@@ -316,10 +315,10 @@ _CLIENTS = _HttpClients()
 
 
 def openai_client() -> Any:
-    """The package `openai`, without models of replies (`openai_api` reads these) and a second HTTP
-    library (0.12 s).
-    """
-    return imported("openai", stand_ins=("openai.types",), missing=("aiohttp",))
+    """The package `openai`, imported with the first model."""
+    import openai
+
+    return openai
 
 
 async def prepare() -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -39,7 +38,6 @@ ADDRESSED = (
 )
 KEPT = 4_000  # rows of a table remembered between searches, some 10 MB
 _ID = re.compile(r"[0-9a-f]{32}")
-_HALF = (1 << 64) - 1
 
 
 class Kept:
@@ -48,12 +46,10 @@ class Kept:
     """
 
     def __init__(self, parts: Iterable[pa.Table]) -> None:
-        """`parts`: tables of the same columns, at least one, which are copied and let go one after
-        another.
-        """
+        """`parts`: tables of the same columns, at least one."""
         import numpy as np
 
-        rows = _gathered(parts)
+        rows = pa.concat_tables(parts).combine_chunks()
         self.rows = rows.drop_columns([ROW_ID])
         (self._batch,) = self.rows.to_batches() or [
             pa.RecordBatch.from_pylist([], self.rows.schema)
@@ -108,137 +104,27 @@ class Kept:
         return self._order[at[here]], here
 
 
-# ---- in one piece ------------------------------------------------------------------------------
-
-
-def _gathered(parts: Iterable[pa.Table]) -> pa.Table:
-    """The rows of all in one chunk. Arrow would hold the parts and the whole at once, and of what
-    is freed then the allocators keep half: 150 MB for 70 MB of entities. So each part is copied to
-    the end of buffers that grow."""
-    columns: dict[str, _Column] = {}
-    for part in parts:
-        columns = columns or {field.name: _column(field.type) for field in part.schema}
-        for batch in part.to_batches():
-            for name, column in columns.items():
-                column.add(batch[name])
-    return pa.table({name: column.array() for name, column in columns.items()})
-
-
-class _Column:
-    """Values of a fixed width, without nulls, one array after another."""
-
-    def __init__(self, kind: pa.DataType) -> None:
-        self.kind, self.count, self.data = kind, 0, bytearray()
-
-    def add(self, array: pa.Array) -> None:
-        width = self.kind.bit_width // 8
-        self.count += len(array)
-        self.data += memoryview(array.buffers()[1] or b"")[
-            array.offset * width : (array.offset + len(array)) * width
-        ]
-
-    def array(self) -> pa.Array:
-        return pa.Array.from_buffers(self.kind, self.count, [None, pa.py_buffer(self.data)])
-
-
-class _Texts(_Column):
-    """Strings, by where each ends."""
-
-    def __init__(self, kind: pa.DataType) -> None:
-        super().__init__(kind)
-        self.ends, self.last = bytearray(bytes(4)), 0
-
-    def add(self, array: pa.Array) -> None:
-        first, last = self.grow(array)
-        self.data += memoryview(array.buffers()[2] or b"")[first:last]
-
-    def grow(self, array: pa.Array) -> tuple[int, int]:
-        """Add the ends; what they are the ends of begins and ends here."""
-        import numpy as np
-
-        if not len(array):
-            return 0, 0
-        ends = np.frombuffer(array.buffers()[1], np.int32)[
-            array.offset : array.offset + len(array) + 1
-        ]
-        self.ends += memoryview(ends[1:] + np.int32(self.last - int(ends[0])))
-        self.last += int(ends[-1] - ends[0])
-        self.count += len(array)
-        return int(ends[0]), int(ends[-1])
-
-    def array(self) -> pa.Array:
-        return pa.Array.from_buffers(
-            self.kind, self.count, [None, pa.py_buffer(self.ends), pa.py_buffer(self.data)]
-        )
-
-
-class _Lists(_Texts):
-    def __init__(self, kind: pa.DataType) -> None:
-        super().__init__(kind)
-        self.items = _column(kind.value_type)
-
-    def add(self, array: pa.Array) -> None:
-        first, last = self.grow(array)
-        self.items.add(array.values.slice(first, last - first))
-
-    def array(self) -> pa.Array:
-        ends = pa.Array.from_buffers(pa.int32(), self.count + 1, [None, pa.py_buffer(self.ends)])
-        return pa.ListArray.from_arrays(ends, self.items.array(), self.kind)
-
-
-class _Structs(_Column):
-    def __init__(self, kind: pa.DataType) -> None:
-        super().__init__(kind)
-        self.fields = [_column(field.type) for field in kind]
-
-    def add(self, array: pa.Array) -> None:
-        for column, field in zip(self.fields, array.flatten(), strict=True):
-            column.add(field)
-
-    def array(self) -> pa.Array:
-        return pa.StructArray.from_arrays(
-            [column.array() for column in self.fields], fields=list(self.kind)
-        )
-
-
-def _column(kind: pa.DataType) -> _Column:
-    of = {pa.types.is_string: _Texts, pa.types.is_list: _Lists, pa.types.is_struct: _Structs}
-    made = next((made for test, made in of.items() if test(kind)), _Column)
-    assert made is not _Column or kind.bit_width % 8 == 0, (
-        f"no copy of {kind}: its values share bytes"
-    )
-    return made(kind)
-
-
 # ---- where rows are ----------------------------------------------------------------------------
 
 
 class Ids:
-    """The places of content ids in a column, in 24 bytes a row; a dict takes 200."""
+    """The places of content ids in a column, in 40 bytes a row; a dict takes 200."""
 
-    def __init__(self, halves: Any) -> None:
+    def __init__(self, column: pa.ChunkedArray) -> None:
         import numpy as np
 
-        self._order = np.argsort(halves[:, 0], kind="stable")
-        self._first, self._second = (
-            np.ascontiguousarray(halves[self._order, part]) for part in (0, 1)
-        )
+        ids = column.to_numpy().astype(f"S{DIGITS}")
+        self._order = np.argsort(ids, kind="stable")
+        self._ids = ids[self._order]
 
     def places(self, ids: Sequence[str]) -> list[int]:
-        """Of the rows with one of these ids, in their order; what is no id is nowhere."""
+        """Of the rows with one of these ids, in their order; what is no id has no row."""
         import numpy as np
 
-        numbers = [int(id, 16) for id in ids if _ID.fullmatch(id)]
-        first, second = (
-            np.array([(one >> shift) & _HALF for one in numbers], np.uint64) for shift in (64, 0)
-        )
-        low, high = (np.searchsorted(self._first, first, side) for side in ("left", "right"))
-        if (many := high - low).max(initial=0) > 1:  # the rows of each one after another
-            second, low = np.repeat(second, many), np.repeat(low, many)
-            low += np.arange(len(low)) - np.repeat(np.cumsum(many) - many, many)
-        else:
-            second, low = second[many > 0], low[many > 0]
-        return self._order[low[self._second[low] == second]].tolist()
+        wanted = np.array([id for id in ids if _ID.fullmatch(id)], f"S{DIGITS}")
+        low, high = (np.searchsorted(self._ids, wanted, side) for side in ("left", "right"))
+        found = zip(low.tolist(), high.tolist(), strict=True)
+        return [place for first, end in found for place in self._order[first:end].tolist()]
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
@@ -247,34 +133,10 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 def ids_of(column: pa.ChunkedArray) -> Ids | None:
     """None for a column that holds anything but ids."""
-    if not pa.types.is_string(column.type) or (halves := _halves(_one(column))) is None:
+    if not pa.types.is_string(column.type):
         return None
-    return Ids(halves)
-
-
-def _halves(ids: pa.Array) -> Any:
-    """Each id as two numbers; None where one is not of DIGITS hexadecimal digits."""
-    import numpy as np
-
-    if not len(ids):
-        return np.zeros((0, 2), np.uint64)
-    ends = np.frombuffer(ids.buffers()[1], np.int32)[ids.offset : ids.offset + len(ids) + 1]
-    if (np.diff(ends) != DIGITS).any():
-        return None
-    values = _digits()[np.frombuffer(ids.buffers()[2], np.uint8)[ends[0] : ends[-1]]]
-    if (values > 15).any():
-        return None
-    return (values[::2] << 4 | values[1::2]).view(">u8").astype(np.uint64).reshape(-1, 2)
-
-
-@lru_cache(maxsize=1)
-def _digits() -> Any:
-    """What each byte is as a hexadecimal digit in lower case; 255 for all others."""
-    import numpy as np
-
-    table = np.full(256, 255, np.uint8)
-    table[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16, dtype=np.uint8)
-    return table
+    same = pc.all(pc.match_substring_regex(column, f"^{_ID.pattern}$"), min_count=0).as_py()
+    return Ids(column) if same else None
 
 
 class Ordered:

@@ -1,8 +1,6 @@
 """LanceDB: its import, connections, event loop and indexes.
 
-Takes folders; gives the module `lancedb` and databases. By itself it imports `lance_namespace` and
-builds several hundred pydantic models of a REST API, for connections that are never made here, and
-pandas.
+Takes folders; gives the module `lancedb`, which takes 1.2 s of CPU to import, and databases.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from graphrag_mcp.errors import Damaged
-from graphrag_mcp.lazy_imports import imported
 from graphrag_mcp.store.schema import FULL_TEXT, SCALAR, VECTORS
 
 # A server that commits all day puts every version it ever opened into these caches, and Lance's own
@@ -33,33 +30,32 @@ INDEX_CACHE, METADATA_CACHE = 24 << 20, 4 << 20
 FLAT = 60_000
 REPAIR = "Run graphrag-mcp doctor --repair"
 TOGETHER = 1 << 18  # rows that are handed over at once, and so stand in one piece of memory
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # <malloc.h>
 T = TypeVar("T")
-_heaps = False  # has someone said how much memory may lie free?
 _connections: dict[tuple[str, int, bool], Any] = {}
 _connecting = threading.Lock()
-UNUSED = ("lance_namespace", "lance_namespace_urllib3_client")
-# Before Python 3.12 lancedb marks its methods by a package that compares each with what it
-# overrides: 0.12 of 0.4 s.
-UNCHECKED = {
-    "overrides": {
-        "override": lambda method: method,
-        "EnforceOverrides": type("EnforceOverrides", (), {}),
-    }
-}
 
 
 def lancedb() -> Any:
     """The module, imported at the first call; as it is when someone has imported it before."""
-    if (
-        not _heaps
-    ):  # 40 MB of 420 after a hundred searches over 105,000 entities, which are as fast without
-        few_heaps(4 << 20, 1 << 20)
     os.environ.setdefault(
         "LANCEDB_LOG", "error"
     )  # else Lance writes warnings to stderr; read when it is imported
-    imported("pyarrow.dataset", missing=("pandas",))  # it only looks whether that is there
-    return imported("lancedb", stand_ins=UNUSED, instead=UNCHECKED)
+    import lancedb
+
+    _few_heaps()
+    return lancedb
+
+
+@lru_cache(maxsize=1)
+def _few_heaps() -> None:
+    """Have glibc keep two heaps, at most 2 MB free at the end of each, and map blocks from 1 MB on
+    by themselves. Otherwise each of Lance's threads has a heap that keeps what it frees: indexing
+    14,000 documents then holds 766 MB at its peak in place of 628 (docs/dev/decisions.md)."""
+    if sys.platform.startswith("linux"):
+        with suppress(OSError, AttributeError):
+            libc = ctypes.CDLL("libc.so.6")
+            for parameter, value in ((-8, 2), (-1, 2 << 20), (-3, 1 << 20)):  # <malloc.h>
+                libc.mallopt(parameter, value)
 
 
 @lru_cache(maxsize=1)
@@ -154,31 +150,6 @@ def indexed(table: Any, name: str) -> None:
             with_position=False,
         )
         table.create_index(FULL_TEXT[name], config=config, replace=True)
-
-
-def few_heaps(trim: int, mapped: int) -> None:
-    """Have glibc keep at most `trim` bytes of what is free at the end of a heap, and map blocks of
-    `mapped` bytes by themselves. Each of Lance's threads would have a heap of its own, and keep
-    there what it has freed."""
-    global _heaps
-    _heaps = True
-    if sys.platform.startswith("linux"):
-        with suppress(OSError, AttributeError):
-            c = ctypes.CDLL("libc.so.6")
-            for parameter, value in (
-                (M_ARENA_MAX, 2),
-                (M_TRIM_THRESHOLD, trim),
-                (M_MMAP_THRESHOLD, mapped),
-            ):
-                c.mallopt(parameter, value)
-
-
-def give_back() -> None:
-    """Let the system have what Lance's threads have freed, for which glibc has to be asked: a third
-    of what a large table took to be read, and 14 MB after an agent's fifty notes."""
-    if sys.platform.startswith("linux"):
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def disconnect(folder: Path) -> None:

@@ -12,10 +12,6 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from graphrag_mcp.lazy_imports import arrow
-
-arrow()  # before the first array
-
 S, I, F, B = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 LIST = pa.list_(S)
 

@@ -45,7 +45,6 @@ from graphrag_mcp.store.lance import (
     collected,
     connect,
     following,
-    give_back,
     indexed,
     started,
     wait,
@@ -304,7 +303,6 @@ class Snapshot:
         """Read by BATCH rows: at once, Lance would need half as much again beside what it gives."""
         names = [*names, ROW_ID]
         kept = Kept(chain([empty(table, names)], self.batches(table, names)))
-        give_back()
         return kept
 
     def _beside(self, table: str, kept: Kept, ids: Sequence[Any], names: Sequence[str]) -> pa.Table:

@@ -24,7 +24,7 @@ LIMITS = Path(__file__).with_name("layout_limits.json")
 # Layers: a module imports from lower layers and from its own package.
 LAYERS = {
     "__init__": 0,
-    **dict.fromkeys(("errors", "types", "settings", "lazy_imports", "logs", "text", "trust"), 1),
+    **dict.fromkeys(("errors", "types", "settings", "logs", "text", "trust"), 1),
     **dict.fromkeys(("store", "names", "code", "executors"), 2),
     **dict.fromkeys(("sources", "llm"), 3),
     "packing": 4,
