@@ -77,3 +77,31 @@ def test_points_cite_only_documents_that_pass(snapshot: Snapshot) -> None:
         found = global_search(snapshot, "back-run", filters=[given], max_tokens=20_000)
         cited = {one.uri.rpartition("/")[2] for one in found.citations}
         assert cited and (cited == {left_out} if "!" not in given else left_out not in cited)
+
+
+HARBOUR = (
+    "The harbour board of Ardvane voted to raise the pilot fees by a tenth.",
+    "Harbour master Ewan Reid wants a new quay for the ferry before winter.",
+    "Fishermen of the harbour refused to land their herring at the north pier.",
+    "A storm broke the harbour wall, and forty metres of it fell into the basin.",
+    "The board sold the old harbour crane to a yard in Leith for its scrap.",
+    "Dredging of the harbour mouth costs the board more than all its other work.",
+    "Ferry passengers may now use the board's pier without a ticket for the harbour.",
+)
+BAKERY = (
+    "Several events of the period were covered with sugar, and the ovens decided which.",
+    "Which rye loaf is sold was decided in a period of events that butter covered.",
+    "The ginger bun covered its period, and the events of the oven were decided by yeast.",
+    "Flour prices decided the period, which events of the bakery never covered.",
+    "Oat cakes are covered by Lorna Blythe, who decided over events in the baking period.",
+)
+
+
+def test_words_about_how_it_is_asked_choose_no_sentences(tmp_path: Path) -> None:
+    """The bakery's sentences hold "events", "period" and "decided", the harbour's what is asked about."""
+    texts = tuple(InlineText(text, f"n{at}") for at, text in enumerate(HARBOUR + BAKERY))
+    index_documents(tmp_path / "corpus", IndexRequest(texts=texts), Settings(home=tmp_path))
+    asked = "Which events of the period decided what the harbour board did, and what was covered?"
+    found = global_search(open_snapshot(tmp_path / "corpus"), asked)
+    shown = [line for line in found.text.splitlines() if line.startswith("- [")]
+    assert len(shown) >= 4 and not any(word in line for word in ("oven", "rye", "ginger", "Flour", "Oat") for line in shown[:4])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.hits import Hit, Page, clipped
@@ -36,13 +36,9 @@ class Line:
 
 def lines(hits: Sequence[Hit], worth: Worth, names: Sequence[Mention] = ()) -> list[Line]:
     """The sentences that are relevant, best first; none twice."""
-    people = [one for one in names if one.type == "person"]
-    own = {term for one in people for term in query_terms(one.form)}
-    own |= {part for term in worth if "-" in term for part in term.split("-")}  # counted with it
-    asked = {term: value for term, value in worth.items() if term not in own} or dict(worth)
-    found = []
+    asked, found = without_people(worth, names), []
     for hit in hits[:READ]:
-        if people and not all(_named(one, hit) for one in people):
+        if not names_all(hit, names):
             continue
         best = _best(hit, asked)
         if best is not None:
@@ -56,11 +52,26 @@ def lines(hits: Sequence[Hit], worth: Worth, names: Sequence[Mention] = ()) -> l
     return list(kept.values())
 
 
-def _named(person: Mention, hit: Hit) -> bool:
-    """Does the passage, or its title, name the person? The last word of a name is enough."""
+def without_people(worth: Worth, names: Sequence[Mention]) -> dict[str, float]:
+    """The worth of the terms that do not name a person; of all where none is left."""
+    own = {term for one in names if one.type == "person" for term in query_terms(one.form)}
+    own |= {part for term in worth if "-" in term for part in term.split("-")}  # counted with it
+    return {term: value for term, value in worth.items() if term not in own} or dict(worth)
+
+
+def names_all(hit: Hit, names: Sequence[Mention]) -> bool:
+    """Does the passage, or its title, name all people among these? One word of a name is enough, the
+    last or the first."""
     text = f"{hit.title}\n{hit.body}".casefold()
-    words = person.form.casefold().split()
-    return bool(words) and (words[-1] in text or words[0] in text)
+    people = [one.form.casefold().split() for one in names if one.type == "person"]
+    return all(not words or words[-1] in text or words[0] in text for words in people)
+
+
+def shortened(line: Line, worth: Worth = {}) -> Line:  # noqa: B006 - never changed
+    """The line with at most LENGTH characters of its sentence."""
+    said = line.text
+    text = said if len(said) <= LENGTH else clipped(one_line(said, 4_000), worth, LENGTH)
+    return replace(line, text=one_line(text, LENGTH + 2))
 
 
 def _best(hit: Hit, worth: Worth) -> Line | None:
@@ -83,8 +94,7 @@ def _best(hit: Hit, worth: Worth) -> Line | None:
     if best is None:
         return None
     value, said = best
-    text = said if len(said) <= LENGTH else clipped(one_line(said, 4_000), worth, LENGTH)
-    return Line(hit, one_line(text, LENGTH + 2), value * (0.5 + 0.5 * hit.score))
+    return shortened(Line(hit, said, value * (0.5 + 0.5 * hit.score)), worth)
 
 
 def show(page: Page, found: Sequence[Line], by_time: bool = False, head: str = "") -> int:

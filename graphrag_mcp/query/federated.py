@@ -23,7 +23,7 @@ from graphrag_mcp.packing.budget import (
     read_cursor,
     write_cursor,
 )
-from graphrag_mcp.query import context, global_, local, lookup, passages, text_search, topics
+from graphrag_mcp.query import context, global_, hits, local, lookup, passages, text_search, topics
 from graphrag_mcp.query.local import missing
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted, query_terms
@@ -129,7 +129,7 @@ def local_search(
     merged: dict[str, list[tuple[float, int, Item]]] = {}
     shares: dict[str, Section] = {}
     result, notes, more, empty = _begun(parts, mode), [note], False, []
-    sources: list[passages.Source] = []
+    sources: list[hits.Source] = []
     for name, snapshot, kept in _narrowed(parts, filters, min_rating):
         vector, said = local.vector_of((askers or {}).get(name), snapshot, query)
         found = local.find(
@@ -249,7 +249,7 @@ def search_text(
     if offsets is None:
         return finish(_stale(parts, "text"), budget)
     result, empty, lost = _begun(parts, "text"), [], None
-    sources: list[passages.Source] = []
+    sources: list[hits.Source] = []
     literals: list[str] = []
     notes = [note]
     for name, snapshot, kept in _narrowed(parts, filters, 0.0):

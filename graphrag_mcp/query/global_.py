@@ -36,7 +36,7 @@ from graphrag_mcp.packing.budget import (
     write_cursor,
 )
 from graphrag_mcp.packing.citations import Checked, data, restored
-from graphrag_mcp.query import breadth, context, hits, local, passages, ranking, retrieval, topics
+from graphrag_mcp.query import breadth, context, hits, local, ranking, retrieval, topics
 from graphrag_mcp.query.answer import (
     NO_MODEL,
     POINTS_SCHEMA,
@@ -282,6 +282,21 @@ _ASKING = frozenset(
 )
 
 
+# Words about how it is asked, which count little beside others: "what was its state at the end".
+_FRAMING = frozenset(
+    terms(
+        "issue issues event events period time times over cover covers covered decide decides decided decisive report "
+        "reports reported state status end ends ended stand stands stood run runs running develop develops developed "
+        "development developments role roles matter matters change changes changed become became between outcome "
+        "outcomes result results resulted resolve resolved dominate dominates dominated according appear appears "
+        "appeared connect connects connected relate related relationship compare compared difference differences "
+        "disagree agree course finally eventually start started begin began follow followed view views opinion opinions "
+        "detail details fact facts figure figures kind kinds type types another first last next long later "
+    )
+)
+LITTLE = 0.15
+
+
 @dataclass(slots=True)
 class Rated:
     """A report that was looked at. `own` is the rating by its own words, `rating` with what its
@@ -403,24 +418,17 @@ def _extract(
 ) -> tuple[int, int]:
     """Add what was written on the question in reports, then one sentence from each of many places,
     by topic: how many sentences have had no room, and how many are shown."""
-    sources, filters = [], {}
+    order: list[tuple[str, breadth.Line]] = []
     for name, snapshot, kept in parts:
-        filters[name] = kept
         if not offset:
             result.communities += _written(page, name, snapshot, query, level, kept)
         found = local.find(snapshot, query, filters=kept)
-        if found.passages and not local.unheard_of(found):
-            source = local.source_of(snapshot, found, name, explain=explain)
-            worth = asked_about(snapshot, query) or source.worth
-            sources.append(replace(source, worth=worth))
-    lines = passages.lines(sources)
-    order: list[tuple[str, breadth.Line]] = []
-    for source in sources:
-        own = [one for one in lines if one.hit.corpus == source.corpus]
-        prefix = f"{source.corpus}/" if source.corpus else ""
-        for topic, held in topics.groups(
-            source.snapshot, own, max(level, 0), filters[source.corpus]
-        ):
+        if not found.passages or local.unheard_of(found):
+            continue
+        source = local.source_of(snapshot, found, name, explain=explain)
+        worth = breadth.without_people(asked_about(snapshot, query) or source.worth, source.names)
+        prefix = f"{name}/" if name else ""
+        for topic, held in topics.on_question(snapshot, worth, source, level, kept):
             head = f"## [{prefix}c{topic.n}] {topic.title}" if topic else "## Of no topic"
             dated = sum(bool(line.hit.date) for line in held) * 2 > len(held)
             order += [(head, line) for line in (sorted(held, key=_when) if dated else held)]
@@ -618,7 +626,10 @@ def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     if all(term in _ASKING or (is_cjk(term[0]) and stop_word(term)) for term in wanted):
         return None
     worth, _ = ranking.term_worth(snapshot, wanted)
-    return {term: value for term, value in worth.items() if term not in _ASKING}
+    worth = {term: value for term, value in worth.items() if term not in _ASKING}
+    if worth.keys() <= _FRAMING:
+        return worth
+    return {term: value * (LITTLE if term in _FRAMING else 1) for term, value in worth.items()}
 
 
 def _ranked_by_weight(

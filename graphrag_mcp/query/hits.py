@@ -24,7 +24,7 @@ from graphrag_mcp.text.temporal import When
 from graphrag_mcp.text.terms import sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
-from graphrag_mcp.types import Citation, SearchResult
+from graphrag_mcp.types import Citation, Mention, SearchResult
 
 # Shares of the best score. Of the passages at 0.6 and above, 3.7 (HotpotQA), 6 (Chroma) and 2
 # (CMRC) are shown on average, with 90 %, 100 % and 100 % of the documents that answer; between 0.3
@@ -43,6 +43,21 @@ EACH = 220  # tokens of room for which one more hit is shown in full
 _NUMBER = re.compile(r"\n\s{0,3}\d{1,3}[.)]\Z")  # of a list item whose text is left out
 
 Worth = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a search found in one corpus: `scored` are (passage id, score), best first; `worth` of the
+    terms of the question; its names, and the ids that entities of these names have. `corpus` stands
+    before ids."""
+
+    snapshot: Snapshot
+    scored: Sequence[tuple[str, float]]
+    worth: Mapping[str, float]
+    corpus: str = ""
+    names: Sequence[Mention] = ()
+    named: Sequence[str] = ()
+    why: Callable[[Sequence[str]], Mapping[str, str]] | None = None
 
 
 @dataclass(slots=True)

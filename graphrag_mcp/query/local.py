@@ -55,7 +55,8 @@ from graphrag_mcp.packing.budget import (
 )
 from graphrag_mcp.packing.wire import outgoing
 from graphrag_mcp.query import context, passages, ranking, retrieval, topics
-from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form, Source
+from graphrag_mcp.query.hits import Source
+from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form
 from graphrag_mcp.query.ranking import MARKS, Scored
 from graphrag_mcp.query.retrieval import Retrieved
 from graphrag_mcp.store.tables import Snapshot

@@ -7,13 +7,13 @@ breadth, one sentence from each of many places.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import breadth, context, hits
-from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.types import Mention, SearchResult, content_id
+from graphrag_mcp.query.hits import Source
+from graphrag_mcp.types import SearchResult, content_id
 
 DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
 CONNECTED = 5  # statements between names of the question
@@ -21,20 +21,6 @@ TITLED = 60  # passages of the ranking in which a title of the question is looke
 PER_QUESTION, LINES_PER_QUESTION = 2, 3  # hits in full and as lines, where several are asked
 
 Ranked = list[tuple[float, int, int]]  # score, place in its corpus, number of the corpus
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What one corpus has: `scored` are (passage id, score), best first; `worth` of the terms of the
-    question; its names, and the ids that entities of these names have. `corpus` stands before ids."""
-
-    snapshot: Snapshot
-    scored: Sequence[tuple[str, float]]
-    worth: Mapping[str, float]
-    corpus: str = ""
-    names: Sequence[Mention] = ()
-    named: Sequence[str] = ()
-    why: Callable[[Sequence[str]], Mapping[str, str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from typing import Any
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, read_cursor, write_cursor
-from graphrag_mcp.query import context, local, passages, ranking, retrieval
+from graphrag_mcp.query import context, hits, local, passages, ranking, retrieval
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.scripts import SIMPLIFY
 from graphrag_mcp.text.terms import counted, is_cjk, query_terms, unwrapped
@@ -198,10 +198,10 @@ def search_text(
 
 def source_of(
     snapshot: Snapshot, query: str, scored: list[tuple[str, float]], corpus: str = ""
-) -> passages.Source:
+) -> hits.Source:
     """What matches, for `passages`."""
     worth, _ = ranking.term_worth(snapshot, terms_of(query[: retrieval.QUERY_CHARACTERS]))
-    return passages.Source(snapshot, scored, worth, corpus)
+    return hits.Source(snapshot, scored, worth, corpus)
 
 
 def _as_written(snapshot: Snapshot, query: str, ranked: Sequence[tuple[str, float]]) -> str:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,6 +20,7 @@ from weakref import WeakKeyDictionary
 from graphrag_mcp.packing.budget import one_line, referenced_ids
 from graphrag_mcp.query import breadth, context, hits
 from graphrag_mcp.query.filters import Filters, Narrowed
+from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.times import stated_date
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import says_something, stands_alone
@@ -33,8 +35,12 @@ BELOW = 4  # topics inside a topic that are named with it
 LENGTH = 220  # characters of a sentence
 COVERED = 0.9  # share of the documents that the topics of a map hold; the rest is counted
 LEAST = 5  # topics that a map shows even if fewer hold that share
-STRAY = 0.1  # share of all worth up to which a topic needs ...
-GOOD = 0.7  # ... a line of this share of the best one's worth
+ASKED, READ_OF_TOPIC = 120, 8  # passages on a question that are read, and of a topic near to it
+FEEDBACK, FEW = 30, 5  # documents whose passages tell the terms that they share; too few for that
+SHARED = 0.7  # worth of the shared terms against those of the question
+PRIOR = 8  # passages that a term is taken to stand in beside those it does, spread as all are
+NEAR = 14  # topics near to a question
+LEAST_SAID, SOME = 0.25, 10  # share of the best sentence's worth; half of it for the first SOME
 MORE = 40  # tokens of the line that leads on
 UNASKED = "The question was empty; this is an overview. Ask with query=..."
 _STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
@@ -63,7 +69,7 @@ class _Counted:
     path: dict[str, list[str]]  # of text units
     passages: list[dict[str, Any]]
     documents: dict[str, str]  # text unit -> document
-    terms: Counter[str]  # in how many passages
+    places: dict[str, array[int]]  # of the passages that hold a term
     entities: Counter[str]
     described: dict[str, Topic] = field(default_factory=dict)
 
@@ -192,37 +198,265 @@ def titles(snapshot: Snapshot, kept: Filters | None = None, most: int = 8) -> li
     return [(f"c{topic.n}", topic.title) for topic in found]
 
 
-def groups(
+def on_question(
     snapshot: Snapshot,
-    lines: Sequence[breadth.Line],
-    level: int = 0,
+    worth: Mapping[str, float],
+    source: Source,
+    level: int = -1,
     kept: Filters | None = None,
 ) -> list[tuple[Topic | None, list[breadth.Line]]]:
-    """Lines by the topic of their text unit, the topic of most worth first; None for those without.
+    """What the documents say on a question: sentences by topic, the topic of most worth first; None
+    for sentences of no topic.
 
-    A topic that has no good line, and little of all worth, is left out, and what does not pass the
-    filters.
+    `worth` of the terms of the question, `source` what a search for it found. A sentence counts by the terms of the question, by terms that the
+    passages on the question share (Lavrenko and Croft's relevance model), and by what is
+    characteristic of its topic, as far as the topic is on the question.
     """
     known = _count(snapshot)
-    ids = [line.hit.passage for line in lines]
-    rows = snapshot.by_key("passages", ids, "id", ["id", "text_unit_id"], hold=True)
-    unit = dict(zip(rows["id"].to_pylist(), rows["text_unit_id"].to_pylist(), strict=True))
-    topics = _topics(snapshot, known, level, kept)
-    of_unit = {id: topic.id for topic in topics for id in topic.units}
-    every = {topic.id: topic for topic in topics}
-    found: dict[str, list[breadth.Line]] = defaultdict(list)
-    for line in lines:
-        id = of_unit.get(unit.get(line.hit.passage, ""), "")
-        if id or kept is None:
-            found[id].append(line)
-    worth = {id: sum(line.value for line in held) for id, held in found.items()}
-    best = max((line.value for line in lines), default=0.0)
-    order = [
-        id
-        for id in sorted(found, key=lambda id: (-round(worth[id], 9), id))
-        if worth[id] >= STRAY * sum(worth.values())
-        or max(line.value for line in found[id]) >= GOOD * best
+    passes = _passing(snapshot, known, kept)
+    asked = _asked(known, worth, passes)
+    level = 1 if level < 0 else level
+    topics = {topic.id: topic for topic in _topics(snapshot, known, level, kept)}
+    of_unit = {unit: topic.id for topic in topics.values() for unit in topic.units}
+    near = _near(known, asked, topics)
+    inside: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in known.passages:
+        if (id := of_unit.get(row["text_unit_id"], "")) in near:
+            inside[id].append(row)
+    weights = {id: _weights(rows, known) for id, rows in inside.items()}
+    ids = _to_read(asked, source, inside, weights)
+    rows = snapshot.by_key("passages", ids, "id", ["id", "text_unit_id"], hold=True).to_pylist()
+    topic_of_passage = {
+        row["id"]: of_unit.get(row["text_unit_id"], "")
+        for row in rows
+        if passes is None or row["text_unit_id"] in passes
+    }
+    score, ids = dict(source.scored), [id for id in ids if id in topic_of_passage]
+    why = source.why([id for id in ids if id in score]) if source.why is not None else {}
+    scored = [(id, score.get(id, 0.0)) for id in ids]
+    listed = hits.read(_whole(snapshot), scored, source.corpus, why)
+    lines: dict[str, list[breadth.Line]] = defaultdict(list)
+    every = [
+        (topic_of_passage[id], line)
+        for id, hit in listed
+        if breadth.names_all(hit, source.names)
+        for line in _said_in(
+            hit, asked, weights.get(topic_of_passage[id], {}), near.get(topic_of_passage[id], 0.0)
+        )
     ]
+    for id, line in _chosen(every, near, len({known.documents[unit] for unit in of_unit})):
+        lines[id].append(line)
+    return _grouped(snapshot, known, lines, topics, level, kept)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What a question is about: the worth of its terms and of words of the same root, that of terms
+    which the passages on it share, and how much each passage is on it."""
+
+    terms: dict[str, float]
+    shared: dict[str, float]
+    passages: dict[str, float]
+
+
+def _asked(known: _Counted, worth: Mapping[str, float], passes: set[str] | None) -> _Asked:
+    telling = _telling(known, worth)
+    asked = {term: value * telling[term] for term, value in worth.items()}
+    for term in list(asked):
+        for other in _of_one_root(known, term):
+            asked.setdefault(other, asked[term] / 2)
+    on_it = _held(known, asked, passes)
+    first: dict[str, dict[str, Any]] = {}  # the best passage of each document
+    order = sorted(on_it, key=lambda place: (-round(on_it[place], 9), place))
+    for place in order:
+        if on_it[place] < 0.4 * on_it[order[0]] or len(first) == FEEDBACK:
+            break
+        row = known.passages[place]
+        first.setdefault(known.documents[row["text_unit_id"]], row)
+    shared: dict[str, float] = {}
+    if len(first) >= FEW:
+        here = Counter(term for row in first.values() for term in set(row["terms"].split()))
+        least = max(3, len(first) // 8)
+        shared = {
+            term: value
+            for term, value in _weights(list(first.values()), known).items()
+            if term not in asked and here[term] >= least
+        }
+        scale = SHARED * sum(asked.values()) / (sum(shared.values()) or 1.0)
+        shared = {term: value * scale for term, value in shared.items()}
+    on_it = _held(known, {**shared, **asked}, passes)
+    by_id = {known.passages[place]["id"]: value for place, value in on_it.items()}
+    return _Asked(asked, shared, by_id)
+
+
+def _held(known: _Counted, worth: Mapping[str, float], passes: set[str] | None) -> dict[int, float]:
+    """The worth of the terms that each passage holds, by its place; of those above 0."""
+    found: dict[int, float] = defaultdict(float)
+    for term, value in sorted(worth.items()):
+        for place in known.places.get(term, ()):
+            found[place] += value
+    return {
+        place: value
+        for place, value in found.items()
+        if value > 0 and (passes is None or known.passages[place]["text_unit_id"] in passes)
+    }
+
+
+def _telling(known: _Counted, worth: Mapping[str, float]) -> dict[str, float]:
+    """How much a term tells topics apart, from 0.05 to 1: by the divergence (Kullback and Leibler)
+    of its passages' topics from those of all passages. "Decided" stands in every topic, "election"
+    in one."""
+    top = [(*known.path.get(row["text_unit_id"], ()), "")[0] for row in known.passages]
+    every = Counter(filter(None, top))
+    total, found = sum(every.values()), {}
+    for term in worth:
+        held = Counter(filter(None, (top[place] for place in known.places.get(term, ()))))
+        count = held.total()
+        apart = 0.0
+        for topic, number in every.items():
+            p = (held[topic] + PRIOR * number / total) / (count + PRIOR)
+            apart += p * math.log(p * total / number)
+        found[term] = 0.05 + 0.95 * apart / (apart + 0.25) if count and len(every) > 1 else 1.0
+    return found
+
+
+def _of_one_root(known: _Counted, term: str) -> list[str]:
+    """Words of the corpus that begin as a word of the question does: rivalry, rivals."""
+    if len(term) < 5 or not term.isalpha() or is_cjk(term[0]):
+        return []
+    root = term[: max(5, len(term) - 2)]
+    found = [
+        other
+        for other in known.places
+        if other.startswith(root) and len(other) <= len(term) + 4 and other.isalpha()
+    ]
+    return sorted(found, key=lambda other: (-len(known.places[other]), other))[:6]
+
+
+def _near(known: _Counted, asked: _Asked, topics: Mapping[str, Topic]) -> dict[str, float]:
+    """How much the topics are on the question, as a share of the one that is most; those with a
+    quarter of that or more."""
+    of_unit = {unit: topic.id for topic in topics.values() for unit in topic.units}
+    worth: dict[str, list[float]] = defaultdict(list)
+    above: dict[str, str] = {}
+    top: Counter[str] = Counter()
+    for row in known.passages:
+        id = of_unit.get(row["text_unit_id"])
+        if id is None:
+            continue
+        value = asked.passages.get(row["id"], 0.0) ** 2
+        worth[id].append(value)
+        above[id] = known.path[row["text_unit_id"]][0]
+        top[above[id]] += value
+    value = {
+        id: sum(some) / math.sqrt(len(some)) * top[above[id]]
+        for id, some in worth.items()
+        if sum(some)
+    }
+    best = max(value.values(), default=1.0)
+    near = {id: one / best for id, one in value.items() if one >= 0.25 * best}
+    return dict(sorted(near.items(), key=lambda one: (-round(one[1], 9), one[0]))[:NEAR])
+
+
+def _to_read(
+    asked: _Asked,
+    source: Source,
+    inside: Mapping[str, Sequence[Mapping[str, Any]]],
+    weights: Mapping[str, Mapping[str, float]],
+) -> list[str]:
+    """The ids of passages whose sentences are compared: the best of the search, those most on the
+    question, and the most characteristic of each topic near to it."""
+
+    def by_worth(worth: Mapping[str, float], most: int) -> list[str]:
+        return sorted(worth, key=lambda id: (-round(worth[id], 9), id))[:most]
+
+    ids = [id for id, _ in source.scored[:ASKED]] + by_worth(asked.passages, ASKED)
+    best = max(asked.passages.values(), default=1.0)
+    for topic, rows in inside.items():
+        central = {
+            row["id"]: _value(row["terms"].split(), weights[topic])
+            * (0.3 + asked.passages.get(row["id"], 0.0) / best)
+            for row in rows
+        }
+        ids += by_worth(central, READ_OF_TOPIC)
+    return list(dict.fromkeys(ids))
+
+
+def _said_in(
+    hit: hits.Hit, asked: _Asked, own: Mapping[str, float], near: float
+) -> Iterator[breadth.Line]:
+    """The sentences of a passage that say something on the question, with their worth."""
+    whole, all_shared = sum(asked.terms.values()) or 1.0, sum(asked.shared.values()) or 1.0
+    best, all_own = max(asked.passages.values(), default=1.0), sum(own.values()) or 1.0
+    on_it = asked.passages.get(hit.passage, 0.0) / best
+    for start, end in sentences(hit.body):
+        said = hit.body[start:end]
+        if not says_something(said):
+            continue
+        held = set(terms(said))
+        value = math.fsum(asked.terms[term] for term in asked.terms.keys() & held) / whole
+        value += (
+            SHARED
+            * math.fsum(asked.shared[term] for term in asked.shared.keys() & held)
+            / all_shared
+        )
+        value += near * math.fsum(own[term] for term in own.keys() & held) / all_own
+        value *= stands_alone(said) * (0.4 + 0.6 * max(on_it, hit.score))
+        if value > 0:
+            yield breadth.Line(hit, said, value)
+
+
+def _chosen(
+    lines: Sequence[tuple[str, breadth.Line]], near: Mapping[str, float], documents: int
+) -> list[tuple[str, breadth.Line]]:
+    """The best sentences with their topics, none that repeats another: one of a passage, a few of a
+    document, more of a topic the more it is on the question."""
+    order = sorted(
+        lines, key=lambda one: (-round(one[1].value, 9), one[1].hit.passage, one[1].text)
+    )
+    of_document, of_topic, of_passage = Counter[str](), Counter[str](), set[str]()
+    seen: list[set[str]] = []
+    chosen = []
+    for id, line in order:
+        least = LEAST_SAID if len(chosen) >= SOME else LEAST_SAID / 2
+        if line.value < least * order[0][1].value or len(chosen) == breadth.MOST:
+            break
+        held = set(terms(line.text))
+        if (
+            line.hit.passage in of_passage
+            or of_document[line.hit.part_of] > breadth.MOST // (documents or 1)
+            or of_topic[id] >= 4 + 10 * near.get(id, 0.0)
+            or any(len(held & one) > 0.6 * len(held | one) for one in seen)
+        ):
+            continue
+        of_document[line.hit.part_of] += 1
+        of_topic[id] += 1
+        of_passage.add(line.hit.passage)
+        seen.append(held)
+        chosen.append((id, breadth.shortened(line)))
+    return chosen
+
+
+def _grouped(
+    snapshot: Snapshot,
+    known: _Counted,
+    lines: Mapping[str, list[breadth.Line]],
+    topics: Mapping[str, Topic],
+    level: int,
+    kept: Filters | None,
+) -> list[tuple[Topic | None, list[breadth.Line]]]:
+    """Lines by topic, the topic of most worth first. A topic with one line is shown as the topic
+    that it lies in."""
+    above = (
+        {topic.id: topic for topic in _topics(snapshot, known, level - 1, kept)} if level else {}
+    )
+    parent = {unit: id for id, topic in above.items() for unit in topic.units}
+    found: dict[str, list[breadth.Line]] = defaultdict(list)
+    for id, held in lines.items():
+        lone = len(held) == 1 and id in topics and len(lines) > 1
+        found[parent.get(min(topics[id].units), id) if lone else id] += held
+    every = {**topics, **above}
+    order = sorted(found, key=lambda id: (-round(sum(one.value for one in found[id]), 9), id))
     for id in order:
         if id in every:
             _describe(snapshot, known, every[id], None)
@@ -293,11 +527,13 @@ def _count(snapshot: Snapshot) -> _Counted:
                 tuple(path_of[id]) for id in row["entity_ids"] if path_of.get(id)
             )
         path = {id: list(max(sorted(one), key=one.__getitem__)) for id, one in votes.items() if one}
-    terms_, entities = Counter[str](), Counter[str]()
-    for row in passages:
-        terms_.update(set(row["terms"].split()))
+    places: dict[str, array[int]] = defaultdict(lambda: array("H"))
+    entities = Counter[str]()
+    for place, row in enumerate(passages):
+        for term in set(row["terms"].split()):
+            places[term].append(place)
         entities.update(row["entity_ids"])
-    _counted[snapshot] = _Counted(communities, path, passages, documents, terms_, entities)
+    _counted[snapshot] = _Counted(communities, path, passages, documents, dict(places), entities)
     return _counted[snapshot]
 
 
@@ -389,7 +625,7 @@ def _weights(inside: Sequence[Mapping[str, Any]], known: _Counted) -> dict[str, 
     for term, count in here.items():
         if not tells_topic(term) or any(map(str.isdigit, term)) or (count < 2 < len(inside)):
             continue
-        p, q = count / len(inside), known.terms[term] / len(known.passages)
+        p, q = count / len(inside), len(known.places[term]) / len(known.passages)
         weights[term] = p * math.log(p / q) if p > q else p * 1e-3
     best = sorted(weights, key=lambda term: (-round(weights[term], 9), term))[:TERMS]
     return {term: weights[term] for term in best}
