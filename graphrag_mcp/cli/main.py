@@ -207,7 +207,13 @@ def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
     add("query", nargs="?", default="", metavar="QUERY", help="only documents that speak of this")
     add("--filter", action="append", default=[], metavar="X", help="as search; repeat it for more")
     add("--sort", choices=("date", "title", "size"), default="date", help="order")
-    add("--by", choices=("year", "month", "day"), default="", help="one line a period")
+    kinds = ("person", "organization", "location", "event")
+    add(
+        "--by",
+        choices=("year", "month", "day", *kinds),
+        default="",
+        help="one line a period, or a name by the number of documents that hold it",
+    )
     add("--document", default="", metavar="ID", help="the headings of one document, as d4")
     add("--cursor", default="", metavar="CURSOR", help="of the last page")
     add("--max-tokens", **BUDGET)

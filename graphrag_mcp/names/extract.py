@@ -123,7 +123,7 @@ def _turns(text: str) -> Iterator[Candidate]:
                 yield *match.span(group), "person", True
 
 
-VERSION = "nlp-9"
+VERSION = "nlp-10"
 Fields = tuple[str, str, str, bool, int, int, str]  # of a Mention, in its order
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
@@ -278,6 +278,8 @@ def _mentions(
     for start, end, kind, strong in found:
         if end - start > LONGEST:
             continue
+        if kind == "person":
+            end, kind = _without_letters(text, start, end)
         if start >= ended:
             begun, ended = start, end
         elif (end - start) * 10 > (ended - begun) * 6:
@@ -324,6 +326,21 @@ def _mentions(
         )
         for key, form, start, end in rows
     ]
+
+
+_LETTERS = re.compile(r" ([A-Z]{2,5})\Z")  # behind a name
+_HONOURS = frozenset("MP QC KC OBE MBE CBE MEP MSP TD JP PHD MD DDS RN FRS ESQ".split())
+
+
+def _without_letters(text: str, start: int, end: int) -> tuple[int, str]:
+    """The end and the type of a person's name without the letters of an office or honour behind it:
+    "Boris Johnson MP". With other letters behind it, it is no person: "Ray DVD"."""
+    letters = _LETTERS.search(text, start, end)
+    if letters is None or text[start : letters.start()].isupper():
+        return end, "person"
+    if letters[1] in _HONOURS:
+        return letters.start(), "person"
+    return end, "other"
 
 
 def _share_kinds(type_of: dict[str, str], keys: Iterable[str], alias_of: dict[str, str]) -> None:

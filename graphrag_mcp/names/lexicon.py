@@ -77,7 +77,9 @@ italians jamaican japanese jewish jews jordanian kenyan korean latin latvian leb
 mexican mongolian moroccan muslim muslims nepali nigerian norwegian ottoman pakistani palestinian persian peruvian
 polish portuguese romanian roman romans russian russians scottish serbian slavic slovak slovenian somali soviet spanish
 swedish swiss syrian taiwanese tamil thai tibetan turkish ukrainian urdu venezuelan vietnamese welsh catholic
-protestant buddhist hindu republican republicans democrat democrats democratic
+protestant buddhist hindu republican republicans democrat democrats democratic briton britons dane dutchman
+englishman englishwoman finn frenchman frenchwoman irishman irishwoman pole scot scots scotsman spaniard spaniards
+swede swedes turk turks welshman
 """.split())
 
 # Courtesy and office titles that are no part of the name that follows.
@@ -288,7 +290,7 @@ according account accumulated accurate achieve achievement acquire acquisition a
 activities activity acts actual adaptation adapted add addition additional address adjusted adjustments administration
 administrative adopt adoption adult advance advantage advisory affect affiliated after again against age agency agent
 ago agree agreement agriculture aid aimed air aircraft airports album all alliance allies allocated allow almost alone
-along alongside already also alternative although always amateur among amongst amount analysis ancient and animal
+along alongside already also alternative although altogether anybody anyone always amateur among amongst amount analysis ancient and animal
 animated announced annual another anti any appeal appear appearance application applied apply appointed approach
 appropriate approval approximately architect architectural architecture are area armed arms around arranged arrived art
 article artifacts artist asked aspects assembled assess assets assigned assist assistance associate assumed assumes
@@ -327,7 +329,7 @@ efficiency efficient effort eight eighth either elect election electoral electri
 eligible eliminated emissions employed employee employment enable encompasses end energy enforcement engage engine
 engineering enhance enjoyed enough ensure enter enterprise entire entities entitled entry environment environmental
 episodes equal equipment equipped equivalent erected error especially essential establish establishment estate estimate
-evaluated even event eventually ever every everyone everything evidence evolved examination examined example exceed
+evaluated even event eventually ever every everybody everyone everything evidence evolved examination examined example exceed
 excellent except exception excess exchange excluded excludes excluding exclusive executed executive exercise exhibits
 exist existence expanded expanding expansion expectation expected expense expensive experience experimental expert
 explain explore exported exposed exposure expressed extend extension extensive extent external extreme eyes face
@@ -391,7 +393,7 @@ seem seen segment select selection self sell semi senior sense sensitive sent se
 series serious serve service session set setting settled settlement seven seventeen seventh several severe sex sexual
 shape share she shift ship shore short shot should show shown siblings side signal signed significant signing silent
 silver similar simple simply simulation since singer single sister site situation six sixth size ski slightly slow
-small social software sold soldiers sole solution some something sometimes somewhat song songwriter soon sought source
+small social software sold soldiers sole solution some somebody someone something sometimes somewhat song songwriter soon sought source
 southeastern southern space span speak special specialized species specific specifically spectrum speech speed spend
 spent spirit split sponsor sport spread spring squad stability stable staff stage stained stand standard stars start
 state statement station statistical statistics status statutory stay steam steel step still stock stood stop stopped
@@ -997,7 +999,7 @@ georgia florence victoria virginia jordan israel austin charlotte sydney chad ju
 madison lincoln logan richmond preston milton clayton clinton melbourne paris chester lancaster alexandria montgomery marshall
 houston dallas orlando brad lance ward holly rusty rob dawn june summer pearl dean earl king duke art gene glen grant guy iris jade
 miles rich ray sierra stone sunny sunday taylor walker wells will mark mercedes regina salvador santiago sofia una uma lima milan
-ford pat rose ruby skip angel cruz
+ford pat rose ruby skip angel cruz oscar
 """.split())  # fmt: skip
 NEVER = DEMONYMS | MONTHS
 

@@ -88,6 +88,23 @@ class Filters:
         found = times.of_documents(snapshot, documents)
         return [id for id in documents if any(_timely(one, wanted) for one in found[id])]
 
+    def of_names(self, snapshot: Snapshot, documents: Sequence[str]) -> list[str]:
+        """Of these documents those with a text unit that names a wanted entity and no unwanted one."""
+        if not self.first and not self.without:
+            return list(documents)
+
+        def units(ids: Iterable[str]) -> set[str]:
+            rows = snapshot.by_key("entities", sorted(ids), "id", ["text_unit_ids"])
+            return {id for row in rows["text_unit_ids"].to_pylist() for id in row}
+
+        unwanted = units(self.without)
+        rows = snapshot.rows("text_units", "", ["id", "document_id"])
+        ids = rows["id"].to_pylist()
+        wanted = (units(row["id"] for row in self.first) if self.first else set(ids)) - unwanted
+        inside = rows["document_id"].to_pylist()
+        named = {document for id, document in zip(ids, inside, strict=True) if id in wanted}
+        return [id for id in documents if id in named]
+
     def entity(self, row: Mapping[str, Any]) -> bool:
         return row["id"] not in self.without and _all(self.of("type"), [row.get("type", "")])
 

@@ -625,10 +625,10 @@ def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
     wanted = query_terms(ASKING_HAN.sub(" ", asked.translate(SIMPLIFY)))
     if all(term in _ASKING or (is_cjk(term[0]) and stop_word(term)) for term in wanted):
         return None
-    worth, _ = ranking.term_worth(snapshot, wanted)
+    worth, unknown = ranking.term_worth(snapshot, wanted)
     worth = {term: value for term, value in worth.items() if term not in _ASKING}
     if worth.keys() <= _FRAMING:
-        return worth
+        return None if (_FRAMING | _ASKING).issuperset(unknown) else worth
     return {term: value * (LITTLE if term in _FRAMING else 1) for term, value in worth.items()}
 
 

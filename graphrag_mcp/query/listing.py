@@ -1,7 +1,8 @@
-"""Lists of documents: by date, title or size; by period; the outline of one.
+"""Lists of documents: by date, title or size; by period; by the people, organizations, places or
+events that they name; the outline of one.
 
-Takes a snapshot and filters; gives a result with one line a document, a period or a heading, and a
-cursor for what has no room. Ranks nothing by a question, but for a timeline, which is of the
+Takes a snapshot and filters; gives a result with one line a document, a period, a name or a
+heading, and a cursor for what has no room. Ranks nothing by a question, but for a timeline, which is of the
 documents that a question finds.
 """
 
@@ -25,12 +26,12 @@ from graphrag_mcp.packing.budget import (
     read_cursor,
     write_cursor,
 )
-from graphrag_mcp.query import breadth, context, hits, local
+from graphrag_mcp.query import breadth, context, hits, local, named
 from graphrag_mcp.query.filters import documents
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import says_something
 from graphrag_mcp.text.readable import readable
-from graphrag_mcp.text.terms import Lines, counted, sentences
+from graphrag_mcp.text.terms import Lines, counted, normalise_name, sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult
 
@@ -65,14 +66,16 @@ def list_documents(
     cursor: str = "",
     max_tokens: int = DEFAULT_TOKENS,
 ) -> ListResult:
-    """Documents that pass the filters, one line each; with `by` one line a year, month or day; with
+    """Documents that pass the filters, one line each; with `by` one line a year, month or day, or one
+    line a person, organization, location or event, those that most of the documents name first; with
     `document` the headings of that one. With `query` only documents that speak of it, each with its
     sentence on it, by time."""
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     if sort not in SORTS:
         raise BadInput(f"documents cannot be sorted by {sort[:40]!r}", f"Use {', '.join(SORTS)}")
-    if by and by not in PERIODS:
-        raise BadInput(f"there are no periods of a {by[:40]!r}", f"Use {', '.join(PERIODS)}")
+    if by and by not in (*PERIODS, *named.KINDS):
+        every = ", ".join((*PERIODS, *named.KINDS))
+        raise BadInput(f"there is no list by {by[:40]!r}", f"Use {every}")
     asked = f"list|{[*filters]}|{query}|{sort}|{by}|{document}"
     generation = snapshot.manifest.generation
     offsets = read_cursor(cursor, generation, asked, 1)
@@ -124,7 +127,7 @@ def _documents(
     kept, _ = local.narrowed(snapshot, filters)
     facts = documents(snapshot)
     ids = [id for id in facts if kept is None or kept.passage(id, ())]
-    ids = ids if kept is None else kept.of_time(snapshot, ids)
+    ids = ids if kept is None else kept.of_time(snapshot, kept.of_names(snapshot, ids))
     result.hint = local.told(result.hint, kept)
     said: Mapping[str, Said] = {}
     about = ""
@@ -140,6 +143,10 @@ def _documents(
         else ""
     )
     head = f"{counted(len(ids), 'documents')}{about}{span}{undated}."
+    if by in named.KINDS:
+        counts = named.most_named(snapshot, by, None if kept is None and not query else set(ids))
+        head += f" {named.KINDS[by]} by the number of documents that name them:"
+        return head, [partial(named.line, snapshot, id, number, set(ids)) for id, number in counts]
     if by:
         head += "" if dated or not ids else " None states a date, so there are no periods."
         return head, _periods(snapshot, ids, dates, PERIODS[by])
@@ -220,7 +227,7 @@ def _speaking(
     kept, narrowed = local.narrowed(snapshot, filters)
     bare = query.strip().strip("\"'“”«»").strip()
     row = context.resolve(snapshot, bare)[0] if len(bare.split()) <= WORDS else None
-    if row is not None:
+    if row is not None and _is_called(row, bare):
         named = _naming(snapshot, row["id"])
         return named, f' that name "{one_line(row["title"], 80)}"'
     about = f' that say most on "{one_line(query, 80)}"'
@@ -233,6 +240,14 @@ def _speaking(
     for line in breadth.lines(listed, found.terms, found.names):
         said.setdefault(line.hit.part_of, partial(str, f"[{line.hit.id}] {line.text}"))
     return said, about
+
+
+def _is_called(row: Fact, asked: str) -> bool:
+    """Is this a name of the entity, or its id? "broadband" is not one of "Broadband Britain"."""
+    key = normalise_name(asked)
+    words = row["key"].split()
+    last = row["type"] == "person" and key == words[-1]
+    return last or key == row["key"] or key in row["names"] or asked == f"e{row['n']}"
 
 
 def _naming(snapshot: Snapshot, id: str) -> dict[str, Said]:
@@ -284,11 +299,11 @@ def characteristic(
     period = {id: dates[id][:length] for id in ids if dates[id]}
     rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for id, named in zip(
+    for id, named_here in zip(
         rows["document_id"].to_pylist(), rows["entity_ids"].to_pylist(), strict=True
     ):
         if id in period:
-            counts[period[id]].update(named)
+            counts[period[id]].update(named_here)
     within: Counter[str] = Counter()
     for counter in counts.values():
         within.update(counter.keys())

@@ -18,7 +18,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from graphrag_mcp.packing.budget import one_line, referenced_ids
-from graphrag_mcp.query import breadth, context, hits
+from graphrag_mcp.query import breadth, context, hits, named
 from graphrag_mcp.query.filters import Filters, Narrowed
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.times import stated_date
@@ -117,6 +117,10 @@ def corpus_map(
         shown.append(f"{prefix}c{topic.n}")
         seen |= topic.documents
     left = len(found) - first - len(shown)
+    if not first:
+        passes = _passing(snapshot, known, kept)
+        of = None if passes is None else {known.documents[unit] for unit in passes}
+        page.add(named.overview(snapshot, of, prefix))
     if left:
         page.add(
             f"{counted(left, 'more topics')} with {counted(total - len(seen), 'more documents')}."

@@ -139,7 +139,7 @@ Corpus = Annotated[
 Corpora = Annotated[
     Text,
     Field(
-        description="Another index than this project's; a,b or *: several",
+        description="Another index; a,b or *: several",
         validation_alias=_CORPUS,
     ),
 ]

@@ -161,9 +161,12 @@ ListSort = Annotated[
     Field(description="Order", validation_alias=names("sort", "order")),
 ]
 By = Annotated[
-    Literal["", "year", "month", "day"],
+    Literal["", "year", "month", "day", "person", "organization", "location", "event"],
     BeforeValidator(lambda value: as_word(value) or ""),
-    Field(description="One line a period", validation_alias=names("by", "group_by", "period")),
+    Field(
+        description="One line a period, or a name by its documents",
+        validation_alias=names("by", "group_by", "period"),
+    ),
 ]
 OneDocument = Annotated[
     Text,

@@ -1,0 +1,118 @@
+"""Entities by how many documents name them.
+
+Takes a snapshot and a type; gives the entities of that type that most documents name, or most of
+some documents, and a line on each with a sentence that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.query import context
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.prose import says_something
+from graphrag_mcp.text.readable import readable
+from graphrag_mcp.text.terms import counted
+
+KINDS = {
+    "person": "People",
+    "organization": "Organizations",
+    "location": "Places",
+    "event": "Events",
+}
+SENTENCE = 160  # characters of the sentence that names an entity
+TOP = 10  # names of a kind in an overview
+LEAST = 2  # documents that name what an overview shows
+
+_all: WeakKeyDictionary[Snapshot, dict[str, list[tuple[str, int]]]] = WeakKeyDictionary()
+
+
+def most_named(
+    snapshot: Snapshot, kind: str, documents: Collection[str] | None = None
+) -> list[tuple[str, int]]:
+    """(id, number of documents) of the entities of a type, those that most documents name first.
+    `documents` are the content ids of those that count; None: all."""
+    if documents is not None:
+        return _counted(snapshot, kind, documents)
+    known = _all.setdefault(snapshot, {})
+    if kind not in known:
+        known[kind] = _counted(snapshot, kind, None)
+    return known[kind]
+
+
+def _counted(
+    snapshot: Snapshot, kind: str, documents: Collection[str] | None
+) -> list[tuple[str, int]]:
+    typed = snapshot.rows("entities", f"type = '{kind}'", ["id", "degree"])
+    rows = snapshot.rows("passages", "", ["document_id", "entity_ids"]).combine_chunks()
+    lists = rows["entity_ids"].combine_chunks()
+    pairs = pa.table(
+        {
+            "document": rows["document_id"].combine_chunks().take(pc.list_parent_indices(lists)),
+            "entity": pc.list_flatten(lists),
+        }
+    )
+    kept = pc.is_in(pairs["entity"], value_set=typed["id"].combine_chunks())
+    if documents is not None:
+        wanted = pa.array(sorted(documents), pairs["document"].type)
+        kept = pc.and_(kept, pc.is_in(pairs["document"], value_set=wanted))
+    once = pairs.filter(kept).group_by(["entity", "document"]).aggregate([])
+    counts = once.group_by("entity").aggregate([("document", "count")])
+    degree = dict(zip(typed["id"].to_pylist(), typed["degree"].to_pylist(), strict=True))
+    found = zip(counts["entity"].to_pylist(), counts["document_count"].to_pylist(), strict=True)
+    return sorted(found, key=lambda one: (-one[1], -degree[one[0]], one[0]))
+
+
+def line(snapshot: Snapshot, id: str, number: int, documents: Collection[str] | None = None) -> str:
+    """`- [e3] Tony Blair, 55 documents: a sentence that names him. [t12]`"""
+    row = context.rows(snapshot, "entities", [id])[0]
+    said = _said(snapshot, row["evidence"], documents)
+    return f"- [e{row['n']}] {one_line(row['title'], 80)}, {counted(number, 'documents')}: {said}"
+
+
+def _said(
+    snapshot: Snapshot,
+    evidence: Sequence[Mapping[str, str]],
+    documents: Collection[str] | None,
+) -> str:
+    """The first sentence of the evidence that says something, of these documents where one is."""
+    units = snapshot.by_key(
+        "text_units", [one["text_unit_id"] for one in evidence], "id", ["id", "n", "document_id"]
+    )
+    place = {row["id"]: row for row in units.to_pylist()}
+    known = [one for one in evidence if one["text_unit_id"] in place]
+    inside = [
+        one
+        for one in known
+        if documents is None or place[one["text_unit_id"]]["document_id"] in documents
+    ]
+    best = next((one for one in inside if says_something(one["text"])), None)
+    best = best or next(iter(inside or known), None)
+    if best is None:
+        return ""
+    return f"{one_line(readable(best['text']), SENTENCE)} [t{place[best['text_unit_id']]['n']}]"
+
+
+def overview(snapshot: Snapshot, documents: Collection[str] | None = None, prefix: str = "") -> str:
+    """`People, Tony Blair [e3] 55, ...`, one line a type; "" where
+    none is named by two documents. `prefix` stands before ids."""
+    lines = []
+    for kind in ("person", "organization"):
+        found = [one for one in most_named(snapshot, kind, documents)[:TOP] if one[1] >= LEAST]
+        if not found:
+            continue
+        rows = {
+            row["id"]: row for row in context.rows(snapshot, "entities", [id for id, _ in found])
+        }
+        said = [
+            f"{one_line(rows[id]['title'], 40)} [{prefix}e{rows[id]['n']}] {number}"
+            for id, number in found
+            if id in rows
+        ]
+        lines.append(f"{KINDS[kind]}: {', '.join(said)}")
+    return "\n".join(["Named by most documents:", *lines]) if lines else ""

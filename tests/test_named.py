@@ -1,0 +1,97 @@
+"""Names of a question and names by their documents: which passages a rare name decides, who is named most."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.errors import BadInput
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.names.extract import extract
+from graphrag_mcp.query import retrieval
+from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.listing import list_documents
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
+
+NOTES = {
+    "a": "Clara Whitlock opened the harbour library. Clara Whitlock thanked Ned Farrow for the broadband cable.",
+    "b": "Clara Whitlock told the Harbour Tide Authority that the masts would stay. Ned Farrow agreed.",
+    "c": "The Harbour Tide Authority paid Clara Whitlock for broadband on the pier.",
+    "d": "A clerk visited the Broadband Britain office in Leeds. The day was fine.",
+}
+
+
+def made(tmp_path: Path, texts: dict[str, str]) -> Snapshot:
+    request = IndexRequest(texts=tuple(InlineText(text, id) for id, text in texts.items()))
+    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+    return open_snapshot(tmp_path / "c")
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    return made(tmp_path_factory.mktemp("notes"), NOTES)
+
+
+def test_people_are_listed_by_the_number_of_documents_that_name_them(notes: Snapshot) -> None:
+    lines = list_documents(notes, by="person").text.splitlines()
+    assert "Clara Whitlock, 3 documents: " in lines[1] and "[t" in lines[1]
+    assert "Ned Farrow, 2 documents: " in lines[2]
+    only = list_documents(notes, by="person", filters=["entity=Harbour Tide Authority"]).text
+    assert "Clara Whitlock, 2 documents" in only and "Ned Farrow, 1 document:" in only, only
+
+
+def test_an_unknown_list_is_an_error_that_names_the_known_ones(notes: Snapshot) -> None:
+    with pytest.raises(BadInput, match="person"):
+        list_documents(notes, by="colour")
+
+
+def test_a_word_that_a_longer_name_holds_lists_every_document_that_speaks_of_it(
+    notes: Snapshot,
+) -> None:
+    text = list_documents(notes, query="broadband").text
+    assert "harbour library" not in text.splitlines()[0]
+    assert sum(line.startswith("- [d") for line in text.splitlines()) == 3, text
+
+
+def test_the_map_of_a_corpus_ends_with_who_is_named_most(notes: Snapshot) -> None:
+    for question in ("What is this about?", "What are these documents about and who matters?"):
+        text = global_search(notes, question).text
+        assert "People: Clara Whitlock [e" in text, text
+
+
+def test_letters_behind_a_name_are_no_part_of_it_and_make_no_person() -> None:
+    found = {
+        one.form: one.type
+        for one in extract("Boris Johnson MP spoke. A leading MP on such topics spoke too.")
+    }
+    assert found["Boris Johnson"] == "person" and found.get("MP", "other") == "other"
+    found = {
+        one.form: one.type
+        for one in extract("Ray DVD beats takings. It made money from DVD and video sales.")
+    }
+    assert found["DVD"] == "other"
+    found = {one.form for one in extract("The Spaniard believed it. Altogether it was fine.")}
+    assert found.isdisjoint({"Spaniard", "Altogether"})
+
+
+def test_a_rare_name_of_a_question_decides_before_its_common_words(tmp_path: Path) -> None:
+    texts = {
+        f"o{at}": f"The founder of the company number {at} built the bridge in the city and opened the factory."
+        for at in range(240)
+    }
+    texts["x"] = (
+        "Quillmark was set up by Dora Penhallow after the war. It made pens. It was sold twice. It moved north."
+    )
+    snapshot = made(tmp_path, texts)
+    found = retrieval.retrieve(
+        snapshot,
+        "Which city did the founder of the company Quillmark build the bridge and the factory in?",
+    )
+    row = snapshot.by_key("passages", [found.passages[0].id], "id", ["text"]).to_pylist()[0]
+    assert (
+        row["text"].startswith("Quillmark")
+        and found.passages[1].score < 0.75 * found.passages[0].score
+    )
