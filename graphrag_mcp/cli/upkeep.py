@@ -334,7 +334,7 @@ def doctor(options: argparse.Namespace) -> int:
     """Check everything that is stored; exit status 1 when something is still wrong."""
     if options.folder:
         return _examine(options)
-    from graphrag_mcp.doctor.about import about, lines
+    from graphrag_mcp.doctor.doctor import about, lines
     from graphrag_mcp.doctor.doctor import doctor as examine
     from graphrag_mcp.index.documents import cut
 
