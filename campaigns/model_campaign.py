@@ -4,7 +4,7 @@ misbehaves half of the time.
     python campaigns/model_campaign.py [--kills 20] [--bad 30] [--documents 40] [--seed 1]
 
 The model is a real HTTP server on this machine whose answers are made of the prompt
-(models/demonstration.py), so an undisturbed run says what every disturbed one has to end with.
+(llm/scripted.py), so an undisturbed run says what every disturbed one has to end with.
 Prints a table for each campaign; exit status 1 when a promise was broken.
 """
 
@@ -35,8 +35,8 @@ from graphrag_mcp.doctor.doctor import doctor
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import key_of
-from graphrag_mcp.llm.demonstration import demonstration
 from graphrag_mcp.llm.protocols import Message
+from graphrag_mcp.llm.scripted import demonstration
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import open_snapshot

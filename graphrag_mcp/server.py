@@ -140,7 +140,7 @@ def build_server(
     import anyio
     from mcp.server import MCPServer
 
-    from graphrag_mcp.tools import completion, contract, offered, prompts, resources, with_page
+    from graphrag_mcp.tools import contract, offered, prompts, resources, with_page
     from graphrag_mcp.tools.explorer import without_app
     from graphrag_mcp.tools.results import THREADS, Desk
     from graphrag_mcp.tools.updates import Updates
@@ -200,7 +200,7 @@ def build_server(
     )
     resources.register(server, app)
     prompts.register(server, app, set(known))
-    completion.register(server, app)
+    prompts.register_completion(server, app)
     updates.attach(server)
     return server
 

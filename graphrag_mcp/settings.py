@@ -173,32 +173,16 @@ KINDS: dict[str, type] = {
     "tuple[str, ...]": list,
     "Mapping[str, Any]": dict,
 }
-LEAST = {
-    "max_files": 1,
-    "max_bytes": 1,
-    "max_text_units": 1,
-    "max_memory": 0,
-    "processes": 0,
-    "cache_bytes": 0,
-    "concurrency": 1,
-    "embedding_batch": 1,
-    "max_retries": 0,
-    "timeout_seconds": 1,
-    "max_calls": 0,
-    "max_tokens": 0,
-    "max_cost": 0,
-    "price_prompt": 0,
-    "price_output": 0,
-    "price_embedding": 0,
-    "summary_fragments": 2,
-    "summary_tokens": 100,
-    "report_min_size": 1,
-    "report_min_units": 1,
-    "report_tokens": 1000,
-    "requests_per_minute": 0,
-    "tokens_per_minute": 0,
-    "embedding_dimensions": 0,
-}
+_FROM_0 = """
+    max_memory processes cache_bytes max_retries max_calls max_tokens max_cost price_prompt
+    price_output price_embedding requests_per_minute tokens_per_minute embedding_dimensions
+"""
+_FROM_1 = """
+    max_files max_bytes max_text_units concurrency embedding_batch timeout_seconds report_min_size
+    report_min_units
+"""
+LEAST = dict.fromkeys(_FROM_0.split(), 0) | dict.fromkeys(_FROM_1.split(), 1)
+LEAST |= {"summary_fragments": 2, "summary_tokens": 100, "report_tokens": 1000}
 
 
 _VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"

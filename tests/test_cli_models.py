@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp.llm.demonstration import demonstration
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.scripted import ScriptedChat
+from graphrag_mcp.llm.scripted import ScriptedChat, demonstration
 from tests.conftest import SAMPLE, clean_environment, run_cli
 from tests.openai_server import Server, openai_server
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.sources import formats, parsers
+from graphrag_mcp.sources import formats
+from graphrag_mcp.sources import read as parsers
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.store import manifest
 from graphrag_mcp.store.segments import live_documents

@@ -284,11 +284,14 @@ def test_two_servers_of_one_name_are_named_with_their_lines_and_left(user: Path,
         file.write_text(text)
         for arguments in (["--no-check"], ["--undo"]):
             said = install("--client", "cursor", *arguments, status=2)["error"]
-            assert "more than once" in said and "lines 2, 4" in said and "remove all but one" in said and file.read_text() == text
-    file.write_text(f'{{"mcpServers": {{"b": {other}}},\n"mcpServers": {{"graphrag": {ours}}}}}')
-    assert "lines 1, 2" in install("--client", "cursor", "--no-check", status=2)["error"]
-    file.write_text(f'{{"mcpServers": {{\n  "b": {other},\n  "b": {other}\n}}}}')  # of somebody else's: none of our business
-    assert install("--client", "cursor", "--no-check")["change"] == "added"
+            assert "more than once" in said and "lines 2, 4" in said and file.read_text() == text
+    for text in (
+        f'{{"mcpServers": {{"b": {other}}},\n"mcpServers": {{"graphrag": {ours}}}}}',
+        f'{{\n"mcpServers": {{"b": {other}, "x": {other},\n"x": {other}}}}}',  # also of other people's: one would get lost
+    ):
+        file.write_text(text)
+        said = install("--client", "cursor", "--no-check", status=2)["error"]
+        assert "more than once" in said and ("lines 1, 2" in said or "lines 2, 3" in said) and file.read_text() == text
 
 
 def unread(status: os.stat_result) -> tuple[int, ...]:

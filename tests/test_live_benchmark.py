@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp.llm.demonstration import demonstration
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.scripted import ScriptedChat
+from graphrag_mcp.llm.scripted import ScriptedChat, demonstration
 from tests.conftest import ROOT
 
 LIVE = ROOT / "benchmarks" / "live"

@@ -13,7 +13,8 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import decode, office, parsers
+from graphrag_mcp.sources import decode, office
+from graphrag_mcp.sources import read as parsers
 from graphrag_mcp.sources.read import load
 from graphrag_mcp.sources.walk import find
 from graphrag_mcp.store import tables

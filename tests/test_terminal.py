@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.cli import terminal
+from graphrag_mcp.cli import read as terminal
 from graphrag_mcp.text import terms
 from tests.conftest import SAMPLE, clean_environment, run_cli
 

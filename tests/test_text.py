@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from graphrag_mcp.text import tokens
 from graphrag_mcp.text.terms import (
     Lines,
     is_cjk,
@@ -189,6 +190,12 @@ def test_a_count_is_never_under_the_real_one(kind: str, real: int, text: str) ->
 )
 def test_whole_corpora_are_counted_closely(name: str, real: int, most: float) -> None:
     assert 1.05 * real <= count_tokens(corpus(name)) <= most * real
+
+
+def test_each_listed_word_and_run_of_signs_is_one_token() -> None:
+    listed = Path(tokens.__file__).with_name("one_token.txt").read_text("utf-8").split()
+    assert len(listed) > 2000 and len(set(listed)) == len(listed)
+    assert {tokens.COSTS[one] for one in listed} == {16}  # sixteenths
 
 
 def test_nothing_has_no_tokens_and_anything_has_some() -> None:

@@ -19,9 +19,8 @@ from graphrag_mcp.cli.help import Parser
 from graphrag_mcp.cli.output import as_utf8, failed
 from graphrag_mcp.cli.read import drift, entity, explore, report, search, source, status
 from graphrag_mcp.cli.read import list as list_documents
-from graphrag_mcp.cli.try_ import try_
 from graphrag_mcp.cli.upkeep import delete, digest, doctor, export, import_, install, rollback
-from graphrag_mcp.cli.write import answers, edit, index, init, remove, serve, tune
+from graphrag_mcp.cli.write import answers, edit, index, init, remove, serve, try_, tune
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 
 METHODS = ("auto", "fast", "llm", "agent")

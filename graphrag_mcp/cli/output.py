@@ -312,16 +312,18 @@ def _without_credentials(value: Any) -> Any:
     return value
 
 
-def failed(options: argparse.Namespace, error: GraphRAGError | str, status: int) -> int:
+def failed(
+    options: argparse.Namespace, error: GraphRAGError | str, status: int, **more: str
+) -> int:
     """Says what is wrong as it is, for it may quote anything; and the next move in the words of the
-    command line.
+    command line. `more` are further fields of the JSON object.
     """
     message = str(error)
     if isinstance(error, GraphRAGError):
         message = f"{error.what}. {as_commands(error.next_move, getattr(options, 'corpus', ''))}."
         message += f" {error.names}." if error.names else ""
     if getattr(options, "json", False):
-        print_json({"error": message})
+        print_json({"error": message, **more})
     print(f"graphrag-mcp: {message}", file=sys.stderr)
     return status
 

@@ -74,12 +74,16 @@ def install(options: argparse.Namespace) -> int:
             *_as_started(host, made), installs.START_SECONDS[installs.is_uvx(made["command"])]
         )
         started = {"seconds": round(seconds, 2), "tools": tools}
-    change, backup = installs.retrying(lambda: installs.installing(host, file, options.name, made))
-    notes += change.notes
-    if change.line:
-        notes.append(
-            f"{host.title} reads plain JSON only, and line {change.line} of its file is something else"
+    try:
+        change, backup = installs.retrying(
+            lambda: installs.installing(host, file, options.name, made)
         )
+    except installs.NotEdited as error:
+        block = installs.block(host, options.name, made)
+        if not options.json:
+            print(f"{host.title}: not added. To paste into {file}:\n\n{block}")
+        return failed(options, error, 2, block=block)
+    notes += change.notes
     record = {"client": host.name, "file": str(file), "name": options.name, "change": change.change}
     record |= {"backup": str(backup or ""), "entry": change.entry or made, "started": started}
     record["notes"] = notes
@@ -330,7 +334,7 @@ def doctor(options: argparse.Namespace) -> int:
     """Check everything that is stored; exit status 1 when something is still wrong."""
     if options.folder:
         return _examine(options)
-    from graphrag_mcp.doctor.about import about, lines
+    from graphrag_mcp.doctor.doctor import about, lines
     from graphrag_mcp.doctor.doctor import doctor as examine
     from graphrag_mcp.index.documents import cut
 

@@ -33,7 +33,6 @@ class Host:
     # how a value names an environment variable; "" = not at all; "env_vars" = a list beside it
     reference: str
     typed: bool = True  # wants "type": "stdio"
-    comments: bool = False  # reads JSON with comments and trailing commas
     # starts servers in the folder that the user works in, and with the user's environment
     follows: bool = False
     reload: str = ""  # what makes it read its configuration again
@@ -96,7 +95,6 @@ HOSTS = (
         ".vscode/mcp.json",
         "code",
         "${env:%s}",
-        comments=True,
         reload="VS Code starts it with the next message in its chat, or from MCP: List Servers; it may ask you first",
         check="MCP: List Servers in the command palette, then Show Output",
         gone="If it still runs, stop it: MCP: List Servers in the command palette",

@@ -1,9 +1,9 @@
 """Install: adds this server to the configuration of an MCP client, and removes it.
 
 Takes a host's file and what the server shall be started with; gives what would change, writes it,
-and undoes it. Everything else in the file stays byte for byte. A file that cannot be read is
-refused with its line and left alone; a key is never written, only the name of the variable that
-holds it. Knows no corpus and starts nothing.
+and undoes it. Everything else in the file keeps its meaning and its order. A file that cannot be
+read is refused with its line and left alone, and so is JSON with comments; a key is never written,
+only the name of the variable that holds it. Knows no corpus and starts nothing.
 
 The arguments of our entry in a host's configuration, when it is written again: what a user added by
 hand stays.
@@ -14,7 +14,6 @@ sentences on what was kept or replaced. Knows no file and no host.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -95,6 +94,10 @@ def plain(name: str) -> str:
     return "".join(ch if ch.isprintable() else "?" for ch in name)[:200]
 
 
+class NotEdited(BadInput):
+    """The text of a host's file cannot be edited; the entry is to be pasted."""
+
+
 BACKUP = ".before-graphrag-mcp"
 BOM = "\ufeff"
 # Of these the value may stand in a file; of any other variable only the name.
@@ -117,7 +120,6 @@ class Change:
     before: bytes | None
     after: bytes | None
     change: str  # added, updated, unchanged, removed, restored, absent
-    line: int = 0  # of the first thing that plain JSON does not have
     entry: Mapping[str, Any] | None = None  # ours as it stands there now
     notes: tuple[str, ...] = ()  # what became of words that the entry had before
 
@@ -188,17 +190,15 @@ def installing(host: Host, file: Path, name: str, made: Mapping[str, Any]) -> Ch
     text = _decoded(before, file)
     there = _servers(host, text, file)
     known = there.get(name)
-    _named_once(host, text, file, name)
     if name in there and not (isinstance(known, dict) and ours(known)):
         raise BadInput(
             f"{file} has another server under the name {name!r}",
             "Give ours another name with --name, or remove that one",
         )
     merged, notes = _merged(known or {}, made)
-    after = _edited(host, text, file, lambda: _put(host, text, name, merged))
+    after = _edited(file, lambda: _put(host, text, name, merged))
     change = "added" if known is None else "unchanged" if after == text else "updated"
-    line = 0 if host.toml or host.comments else config_files.lenient_line(text)
-    return Change(file, before, _encoded(after, before), change, line, merged, notes)
+    return Change(file, before, _encoded(after, before), change, merged, notes)
 
 
 def _merged(
@@ -229,7 +229,6 @@ def undoing(host: Host, file: Path, name: str) -> Change:
     before = _read(file)
     text = _decoded(before, file)
     known = _servers(host, text, file).get(name)
-    _named_once(host, text, file, name)
     if known is None:
         return Change(file, before, before, "absent")
     if not ours(known):
@@ -245,7 +244,7 @@ def undoing(host: Host, file: Path, name: str) -> Change:
             return Change(file, before, kept, "restored")
     if kept is None and _put(host, "", name, known) == text:
         return Change(file, before, None, "removed")
-    after = _edited(host, text, file, lambda: _taken(host, text, name))
+    after = _edited(file, lambda: _taken(host, text, name))
     return Change(file, before, _encoded(after, before), "removed")
 
 
@@ -355,50 +354,17 @@ def _taken(host: Host, text: str, name: str) -> str:
     )
 
 
-def _edited(host: Host, text: str, file: Path, edit: Callable[[], str]) -> str:
+def _edited(file: Path, edit: Callable[[], Any]) -> Any:
     try:
-        after = edit()
-        if (
-            not host.toml
-        ):  # what was there is there, in its order, whatever the edit did to the text
-            old, new = (_others(host, config_files.parse_json(one).value) for one in (text, after))
-            assert json.dumps(old) == json.dumps(new), file
-        return after
+        return edit()
     except Unreadable as error:
         raise _refused(file, error) from error
-
-
-def _others(host: Host, document: dict[str, Any]) -> Any:
-    """A document without our entry, and without a table of servers that has nothing else."""
-    servers = {name: one for name, one in document.get(host.key, {}).items() if not ours(one)}
-    return [
-        [name, servers if name == host.key else one]
-        for name, one in document.items()
-        if name != host.key or servers
-    ]
 
 
 def _servers(host: Host, text: str, file: Path) -> dict[str, Any]:
-    try:
-        document = (
-            config_files.parse_toml(text) if host.toml else config_files.parse_json(text).value
-        )
-    except Unreadable as error:
-        raise _refused(file, error) from error
-    servers = document.get(host.key, {}) if isinstance(document, dict) else {}
+    parse = config_files.parse_toml if host.toml else config_files.parse_json
+    servers = _edited(file, lambda: parse(text)).get(host.key, {})
     return servers if isinstance(servers, dict) else {}
-
-
-def _named_once(host: Host, text: str, file: Path, name: str) -> None:
-    """Of two servers with one name a host reads one, and it is not ours to say which goes. TOML
-    allows no two.
-    """
-    lines = [] if host.toml else config_files.places(text, host.key, name)
-    if len(lines) > 1:
-        raise BadInput(
-            f"{file} names {host.key!r} or the server {name!r} more than once, in lines {', '.join(map(str, lines))}",
-            "Nothing was written; remove all but one, then run this again",
-        )
 
 
 def _servers_or_none(host: Host, raw: bytes) -> dict[str, Any]:
@@ -412,10 +378,10 @@ def _unless_unreadable(work: Callable[[], Any]) -> Any:
         return None
 
 
-def _refused(file: Path, error: Unreadable) -> BadInput:
-    return BadInput(
+def _refused(file: Path, error: Unreadable) -> NotEdited:
+    return NotEdited(
         f"{file}, line {error.line}: {error.what}",
-        "Nothing was written; correct that line, then run this again",
+        "Nothing was written; correct that line and run this again, or edit the file by hand",
     )
 
 

@@ -2,23 +2,33 @@
 randomness.
 
 Takes rules and settings of its own; gives a ChatModel and an EmbeddingModel that say the same thing
-for the same question, always. `demonstration.py` has rules for this package's own prompts.
+for the same question, always. `demonstration()` has rules for this package's own prompts.
 
     chat = ScriptedChat([(r"capital of France", "Paris"), (lambda messages, schema: None, ""), (r"",
     "I do not know")]) reply = await chat.complete([Message("user", "What is the capital of
     France?")])   # Paris
+
+Rules for a ScriptedChat that answers this package's prompts from what they contain.
+
+Takes the conversation; gives records, JSON or prose of the form that was asked for, made of names,
+sentences and ids of the prompt. Good for trying things out and for tests; says nothing about how
+well a model would answer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.protocols import Embedded, Message, Reply, Usage
+from graphrag_mcp.text.terms import sentences
 from graphrag_mcp.text.tokens import count_tokens
 
 Said = str | Exception | None
@@ -173,3 +183,304 @@ def _pieces(text: str) -> list[str]:
         else:
             pieces += [word[at : at + 2] for at in range(len(word) - 1)]
     return pieces
+
+
+_BLOCK = re.compile(
+    r"<(text|context|reports?|descriptions|answers?|points|data)>\n(.*?)\n?</\1>", re.DOTALL
+)
+_CAPITAL = r"[A-ZÀ-ÖØ-Þ][\w’'-]*"
+_NAME = re.compile(rf"{_CAPITAL}(?: (?:(?:of|the|de|von|van) ){{0,2}}{_CAPITAL}){{0,4}}")
+_QUOTED = re.compile(r"[《「『“]([^《》「」『』“”\n]{2,30})[》」』”]")
+_NO_NAMES = frozenset(
+    "The A An And But Or So He She It They We You I In On At As By For From His Her Its Their This That These Those "
+    "There Then When While After Before Since If Of To With Both Also However Although During Between Under Over Who "
+    "What Which Where How Why Is Was Were Are Not No Nobody Nothing Yes One Two Three Other Some Many Most All Each "
+    "January February March April May June July August September October November December "
+    "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+)
+_GROUPS = {"t": "Sources", "e": "Entities", "r": "Relationships", "c": "Reports"}
+_ROW_ID = re.compile(r"^(?:- |#+ )?\[?([terc]\d+)(?=[\]|.])", re.MULTILINE)
+_NUMBERED = re.compile(r"^(\d+)[|,]([^|,\n]*)", re.MULTILINE)
+_TABLE = re.compile(r"^[#\- ]*(Reports|Entities|Relationships|Claims|Sources)[ -]*$", re.MULTILINE)
+# What stands before a row's text: `[t1] file.md:3 `, `1|title|5|`, `1,entity,type,`; and lines that
+# only name columns.
+_ROW_HEAD = re.compile(
+    r"^(?:(?:- )?\[?[terc]\d+[\]|.] ?(?:\S{1,200}:\d+ )?|\d+\|(?:[^|\n]{0,200}\|){1,2}|\d+,(?:[^,\n]{0,200},){1,2})",
+    re.MULTILINE,
+)
+_HEADING = re.compile(r"(?:id|number)[,|]|#|(?:Reports|Entities|Relationships|Claims|Sources)$")
+_LONG_WORD = re.compile(r"[^\W\d_]{4,}")
+_ORGANIZATION = (
+    "University",
+    "Company",
+    "Council",
+    "Institute",
+    "Authority",
+    "Society",
+    "Agency",
+    "Cooperative",
+)
+
+
+def demonstration() -> list[Rule]:
+    """The rules, the most particular first; the last one answers anything."""
+    return [
+        _asked(_extraction, "<|COMPLETE|>"),
+        _asked(_report, '"findings"', '"rating_explanation"'),
+        _asked(_points, '"points"'),
+        _asked(_drift_first, '"intermediate_answer"'),
+        _asked(_drift_step, '"follow_up_queries"'),
+        _asked(_keywords, '"high_level"', '"low_level"'),
+        _asked(_profile, '"persona"', '"entity_types"'),
+        _asked(_rating, '"rating"', "relevan"),
+        _asked(_description, "descriptions"),
+        lambda messages, schema: _prose(_blocks(messages), _question(messages)),
+    ]
+
+
+def _asked(answer: Callable[[Sequence[Message]], str], *marks: str) -> Rule:
+    """A rule for prompts whose own words hold all marks. What stands between tags is data and is
+    not looked at.
+    """
+
+    def rule(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> str | None:
+        words = "\n".join(_BLOCK.sub(r"<\1>", m.content) for m in messages if m.role != "assistant")
+        return answer(messages) if all(mark in words for mark in marks) else None
+
+    return rule
+
+
+# ---- what stands in a prompt ------------------------------------------------------------------------
+
+
+def _blocks(messages: Sequence[Message]) -> str:
+    """The material: what stands between tags, or the last message where there are none."""
+    found = [match[2] for message in messages for match in _BLOCK.finditer(message.content)]
+    return "\n".join(found) if found else messages[-1].content
+
+
+def _question(messages: Sequence[Message]) -> str:
+    asked = re.findall(r"^(?:Question|Small question): (.+)$", messages[-1].content, re.MULTILINE)
+    return asked[-1] if asked else messages[-1].content[-200:]
+
+
+def _sentences(text: str) -> list[str]:
+    """Whole sentences on one line each, without heads of rows and what the record formats use as
+    signs.
+    """
+    prose = "\n\n".join(
+        _ROW_HEAD.sub("", line) for line in text.splitlines() if not _HEADING.match(line)
+    )
+    prose = prose if _ROW_HEAD.search(text) else text
+    plain = (re.sub(r'[<>|"]|##', " ", prose[start:end]) for start, end in sentences(prose))
+    plain = (" ".join(one.split()) for one in plain)
+    return [one for one in plain if len(one) >= 20] or ["Nothing more is said."]
+
+
+def _names(sentence: str) -> list[str]:
+    names = []
+    for name in (match[0] for match in _NAME.finditer(sentence)):
+        words = name.split()
+        while words and words[0] in _NO_NAMES:
+            words.pop(0)
+        starts = len(words) == 1 and sentence.startswith(words[0])
+        if words and len(words[0]) > 1 and not (starts and words[0].endswith(("ed", "ing", "ly"))):
+            names.append(" ".join(words))
+    return list(dict.fromkeys([*names, *_QUOTED.findall(sentence)]))
+
+
+def _most_named(text: str, count: int) -> list[str]:
+    """Names by how often they stand there, then by where they come first."""
+    return [
+        name
+        for name, _ in Counter(n for one in _sentences(text) for n in _names(one)).most_common(
+            count
+        )
+    ]
+
+
+def _references(text: str, count: int = 3) -> str:
+    """The first ids of the rows, as references are written; "" where the rows have none."""
+    ids = list(islice(dict.fromkeys(_ROW_ID.findall(text)), count))
+    groups = {group: [i for i in ids if i[0] == letter] for letter, group in _GROUPS.items()}
+    if not ids:
+        tables = [(match.start(), match[1]) for match in _TABLE.finditer(text)]
+        for row in islice(_NUMBERED.finditer(text), count):
+            table = next(
+                (name for start, name in reversed(tables) if start < row.start()), "Reports"
+            )
+            groups.setdefault(table, []).append(row[1])
+    said = "; ".join(f"{group} ({', '.join(ids)})" for group, ids in groups.items() if ids)
+    return f" [Data: {said}]" if said else ""
+
+
+def _shared(text: str, question: str, least: int, most: int) -> int:
+    """A score: the share of the question's words that the text holds."""
+    asked = set(_LONG_WORD.findall(question.casefold()))
+    held = sum(word in text.casefold() for word in asked)
+    return least + round((most - least) * held / max(1, len(asked)))
+
+
+# ---- answers, one for each form ---------------------------------------------------------------------
+
+
+def _extraction(messages: Sequence[Message]) -> str:
+    if any(message.role == "assistant" for message in messages):
+        return "<|COMPLETE|>"  # nothing was missed
+    prompt = messages[-1].content
+    text = ([""] + [match[2] for match in _BLOCK.finditer(prompt) if match[1] == "text"])[-1]
+    listed = re.search(r"^Types: (.+)$", prompt, re.MULTILINE)
+    types = [part.strip() for part in listed[1].split(",")] if listed else []
+    first: dict[str, str] = {}
+    pairs: dict[tuple[str, str], list[str]] = {}
+    for sentence in _sentences(text):
+        names = _names(sentence)[:6]
+        for name in names:
+            first.setdefault(name, sentence)
+        for other in names[1:]:
+            pairs.setdefault((names[0], other), []).append(sentence)
+    if "QUOTE" in prompt:
+        claims = (
+            f"({a}<|>{b}<|>STATEMENT<|>TRUE<|>NONE<|>NONE<|>{a} is connected with {b}: {said[0]}<|>{said[0]}"
+            for (a, b), said in islice(pairs.items(), 5)
+        )
+        return "\n##\n".join([*(f"{claim})" for claim in claims), "<|COMPLETE|>"])
+    records = [
+        f'("entity"<|>{name}<|>{_type(name, types)}<|>{said})' for name, said in first.items()
+    ]
+    for (a, b), said in pairs.items():
+        subject = (
+            ", ".join(sorted(_LONG_WORD.findall(said[0].casefold()), key=len)[-2:]) or "mention"
+        )
+        records.append(
+            f'("relationship"<|>{a}<|>{b}<|>{said[0]}<|>{subject}<|>{min(10, 3 + 2 * len(said))})'
+        )
+    return "\n##\n".join([*records, "<|COMPLETE|>"])
+
+
+def _type(name: str, types: Sequence[str]) -> str:
+    likely = (
+        "organization"
+        if name.endswith(_ORGANIZATION)
+        else "person"
+        if name.count(" ") == 1
+        else "location"
+    )
+    return (
+        likely
+        if likely in types
+        else next(iter(types), "other")
+        if types and "," not in types[0]
+        else "other"
+    )
+
+
+def _report(messages: Sequence[Message]) -> str:
+    text = _blocks(messages)
+    rows = [match[2].strip() for match in _NUMBERED.finditer(text) if match[2].strip()]
+    names = (list(dict.fromkeys(rows)) or _most_named(text, 3) or ["a community"])[:3]
+    said, cited = _sentences(text), _references(text)
+    findings = [{"summary": one[:120], "explanation": one + cited} for one in said[:5]]
+    return _json(
+        title=" and ".join(names)[:120],
+        summary=" ".join(said[:2]) + cited,
+        rating=min(9.0, 2.0 + len(rows) / 4),
+        rating_explanation="The more rows a community has, the higher it is rated here.",
+        findings=findings,
+    )
+
+
+def _points(messages: Sequence[Message]) -> str:
+    text, question = _blocks(messages), _question(messages)
+    points = []
+    for row in text.splitlines():
+        if number := re.match(r"(\d+)\|", row):
+            said = " ".join(_sentences(row.split("|")[-1])[:2])
+            points.append(
+                {
+                    "description": f"{said} [Data: Reports ({number[1]})]",
+                    "score": _shared(row, question, 10, 90),
+                }
+            )
+    return _json(points=points or [{"description": "I do not know", "score": 0}])
+
+
+def _drift_first(messages: Sequence[Message]) -> str:
+    text, question = _blocks(messages), _question(messages)
+    return _json(
+        intermediate_answer=_prose(text, question),
+        score=_shared(text, question, 20, 90),
+        follow_up_queries=_follow_ups(text, 5),
+    )
+
+
+def _drift_step(messages: Sequence[Message]) -> str:
+    text, question = _blocks(messages), _question(messages)
+    return _json(
+        answer=_prose(text, question),
+        score=_shared(text, question, 20, 90),
+        follow_up_queries=_follow_ups(text, 2),
+    )
+
+
+def _follow_ups(text: str, count: int) -> list[str]:
+    return [f"What else is known about {name}?" for name in _most_named(text, count)]
+
+
+def _keywords(messages: Sequence[Message]) -> str:
+    question = _question(messages)
+    names = _names(question)
+    themes = [
+        w
+        for w in _LONG_WORD.findall(question)
+        if w not in _NO_NAMES and not any(w in name for name in names)
+    ]
+    return _json(high_level=list(dict.fromkeys(themes))[:8], low_level=names[:8])
+
+
+def _rating(messages: Sequence[Message]) -> str:
+    return _json(
+        reason="the words of the question that the report holds",
+        rating=_shared(_blocks(messages), _question(messages), 0, 5),
+    )
+
+
+def _profile(messages: Sequence[Message]) -> str:
+    """Tuning: what fits any corpus."""
+    return _json(
+        domain="documents of all kinds",
+        language="English",
+        persona="You are an analyst of documents. You look for who and what is connected, and how.",
+        role="You are an analyst who reports to readers that know nothing of the documents.",
+        rating_criteria="how much the group matters to the rest of the documents",
+        claim_description="Statements of fact about someone or something that can be checked.",
+        entity_types=[
+            "person",
+            "organization",
+            "location",
+            "event",
+            "concept",
+            "method",
+            "artifact",
+        ],
+    )
+
+
+def _description(messages: Sequence[Message]) -> str:
+    lines = (
+        re.sub(r"^(?:\d+[.|)]|-)\s*", "", line).strip() for line in _blocks(messages).splitlines()
+    )
+    return " ".join(dict.fromkeys(line for line in lines if line))
+
+
+def _prose(text: str, question: str, count: int = 3) -> str:
+    """The sentences that share most words with the question, in their order, citing the first rows."""
+    said = _sentences(text)
+    best = sorted(range(len(said)), key=lambda at: (-_shared(said[at], question, 0, 100), at))[
+        :count
+    ]
+    return " ".join(said[at] for at in sorted(best)) + _references(text)
+
+
+def _json(**values: Any) -> str:
+    return json.dumps(values, ensure_ascii=False)

@@ -439,7 +439,7 @@ def office(data: bytes, suffix: str) -> Iterator[Piece]:
     yield Piece(clean(text), clean(title), metadata=metadata, prose=suffix != "xlsx")
 
 
-# Parsed in a process of their own (parsers.py), whatever their size; the next ones when they are
+# Parsed in a process of their own (read.py), whatever their size; the next ones when they are
 # large.
 APART = packed.OFFICE | {"parquet"}
 ROWS = frozenset(("json", "jsonl", "ndjson", "csv", "tsv", "tab"))

@@ -2,7 +2,7 @@
 
 Takes frames on standard input (a line of JSON {"suffix", "size", "seconds"}, then the bytes); gives
 lines of JSON on standard output: one per piece of the document, at the end {"end": true} or
-{"error": reason}. Run as `python -P -m graphrag_mcp.sources.parser_child`; parsers.py starts it and
+{"error": reason}. Run as `python -P -m graphrag_mcp.sources.parser_child`; read.py starts it and
 believes nothing of what it says.
 
 Limits: memory and CPU time by the system where it has them (on Linux both), wall time by a thread

@@ -3,23 +3,216 @@
 `find` says which files there are; `sha` and `load` take one of them, so that an unchanged folder
 costs a walk and a hash. `inline` makes documents of texts handed over in a call. Knows nothing of
 what is already indexed.
+
+The parser process: started for the first file that needs it, reused, ended soon after.
+
+Takes the bytes of a file (its name never leaves this process) and its suffix; gives its pieces, or
+raises ReadError with the reason. A parser that dies, hangs or floods costs that one document; the
+next gets a new process. What comes back is checked like anything from outside. Knows no paths; the
+limits inside are those of parser_child.py.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import formats, parsers, walk
+from graphrag_mcp.sources import formats, walk
 from graphrag_mcp.sources.decode import ReadError, clean, find_title, iso_date
+from graphrag_mcp.sources.formats import Piece
 from graphrag_mcp.sources.opening import blocks, read, why
 from graphrag_mcp.sources.walk import NAMED_LIMIT, FoundFile, shown, suffix_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.types import Document, InlineText, content_id
+
+SECONDS = 25.0  # for one file; the process watches the clock itself, and this one
+GRACE = 4.0  # seconds later, its start included
+# bytes from which tables and JSON are parsed apart too: they take up to 40 times that in memory
+LARGE = 4_000_000
+OUTPUT = 120_000_000  # bytes that a file may become
+PIECES = 200_000  # documents that one file may become
+IDLE = 20.0  # seconds after which a process with nothing to do is ended
+_KEPT = (
+    "PATH",
+    "SYSTEMROOT",
+    "WINDIR",
+    "TEMP",
+    "TMP",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+)
+
+
+def apart(suffix: str, size: int) -> bool:
+    """Whether such a file is parsed in a process of its own."""
+    return suffix in formats.APART or (size > LARGE and suffix in formats.ROWS)
+
+
+class _Child:
+    def __init__(self) -> None:
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        package = Path(__file__).resolve().parents[2]
+        if package.name not in ("site-packages", "dist-packages"):  # run from a checkout
+            environment["PYTHONPATH"] = str(package)
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "graphrag_mcp.sources.parser_child"],
+            env=environment,
+            cwd=sys.prefix,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self.late = False
+        self.used = time.monotonic()
+
+    def kill(self) -> None:
+        self.late = True
+        self.process.kill()
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            try:
+                pipe.close()  # type: ignore[union-attr]
+            except OSError:
+                pass
+
+    def parse(self, data: bytes, suffix: str, seconds: float) -> tuple[list[Piece], bool]:
+        """The pieces, and whether this process may be used again."""
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None and stdout is not None
+        try:
+            stdin.write(
+                json.dumps({"suffix": suffix, "size": len(data), "seconds": seconds}).encode()
+                + b"\n"
+            )
+            stdin.write(data)
+            stdin.flush()
+        except OSError:
+            pass  # it has died: reading says how
+        pieces: list[Piece] = []
+        size = 0
+        while line := stdout.readline(OUTPUT):
+            size += len(line)
+            if size >= OUTPUT or len(pieces) > PIECES:
+                raise ReadError(
+                    f"it holds over {PIECES:,} rows, or {OUTPUT / 1e6:g} MB of text. Split it"
+                )
+            said = _read(line)
+            if isinstance(said, Piece):
+                pieces.append(said)
+            elif said.get("error"):
+                raise _Said(str(said["error"])[:300], again=not said.get("last"))
+            else:
+                return pieces, not said.get("last")
+        raise ReadError(self._why(seconds))
+
+    def _why(self, seconds: float) -> str:
+        code = self.process.wait()
+        if self.late or code in (
+            1,
+            -24,
+        ):  # -24: SIGXCPU; 1: the clock inside, the only way to that code
+            return f"reading it takes over {seconds:g} seconds"
+        if code in (77, -6, -9):
+            return "reading it takes too much memory"
+        return f"its parser crashed (status {code})"
+
+
+class _Said(ReadError):
+    """A reason that the child itself gave; `again`: it is as good as before."""
+
+    def __init__(self, reason: str, *, again: bool) -> None:
+        super().__init__(reason)
+        self.again = again
+
+
+_lock = threading.Lock()
+_child: _Child | None = None
+_idle: threading.Timer | None = None
+
+
+def parse(data: bytes, suffix: str, seconds: float = SECONDS) -> list[Piece]:
+    """All pieces of a file. ReadError with the reason, whatever happened to the process."""
+    global _child, _idle
+
+    with _lock:
+        if _idle is not None:
+            _idle.cancel()
+        if _child is not None and _child.process.poll() is not None:
+            _drop()
+        child = _child = _child or _Child()
+        watch = threading.Timer(seconds + GRACE, child.kill)
+        watch.daemon = True
+        watch.start()
+        again = False
+        try:
+            pieces, again = child.parse(data, suffix, seconds)
+            return pieces
+        except _Said as error:
+            again = error.again
+            raise
+        finally:
+            watch.cancel()
+            if not again or child.late:
+                _drop()
+            else:
+                child.used = time.monotonic()
+                _idle = threading.Timer(IDLE, _rest, (child,))
+                _idle.daemon = True
+                _idle.start()
+
+
+def _drop() -> None:
+    global _child
+
+    if _child is not None:
+        _child.end()
+        _child = None
+
+
+def _rest(child: _Child) -> None:
+    with _lock:
+        if _child is child and time.monotonic() - child.used >= IDLE * 0.9:
+            _drop()
+
+
+def close() -> None:
+    """End the process, if there is one."""
+    with _lock:
+        _drop()
+
+
+atexit.register(close)
+
+
+def _read(line: bytes) -> Piece | dict[str, Any]:
+    """A line of the child: a piece, or its last word. ReadError for anything else."""
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ReadError("its parser crashed (broken output)") from error
+    if isinstance(said, dict):
+        return said
+    kinds = (str, str, str, dict, bool)
+    if not isinstance(said, list) or [type(one) for one in said] != list(kinds):
+        raise ReadError("its parser crashed (broken output)")
+    text, title, key, metadata, prose = said
+    return Piece(clean(text), clean(title), clean(key), metadata, prose)
 
 
 def sha(file: FoundFile) -> str:
@@ -47,8 +240,8 @@ def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
     digest, suffix = hashlib.sha256(data).hexdigest(), suffix_of(name)
     taken: dict[str, int] = {}
     try:
-        if parsers.apart(suffix, len(data)):
-            pieces: Iterable[formats.Piece] = parsers.parse(data, suffix)
+        if apart(suffix, len(data)):
+            pieces: Iterable[formats.Piece] = parse(data, suffix)
         else:
             pieces = formats.FORMATS.get(suffix, formats.code)(data, suffix)
         for number, piece in enumerate(pieces, 1):
