@@ -123,6 +123,31 @@ def test_the_references_list_every_cited_id_with_document_and_lines_and_the_mode
     titles = {one.id: one.title for one in result.citations}
     for id in (id for id in listed if id[0] == "t"):
         assert re.fullmatch(re.escape(titles[id]) + r", lines [1-9]\d*-\d+", listed[id])
+    for id in (id for id in listed if id[0] in "er"):
+        assert re.search(r"\(.+, lines [1-9]\d*-\d+(; \d+ more)?\)$", listed[id])
+
+
+def test_below_an_answer_stands_only_what_it_cites(snapshot: Snapshot) -> None:
+    said = "It is so [Data: Sources (1, 3); Entities (2)]. Also [Data: Relationships (1, 77), Sources (99)]."
+    result, prompt = answered(snapshot, said, max_tokens=3_000)
+    text, _, below = result.text.partition("\n\n### References\n")
+    cited = re.findall(r"\b[terc]\d+(?:\.\d+)?\b", text)
+    assert [id[0] for id in cited] == ["t", "t", "e", "r"]
+    assert re.findall(r"^\* \[(\w[\d.]+)\]", below, re.MULTILINE) == cited
+    shown = re.findall(r"\bt\d+(?:\.\d+)?\b", below.partition("## ")[2])
+    assert set(shown) == set(cited[:2]) == {one.id for one in result.citations}
+    assert re.findall(r"^## (\w+)$", below, re.MULTILINE)[:1] == ["Sources"]
+
+
+def test_a_prompt_speaks_of_rows_that_it_holds_and_shows_no_ids_without_a_row(snapshot: Snapshot) -> None:
+    for mode, tables in ("basic", ["Sources"]), ("local", ["Sources", "Entities"]):
+        _, prompt = answered(snapshot, SAID, mode=mode)
+        told, _, rows = prompt.partition("<context>")
+        named = re.findall(r"(Sources|Entities|Relationships|Reports) \(([^()]+)\)", told)
+        assert [table for table, _ in named] == tables
+        ids = set(re.findall(r"^\[?([terc][\d.]+)(?=[\]|])", rows, re.MULTILINE))
+        mentioned = re.findall(r"\b[terc]\d+(?:\.\d+)?\b", " ".join(re.findall(r"\[Data: [^\]]+\]", prompt)))
+        assert {*mentioned} <= ids
 
 
 def test_an_answer_is_made_from_all_four_tables_and_passages_above_a_fall_of_relevance(snapshot: Snapshot) -> None:
@@ -288,7 +313,7 @@ def test_a_later_page_asks_nothing(snapshot: Snapshot) -> None:
     asked = len(chat.calls)
     page = local_search(snapshot, QUESTION, asker=door, answer=True, max_tokens=1500, cursor=first.next_cursor)
     assert first.next_cursor and page.state == "context" and len(chat.calls) == asked
-    assert not {one.id for one in page.citations} & set(re.findall(r"^\[(t[\d.]+)\]", first.text, re.MULTILINE))
+    assert page.text == local_search(snapshot, QUESTION, max_tokens=1500).text
 
 
 def test_a_callers_keywords_are_looked_for_beside_the_question(snapshot: Snapshot) -> None:

@@ -55,7 +55,7 @@ def step(messages: Any, _: Any) -> str:
     """Scores by a hash, follow-ups about names in the context: the same for the same prompt."""
     prompt = messages[-1].content
     names = list(dict.fromkeys(re.findall(r"[A-Z][a-z]+ [A-Z][a-z]+", prompt.partition("<context>")[2])))
-    mark = zlib.crc32(prompt.encode())
+    mark = zlib.crc32(prompt.rpartition("Small question")[2].encode())
     asked = [f"What is known about {name}?" for name in names[mark % 5 : mark % 5 + 4]]
     said = f"{names[mark % len(names)]} {names[mark // 7 % len(names)]} is named [t1]. Score: 80\nScore: 80"
     return json.dumps({"answer": said, "score": 20 + mark % 76, "follow_up_queries": asked})
@@ -86,7 +86,7 @@ def test_a_walk_reaches_its_depth_in_at_most_25_calls_and_says_how_many(snapshot
     assert "t999" not in result.answer and "t999" in result.hint and "### References" in result.text
     cited = re.findall(r"\bt\d+(?:\.\d+)?", result.answer)
     assert cited and {*cited} <= {citation.id for citation in result.citations}
-    assert wire.size(result)[0] <= 6000 and "## Answers" in result.text
+    assert wire.size(result)[0] <= 6000 and "## Answers" not in result.text
 
 
 def test_a_corpus_that_fits_into_two_prompts_takes_at_most_8_calls(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_step_shows_no_id_that_no_row_has() -> None:
     said = "c7|Loss|It is so. [Data: Entities (e3, e9); Sources (t4, +more)] And so. [Data: Sources (t99)]"
     items = [Item("c7", said, section="Reports"), Item("e3", "e3|Orla|keeps it", section="Entities"), Item("t4", "[t4] It is so.")]
     names: dict[str, str] = {}
-    text = page_text([Section("Reports", items, 1.0)], {"Reports": items}, names, rows_only=True)
+    text = page_text([Section("Reports", items, 1.0)], {"Reports": items}, names)
     assert "It is so. [Data: Entities (e1); Sources (t1)] And so." in text and "t2" not in text
     assert names == {"c7": "c1", "e3": "e1", "t4": "t1"}
 

@@ -199,6 +199,25 @@ def test_chinese_costs_what_was_foreseen(server: Server, tmp_path: Path) -> None
     assert apart(guess, used) == {}
 
 
+@pytest.mark.parametrize(
+    ("world", "documents", "sentences", "gleanings"),
+    [(ENGLISH, 20, 100, "auto"), (CHINESE, 30, 15, "1"), (CHINESE, 20, 60, "auto")],
+)
+def test_each_kind_of_question_costs_what_was_foreseen(
+    server: Server, tmp_path: Path, world: dict[str, Any], documents: int, sentences: int, gleanings: str
+) -> None:
+    server.answer = model(world)
+    chosen = settings(server, claims_enabled=True, gleanings=gleanings)
+    guess, used = both(tmp_path / "c", write(tmp_path / "files", world, documents, sentences), chosen)
+    kinds = {"extract", "claims", "describe", "report", "embedding"} | ({"glean"} if gleanings == "1" else set())
+    assert set(guess["by_stage"]) == set(used["by_stage"]) == kinds
+    for kind in kinds:
+        one, other = guess["by_stage"][kind], used["by_stage"][kind]
+        assert abs(one["calls"] - other["calls"]) <= max(1, NEAR * other["calls"]), (kind, one, other)
+        ratio = (one["prompt_tokens"] + one["output_tokens"]) / (other["prompt_tokens"] + other["output_tokens"])
+        assert 1 - NEAR <= ratio <= 1 + NEAR, (kind, one, other)
+
+
 def test_a_part_of_a_run_tells_what_the_rest_costs_with_a_model_of_few_words(server: Server, tmp_path: Path) -> None:
     server.answer = model(ENGLISH, most=9, words=0.5)
     files, chosen = write(tmp_path / "files", ENGLISH, 20, 40), settings(server, embedding_model="")

@@ -145,7 +145,8 @@ def test_an_answer_is_reduced_from_points_and_its_reports_resolve(snapshot: Snap
     cited = re.findall(r"\bc\d+\b", result.answer)
     rows = reports_of(snapshot)
     assert len(set(cited)) == 1 and cited[0] in rows and "c99" in result.hint
-    assert f"* [{cited[0]}] {rows[cited[0]]['title']}" in result.answer and "## Points" in result.text
+    assert f"* [{cited[0]}] {rows[cited[0]]['title']}" in result.answer and result.text == result.answer
+    assert re.search(r", lines \d+-\d+", result.answer)
     reduced = prompts_with(chat, REDUCE)[0]
     assert reduced.index("水很清") < reduced.index("Eelgrass grows")  # best first
     assert "I do not know" not in reduced and "我不知道" not in reduced and "99" not in reduced.partition("<context>")[2]

@@ -41,7 +41,6 @@ from zlib import crc32
 
 from graphrag_mcp.index import documents, models
 from graphrag_mcp.index.documents import Batch, Names, Row, Run
-from graphrag_mcp.index.extraction import hits
 from graphrag_mcp.index.graph import Named, UnitNames
 from graphrag_mcp.index.records import parse
 from graphrag_mcp.index.units import Reading
@@ -54,7 +53,7 @@ from graphrag_mcp.store import edit_log
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.overlay import Imagination
 from graphrag_mcp.store.tables import Change, Snapshot
-from graphrag_mcp.text.terms import sentences
+from graphrag_mcp.text.terms import is_cjk, sentences
 from graphrag_mcp.types import IndexRequest, IndexResult
 
 ENOUGH, LOOKED_AT = (
@@ -71,16 +70,16 @@ FULL = 400  # tokens of a text that holds more names than a reply
 class Habits:
     """`names`: entities of a first reply, at the most; `links`: relationships; `more`: entities
     that a second look adds, and as many relationships; `said`: characters said of each, 0 for as
-    many as its sentence has; `looked`: share of texts that are looked at once more, below 0 for
-    those that repeat more names than a reply has; `report`, `summary`: tokens of one, 0 for what
-    its rows have; `spent`: output tokens that a provider counts, by kind, for each token of the
-    reply as it can be read (thoughts are paid for, too); `answers`: of how many this was learnt."""
+    many as its sentence has; `looked`: share of texts whose first reply is not complete; `report`,
+    `summary`: tokens of one, 0 for what its rows have; `spent`: output tokens that a provider
+    counts, by kind, for each token of the reply as it can be read (thoughts are paid for, too);
+    `answers`: of how many this was learnt."""
 
     names: int = 18
     links: int = 18
     more: int = 6
     said: int = 0
-    looked: float = -1.0
+    looked: float = 0.0
     report: float = 0.0
     summary: float = 0.0
     spent: Mapping[str, float] = field(default_factory=dict)
@@ -161,12 +160,10 @@ def _records(reply: str) -> tuple[int, list[Any]]:
 
 AFTER = 4  # names of a sentence that its first one is related to
 CLAIMS = 6
+UNTYPED = 0.3  # Chinese words without a type that are listed, for each name with one
 SAID = 280  # characters of a sentence that is repeated in a description
 SUMMARY = 1_000  # characters of a description made of many
-FINDINGS, EACH = (
-    6,
-    3,
-)  # findings of a report, and how many rows one rests on; as many rows for the summary
+FINDINGS, PART = 8, 60  # of a report, and tokens of each and of its summary at the least
 FRAME = 200  # tokens of a report beside what it says of rows: titles, references, signs
 _TAGS = re.compile(r"<(?:context|descriptions)>\n(.*)\n</(?:context|descriptions)>", re.DOTALL)
 _SIGNS = re.compile(r'[<>|"]|##')
@@ -252,16 +249,10 @@ def extraction(unit: UnitNames, looks: int, habits: Habits) -> str:
         a, b = _plain(one.form), _plain(other.form)
         said = _told(f"{a} and {b} are connected:", unit, *span, habits)
         records.append(f'("relationship"<|>{a}<|>{b}<|>{said}<|>connection<|>5)')
-    # A reply that was cut off, or passed over much of what the text repeats, is followed by a
-    # second look.
-    if habits.looked < 0:
-        again = (
-            sum(len(hits(unit.text, name.form, 2)) > 1 for name in unit.named if name.strong)
-            > habits.names
-        )
-    else:
-        again = crc32(unit.text.encode("utf-8", "replace")) % 1_000 < 1_000 * habits.looked
-    again = again and not looks
+    # A reply that was cut off is followed by a second look; whether another one is, `gleaning_pays`
+    # finds from the records.
+    share = crc32(unit.text.encode("utf-8", "replace")) % 1_000
+    again = share < 1_000 * habits.looked and not looks
     return "\n##\n".join([*records, *([] if again else ["<|COMPLETE|>"])])
 
 
@@ -293,7 +284,7 @@ def _whole(unit: Names) -> UnitNames:
 
 def _by_weight(unit: UnitNames) -> tuple[list[Named], list[Link]]:
     """Names, and of each sentence its first name with those after it; what is connected most first."""
-    named = [name for name in unit.named if name.strong or name.count > 1] or unit.named
+    named = _listed(unit.named) or unit.named
     by_sentence: dict[tuple[int, int], list[Named]] = defaultdict(list)
     for name in sorted(named, key=lambda name: name.start):
         for at in range(0, len(name.sentences), 2):
@@ -313,6 +304,19 @@ def _by_weight(unit: UnitNames) -> tuple[list[Named], list[Link]]:
         links[pair]
         for pair in sorted(links, key=lambda pair: (-weight[pair], links[pair][2], pair))
     ]
+
+
+def _listed(names: Sequence[Named]) -> list[Named]:
+    """Names that a model would list. Of Chinese words without a type those that are repeated are
+    mostly verbs, the others mostly parts of names."""
+    plain, untyped = [], []
+    for name in names:
+        if is_cjk(name.form[:1]) and name.type in ("", "other"):
+            untyped.append(name)
+        elif name.strong or name.count > 1:
+            plain.append(name)
+    untyped.sort(key=lambda name: (name.count, name.start))
+    return [*plain, *untyped[: round(UNTYPED * len(plain))]]
 
 
 def _told(begin: str, unit: UnitNames, start: int, end: int, habits: Habits) -> str:
@@ -355,18 +359,17 @@ def _of_tokens(text: str, tokens: float) -> str:
 def reported(rows: str, habits: Habits) -> str:
     """A summary and findings, each of which says what some rows say, the first rows first."""
     lines = [line for line in rows.splitlines() if re.match(r"\d+,", line)]
-    said = list(islice(_pieces(lines), EACH * (FINDINGS + 1)))
+    parts = list(islice(_parts(_pieces(lines)), FINDINGS + 1))
     if habits.report:
-        share = habits.report / (FRAME + sum(map(tokens_of, said)))
-        said = [_of_tokens(one, share * tokens_of(one)) for one in said]
-    summary, rest = " ".join(said[:EACH]), said[EACH:] or said
+        share = habits.report / (FRAME + sum(tokens_of(one) for part in parts for one in part))
+        parts = [[_of_tokens(one, share * tokens_of(one)) for one in part] for part in parts]
+    summary, rest = " ".join(*parts[:1]), parts[1:] or parts
     findings = [
         {
             "summary": part[0][:100],
             "explanation": " ".join(part) + " [Data: Entities (1, 2); Relationships (1)]",
         }
-        for at in range(0, len(rest), EACH)
-        if (part := rest[at : at + EACH])
+        for part in rest
     ]
     return json.dumps(
         {
@@ -380,13 +383,25 @@ def reported(rows: str, habits: Habits) -> str:
     )
 
 
+def _parts(said: Iterable[str]) -> Iterator[list[str]]:
+    """Sentences that make a paragraph together."""
+    part: list[str] = []
+    for one in said:
+        part.append(one)
+        if sum(map(tokens_of, part)) >= PART:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
 def _pieces(lines: Sequence[str]) -> Iterator[str]:
     """The sentences of rows."""
     return (
         _plain(line[start:end])
         for line in lines
         for start, end in sentences(line)
-        if end - start >= 40
+        if tokens_of(line[start:end]) >= 10
     )
 
 

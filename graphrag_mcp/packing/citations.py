@@ -265,12 +265,12 @@ def local_id(alias: str, names: dict[str, str]) -> str:
 
 
 def numbered_items(
-    items: Iterable[Item], names: dict[str, str], rows_only: Collection[str] | None = None
+    items: Iterable[Item], names: dict[str, str], rows: Collection[str]
 ) -> list[str]:
     """The items' texts with local ids; `names` (stored id -> local id) grows. What a source says
-    stays as it is. `rows_only`: references to other ids than these are left out.
+    stays as it is. References to ids other than `rows` are left out.
     """
-    rows = []
+    texts = []
     for item in items:
         head = _NUMBERED_HEAD.match(item.text)
         at = 0
@@ -278,23 +278,18 @@ def numbered_items(
         if head is not None and head[1] == item.id:
             start, at = item.text[: head.start(1)] + local_id(item.id, names), head.end(1)
         body = item.text[at:]
-        rows.append(
-            start
-            + (body if item.section == "Sources" else numbered_references(body, names, rows_only))
+        texts.append(
+            start + (body if item.section == "Sources" else numbered_references(body, names, rows))
         )
-    return rows
+    return texts
 
 
-def numbered_references(
-    text: str, names: dict[str, str], rows_only: Collection[str] | None = None
-) -> str:
-    """`[Data: ...]` references with local ids; `rows_only` as in `numbered_items`."""
+def numbered_references(text: str, names: dict[str, str], rows: Collection[str]) -> str:
+    """`[Data: ...]` references with local ids; `rows` as in `numbered_items`."""
 
     def bracket(match: re.Match[str]) -> str:
-        if rows_only is not None:
-            known = [one for one in _ALIAS.findall(match[0]) if one in rows_only]
-            return _reference([local_id(one, names) for one in known], False) if known else ""
-        return _ALIAS.sub(lambda one: local_id(one[0], names), match[0])
+        known = [one for one in _ALIAS.findall(match[0]) if one in rows]
+        return _reference([local_id(one, names) for one in known], False)
 
     return _NUMBERED_DATA.sub(bracket, text)
 
@@ -302,6 +297,15 @@ def numbered_references(
 def numbered_brackets(text: str, names: dict[str, str]) -> str:
     """Ids in any bracket of an answer, as agents write them, with local ids."""
     return _INNER.sub(lambda part: _ALIAS.sub(lambda one: local_id(one[0], names), part[0]), text)
+
+
+def example(ids: Iterable[str]) -> str:
+    """A reference to rows that a prompt holds: two of its first kind, one of its second."""
+    kinds: dict[str, list[str]] = {}
+    for id in ids:
+        kinds.setdefault(id[0], []).append(id)
+    first = [one for held, most in zip(kinds.values(), (2, 1), strict=False) for one in held[:most]]
+    return _reference(first, False)
 
 
 def data(text: str) -> str:

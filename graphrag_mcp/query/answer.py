@@ -38,9 +38,17 @@ from graphrag_mcp.packing.budget import (
     fill,
     finish,
     one_line,
+    referenced_ids,
     shorten,
 )
-from graphrag_mcp.packing.citations import Checked, data, numbered_items, restored, streamed
+from graphrag_mcp.packing.citations import (
+    Checked,
+    data,
+    example,
+    numbered_items,
+    restored,
+    streamed,
+)
 from graphrag_mcp.packing.wire import size
 from graphrag_mcp.query import context
 from graphrag_mcp.query.drift_state import clean_query, near, read_score, words
@@ -292,7 +300,8 @@ Answerable = TypeVar("Answerable", SearchResult, DriftResult)
 
 READ_TOKENS = 4_000  # of context for the model at least: a short reply needs no less to go by
 MOST_WORDS, LEAST_WORDS = 2_000, 60
-ADDED_CITATIONS = 10  # of cited sources that the page itself does not show
+PLACES = 2  # of a cited entity, relationship or report: where its first statements stand
+ENDS = ("source_id", "target_id")
 VERIFY = "[LLM: verify]"
 NO_MODEL = (
     "No model is configured, so this is context without an answer: answer from it yourself, or set "
@@ -392,6 +401,7 @@ async def answer(
         question=data(query),
         form=wish.form(),
         knowledge=wish.knowledge(),
+        example=example(names),
         words=words,
     )
     ask = Ask(kind, (Message("user", text),), read_answer, lambda: "", if_cut="shown")
@@ -479,21 +489,22 @@ def with_answer(
         result.state = "failed"
         note(result, failed(given.reason))
         return plain(result)
-    return answered(result, given, sections, budget, cursor, snapshot=snapshot, shown=items)
+    context_page = cursor(tuple(0 for _ in sections))
+    return answered(result, given, budget, snapshot=snapshot, shown=items, cursor=context_page)
 
 
 def answered(
     result: Answerable,
     given: Answered,
-    sections: Sequence[Section],
     budget: int,
-    cursor: Callable[[tuple[int, ...]], str],
     *,
     snapshot: Snapshot,
-    shown: Sequence[Item],
-    first: str = "Sources",
+    shown: Sequence[Item] = (),
+    cursor: str = "",
 ) -> Answerable:
-    """The result with a given answer: it, its references, then what fits of the sections."""
+    """The result with a given answer: it, its references, then the cited passages of `shown` that
+    fit. `cursor` leads to the context without an answer.
+    """
     places = cited_places(snapshot, given.checked.cited, shown)
     listed = _references(snapshot, given.checked.cited, places)
     result.state, result.method = "partial" if given.cut else "answered", given.by
@@ -512,27 +523,15 @@ def answered(
         note(result, "The answer cites nothing; check it against the context.")
     if VERIFY in given.text:
         note(result, f"Sentences marked {VERIFY} are general knowledge, not from this corpus.")
-    whole = "\n\n".join([result.answer, "## Context"])
     result.text = result.answer
-    if not sections or size(result.model_copy(update={"text": whole}))[0] > budget - 150:
-        return _alone(
-            result,
-            budget,
-            cursor(tuple(section.offset for section in sections)) if sections else "",
-        )
-    result = compose(result, sections, budget, cursor, intro=result.answer, first=first)
-    held = {one.id for one in result.citations}
-    missing = [place for place in places if place.id not in held][:ADDED_CITATIONS]
-    if missing:
-        added = sum(len(place.model_dump_json()) for place in missing) // 3 + 10
-        result.citations = []
-        result = compose(
-            result, sections, max(budget - added, 1), cursor, intro=result.answer, first=first
-        )
-        held = {one.id for one in result.citations}
-        result.citations += [place for place in missing if place.id not in held]
-        while size(result)[0] > budget and result.citations and result.citations[-1].id not in held:
-            result.citations.pop()
+    passages = [item for item in shown if item.id in {place.id for place in places}]
+    result.citations = places
+    whole = "\n\n".join([result.answer, "## Sources"])
+    if not passages or size(result.model_copy(update={"text": whole}))[0] > budget - 150:
+        return _alone(result, budget, cursor)
+    section = Section("Sources", passages, 1.0, more=bool(cursor))
+    result = compose(result, [section], budget, lambda _: cursor, intro=result.answer)
+    result.citations = places
     return finish(result, budget)
 
 
@@ -566,11 +565,10 @@ def page_text(
     sections: Sequence[Section],
     taken: Mapping[str, list[Item]],
     names: dict[str, str],
-    rows_only: bool = False,
 ) -> str:
-    """The page as the model reads it: the same blocks, ids numbered within it. `rows_only`: without
-    references to what is no row of the page."""
-    shown = {item.id for items in taken.values() for item in items} if rows_only else None
+    """The page as the model reads it: the same blocks, ids numbered within it, without references to
+    what is no row of the page."""
+    shown = {item.id for items in taken.values() for item in items}
     blocks = []
     for section in sections:
         rows = numbered_items(taken.get(section.name, []), names, shown)
@@ -657,14 +655,15 @@ def cited_places(snapshot: Snapshot, cited: Iterable[str], shown: Sequence[Item]
 def _references(
     snapshot: Snapshot, cited: Sequence[str], places: Sequence[Citation]
 ) -> dict[str, str]:
-    """What each cited id stands for, in the order of the answer: document and lines of a source,
-    else the title of the row."""
+    """What each cited id stands for, in the order of the answer: document and lines of a source;
+    of another row its title with the first documents and lines that it comes from."""
     said = {one.id: _place(one) for one in places}
-    for letter, table in (("c", "reports"), ("e", "entities")):
+    for letter, table in (("c", "reports"), ("e", "entities"), ("r", "relationships")):
         numbers = [int(id[1:]) for id in cited if id[0] == letter]
-        rows = snapshot.by_key(table, numbers, "n", ["n", "title"]).to_pylist() if numbers else []
-        said |= {f"{letter}{row['n']}": one_line(row["title"], 150) for row in rows}
-    said |= _pairs(snapshot, [int(id[1:]) for id in cited if id[0] == "r"])
+        rows = context.numbered(snapshot, table, numbers)
+        titles = _pairs(snapshot, rows) if letter == "r" else [row["title"] for row in rows]
+        for row, title in zip(rows, titles, strict=True):
+            said[f"{letter}{row['n']}"] = f"{one_line(title, 150)}{_from(snapshot, row)}"
     return {id: said[id] for id in dict.fromkeys(cited) if id in said}
 
 
@@ -673,15 +672,20 @@ def _place(one: Citation) -> str:
     return f"{one_line(one.title, 150)}{lines}"
 
 
-def _pairs(snapshot: Snapshot, numbers: Sequence[int]) -> dict[str, str]:
-    """The two names of each relationship, by its short id."""
-    if not numbers:
-        return {}
-    columns = ["n", "source_id", "target_id"]
-    rows = snapshot.by_key("relationships", numbers, "n", columns).to_pylist()
-    ends = sorted({row[end] for row in rows for end in columns[1:]})
-    named = snapshot.by_key("entities", ends, "id", ["id", "title"]).to_pylist()
-    title = {row["id"]: one_line(row["title"], 80) for row in named}
-    return {
-        f"r{row['n']}": " - ".join(title.get(row[end], "") for end in columns[1:]) for row in rows
-    }
+def _from(snapshot: Snapshot, row: Mapping[str, Any]) -> str:
+    """The places of a row's statements: of its evidence, of a report's references, else of all its
+    text units."""
+    units = [one["text_unit_id"] for one in row.get("evidence") or ()]
+    units += referenced_ids(row.get("full_content") or "").get("Sources", [])
+    units = list(dict.fromkeys(units)) or row["text_unit_ids"]
+    places = [_place(one) for one in context.unit_citations(snapshot, units[:PLACES]).values()]
+    more = f"; {len(units) - PLACES} more" if len(units) > PLACES else ""
+    return f" ({'; '.join(places)}{more})" if places else ""
+
+
+def _pairs(snapshot: Snapshot, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The two names of each relationship."""
+    ends = sorted({row[end] for row in rows for end in ENDS})
+    named = snapshot.by_key("entities", ends, "id", ["id", "title"]).to_pylist() if ends else []
+    title = {row["id"]: one_line(row["title"], 70) for row in named}
+    return [" - ".join(title.get(row[end], "") for end in ENDS) for row in rows]

@@ -24,8 +24,8 @@ from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Answer as Given
 from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.packing.budget import Section, clamp_budget, fill, finish, one_line
-from graphrag_mcp.packing.citations import data, numbered_brackets, restored
+from graphrag_mcp.packing.budget import clamp_budget, fill, finish, one_line
+from graphrag_mcp.packing.citations import data, example, numbered_brackets, restored
 from graphrag_mcp.query import context, drift, global_, retrieval
 from graphrag_mcp.query.answer import (
     PLAIN,
@@ -310,9 +310,12 @@ def _start(session: Drift, walk: Walk, asker: Asker, id: str) -> Asked | None:
         session.record(id, "", None, (), [id])
         return None
     names: dict[str, str] = {}
-    rows = page_text(sections, page.taken, names, rows_only=True)
+    rows = page_text(sections, page.taken, names)
     text = prompts.load("drift_auto_step", session.snapshot.folder).substitute(
-        context=data(rows), question=data(walk.header["query"]), node_query=data(query)
+        context=data(rows),
+        question=data(walk.header["query"]),
+        node_query=data(query),
+        example=example(names.values()),
     )
     if walk.graph.nodes[id]["status"] == "frontier":
         ids = [
@@ -449,20 +452,10 @@ def reduce(
         return _stopped(session, max_tokens, "" if given is None else given.reason)
     result = session.state(walk, DriftResult(session_id=session.id, usage=walk.usage), shown=0)
     result.done, result.hint = session.over(walk), _calls(walk)
-    items, gone = drift.ranked_items(session.snapshot, walk)
+    _, gone = drift.ranked_items(session.snapshot, walk)
     if gone:
         note(result, f"Not in the index: {', '.join(sorted(gone)[:10])}.")
-    section = Section("Answers", items, 1.0)
-    return answered(
-        result,
-        given,
-        [section],
-        budget,
-        lambda _: "",
-        snapshot=session.snapshot,
-        shown=items,
-        first="Answers",
-    )
+    return answered(result, given, budget, snapshot=session.snapshot)
 
 
 def _account(session: Drift, meter: Meter) -> Walk:

@@ -861,14 +861,11 @@ def with_answer(
             lambda _: "",
             first="Points",
         )
-    items, result.communities = _points(snapshot, query, chosen)
-    section = Section("Points", items, 1.0)
+    _, result.communities = _points(snapshot, query, chosen)
     partly = f"{outcome.failed} of {outcome.batches} batches of reports gave no answer ({outcome.reason})."
     if outcome.failed:
         note(result, partly)
-    result = answered(
-        result, reduced, [section], budget, page, snapshot=snapshot, shown=items, first="Points"
-    )
+    result = answered(result, reduced, budget, snapshot=snapshot, cursor=page((0,)))
     result.state = "partial" if outcome.failed or selected.unrated else "answered"
     return result
 
