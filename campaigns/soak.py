@@ -121,7 +121,9 @@ async def one_round(client: Client, number: int, counts: dict[str, int]) -> None
                 "max_tokens": 900,
             }
             walk = await call("drift_step", given)
-        await call("drift_step", {"session_id": walk["session_id"], "finish": True, "max_tokens": 900})
+        await call(
+            "drift_step", {"session_id": walk["session_id"], "finish": True, "max_tokens": 900}
+        )
         counts["walks"] += 1
 
 

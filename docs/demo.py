@@ -300,7 +300,9 @@ def configuration() -> None:
         "claude mcp add graphrag -- "
         + " ".join(f'"{part}"' if " " in part else part for part in command)
     )
-    print("\nYour own folder: make demo FOLDER=~/notes     The graph as a page: graphrag-mcp explore")
+    print(
+        "\nYour own folder: make demo FOLDER=~/notes     The graph as a page: graphrag-mcp explore"
+    )
 
 
 def pasted(configuration: dict[str, Any]) -> str:

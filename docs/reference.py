@@ -155,7 +155,12 @@ def _tools() -> Iterator[str]:
         model = _model(tool).__name__
         sets = ", ".join(["all", *(name for name, kept in SETS.items() if tool.name in kept)])
         behaviour = _behaviour(tool.annotations)
-        yield from (f"## {tool.name}", "", f"What it is for: [{tool.name}](tools.md#{tool.name}).", "")
+        yield from (
+            f"## {tool.name}",
+            "",
+            f"What it is for: [{tool.name}](tools.md#{tool.name}).",
+            "",
+        )
         gives = f"[{model}](reference-results.md#{model.lower()})"
         if tool.fn_metadata.output_schema is None:
             gives = f"text; `--json` and Python give {gives}"

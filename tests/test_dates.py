@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query.filters import documents
+from graphrag_mcp.query.listing import list_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import find_title
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text import dates
-from graphrag_mcp.types import IndexRequest
+from graphrag_mcp.types import IndexRequest, InlineText
 
 
 @pytest.mark.parametrize(("head", "day"), [
@@ -20,11 +23,66 @@ from graphrag_mcp.types import IndexRequest
     ("日期：2024年3月29日", "2024-03-29"), ("12 de octubre de 1999", "1999-10-12"), ("March 3rd, 2021", "2021-03-03"), ("3 марта 2021 г.", "2021-03-03"),
     ("am 02.03.2024", "2024-03-02"), ("31.02.2020", ""), ("03/04/2024", ""), ("3 marbles 2020", ""), ("version 2024.1.2.3", ""), ("x " * 60 + "2024-01-02", ""),
     ("Ada was born on 4 May 1976 in York, and", ""), ("桥于2019年3月2日在新港的东岸正式通车并命名", ""), ("| Board | 4 May 2020 |", "2020-05-04"),
-    ("Note: the bridge that Ada built opened on 4 May 1976", ""),
+    ("Note: the bridge that Ada built opened on 4 May 1976", ""), ("Date: 25/12/2023", "2023-12-25"), ("4-Mar-2024", "2024-03-04"),
+    ("Letter of 4 March 1868", "1868-03-04"), ("Born: 10 December 1815", ""), ("Deadline: 2024-05-01", ""),
 ])  # fmt: skip
 def test_a_date_in_the_first_lines_is_read(head: str, day: str) -> None:
     assert dates.in_head(f"Weekly\n\n{head}\n1999-01-01") == (day or "1999-01-01")
     assert dates.in_head("Weekly\n" * 6 + "2024-01-02") == ""
+
+
+@pytest.mark.parametrize(("head", "date"), [
+    ("# Newsletter March 2024", "2024-03"), ("# Report Q3 2024", "2024-Q3"), ("Bericht, 3. Quartal 2024", "2024-Q3"), ("二〇二四 2024年3月", "2024-03"),
+    ("Year: 2024", "2024"), ("**Date:** 2024", "2024"), ("# Room 2024", ""), ("# Founded March 1999", ""), ("30 de febrero de 2024", ""), ("30 February 2024", ""),
+])  # fmt: skip
+def test_first_lines_without_a_day_date_by_a_month_a_quarter_or_a_year(head: str, date: str) -> None:
+    assert dates.in_head(f"{head}\n\nThe pier was closed and nobody came.") == date
+
+
+WRITTEN = [
+    ("2024-03-04", "2024-03-04"), ("4 March 2024", "2024-03-04"), ("March 4, 2024", "2024-03-04"), ("2024年3月4日", "2024-03-04"),
+    ("4. März 2024", "2024-03-04"), ("Q3 2024", "2024-Q3"), ("March 2024", "2024-03"), ("2024", "2024"), ("2024-3-4", "2024-03-04"),
+    ("4th of March, 2024", "2024-03-04"), ("Mon, 4 Mar 2024 09:14:00 +0100", "2024-03-04"), ("2024-03-04T10:00:00Z", "2024-03-04"),
+    ("4.3.2024", "2024-03-04"), ("25/12/2024", "2024-12-25"), ("12/25/2024", "2024-12-25"), ("4/4/2024", "2024-04-04"), ("20240304", "2024-03-04"),
+    ("Montag, den 4. März 2024", "2024-03-04"), ("le 4 mars 2024", "2024-03-04"), ("4 de marzo de 2024", "2024-03-04"), ("2024年3月4日 星期一", "2024-03-04"),
+    ("2024年3月", "2024-03"), ("2024年", "2024"), ("2024年第三季度", "2024-Q3"), ("3rd quarter of 2024", "2024-Q3"), ("3. Quartal 2024", "2024-Q3"),
+    ("3e trimestre 2024", "2024-Q3"), ("2024-Q3", "2024-Q3"), ("2024 March", "2024-03"), ("03/2024", "2024-03"), ("März 2024", "2024-03"), ("1868", "1868"),
+    ("3/4/2024", ""), ("30 February 2024", ""), ("2024-13", ""), ("2024-02-30", ""), ("Q5 2024", ""), ("March", ""), ("yesterday", ""), ("12", ""),
+    ("before 4 March 2024", ""), ("2024-03-04 or 2024-03-05", ""), ("FY2024", ""), ("", ""), ("0000", ""), ("2024-03-04T25:00", ""), ("{{date}}", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("written", "date"), WRITTEN)
+def test_dates_of_the_usual_forms_are_read_and_what_could_be_two_is_not(written: str, date: str) -> None:
+    assert dates.read(written) == date
+
+
+def test_a_period_has_a_first_and_a_last_day() -> None:
+    assert dates.days("2024-Q1") == ("2024-01-01", "2024-03-31") and dates.days("2024-02") == ("2024-02-01", "2024-02-29")
+    assert dates.days("2024") == ("2024-01-01", "2024-12-31") and dates.days("2024-02-03") == ("2024-02-03", "2024-02-03")
+
+
+def test_documents_and_filters_take_dates_in_every_usual_form(tmp_path: Path) -> None:
+    given = {"a": "4 March 2024", "b": "2024年3月4日", "c": "Q3 2024", "d": "March 2024", "e": 1709510400, "f": "TBD", "g": "4. März 2023", "h": "2024"}
+    texts = tuple(InlineText(f"The crane of {name} stood still in the wind.", name, name, {"date": date}) for name, date in given.items())
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+
+    def found(*filters: str) -> str:
+        return "".join(sorted(one.title for one in local_search(snapshot, "crane", filters=filters, max_tokens=6000).citations))
+
+    assert {fact["document"][2]: fact["date"] for fact in documents(snapshot).values()} == {
+        "a": "2024-03-04", "b": "2024-03-04", "c": "2024-Q3", "d": "2024-03", "e": "2024-03-04", "f": "", "g": "2023-03-04", "h": "2024",
+    }  # fmt: skip
+    assert found("date=4 March 2024") == "abe" and found("date=March 2024") == "abde" and found("date=Q3 2024") == "c"
+    assert found("date>=July 1, 2024") == "ch" and found("date<=2023年3月") == "g" and found("as_of=4. März 2023") == "fg"
+    assert found("said=4 March 2024") == "abe" and found("said=2023-03-04", "said=2024-03-04") == "abeg"
+    with pytest.raises(BadInput, match="2024-04-03 or 2024-03-04, whichever is meant"):
+        found("date>=3/4/2024")
+    with pytest.raises(BadInput, match="Q3 2024 or 3 May 2024"):
+        found("when=last week")
+    lines = [line for line in list_documents(snapshot).text.splitlines() if line.startswith("- [")]
+    assert [line.split()[2] for line in lines[:6]] == ["2023-03-04", "2024", "2024-03", "2024-03-04", "2024-03-04", "2024-03-04"] and "2024-Q3" in lines[6]
 
 
 def test_files_are_dated_by_what_they_say_and_listed_where_no_word_fits(tmp_path: Path) -> None:

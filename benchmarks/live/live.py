@@ -82,12 +82,18 @@ class _Handler(BaseHTTPRequestHandler):
         number = self.server.folder.number(body)
         text = self.server.folder.reply(number)
         sent = len(json.dumps(body["messages"], ensure_ascii=False)) // 4
-        usage = {"prompt_tokens": sent, "completion_tokens": len(text) // 4, "total_tokens": sent + len(text) // 4}
+        usage = {
+            "prompt_tokens": sent,
+            "completion_tokens": len(text) // 4,
+            "total_tokens": sent + len(text) // 4,
+        }
         made = {"id": number, "created": 0, "model": "live", "usage": usage}
         said = {"role": "assistant", "content": text}
         choice = {"index": 0, "finish_reason": "stop"}
         if not body.get("stream"):
-            self._send({**made, "object": "chat.completion", "choices": [{**choice, "message": said}]})
+            self._send(
+                {**made, "object": "chat.completion", "choices": [{**choice, "message": said}]}
+            )
             return
         part = {**made, "object": "chat.completion.chunk", "choices": [{**choice, "delta": said}]}
         events = f"data: {json.dumps(part)}\n\ndata: [DONE]\n\n"
@@ -145,7 +151,17 @@ def run(work: Path) -> None:
 
 
 def _command(home: Path, environment: dict[str, str], *words: str) -> Any:
-    command = [sys.executable, "-m", "graphrag_mcp", *words, "--home", str(home), "--corpus", "live", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "graphrag_mcp",
+        *words,
+        "--home",
+        str(home),
+        "--corpus",
+        "live",
+        "--json",
+    ]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, encoding="utf-8")
     if not done.stdout.strip():
         raise SystemExit(f"no result of: {' '.join(words)}")
@@ -185,7 +201,12 @@ def record(work: Path, reader: str) -> int:
         if not reply.exists():
             continue
         asked = json.loads(held.read_text("utf-8"))
-        one = {"kind": kind_of(asked["messages"]), "reader": reader, **asked, "reply": reply.read_text("utf-8")}
+        one = {
+            "kind": kind_of(asked["messages"]),
+            "reader": reader,
+            **asked,
+            "reply": reply.read_text("utf-8"),
+        }
         _keep(RECORDED / held.name, one)
         count += 1
     return count
@@ -238,7 +259,9 @@ def _listed(reply: str, key: str) -> int:
         held = json.loads(reply[start : end + 1])
     except ValueError:
         return 0
-    return len([one for one in held.get(key, ()) if not isinstance(one, dict) or one.get("score") != 0])
+    return len(
+        [one for one in held.get(key, ()) if not isinstance(one, dict) or one.get("score") != 0]
+    )
 
 
 def report() -> int:
@@ -260,7 +283,9 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("command", choices=("run", "open", "record", "replay"))
     parser.add_argument("work", type=Path, nargs="?")
-    parser.add_argument("--reader", default="", help="record: who wrote the replies, e.g. a model's name")
+    parser.add_argument(
+        "--reader", default="", help="record: who wrote the replies, e.g. a model's name"
+    )
     options = parser.parse_args(words)
     if options.command == "replay":
         return report()

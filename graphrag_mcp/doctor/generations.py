@@ -257,11 +257,12 @@ def generation_of(folder: Path, since: str) -> int:
     written = since.strip()
     if written.isdecimal() and len(written) != 4:
         return int(written)
-    if not dates.exists(written):
+    day = dates.read(written)
+    if not day:
         raise BadInput(
-            f"{written[:40]!r} is no generation and no day", "Write 12, 2024, 2024-05 or 2024-05-03"
+            f"{written[:40]!r} is no generation and no day", f"Write 12 or {dates.advice(written)}"
         )
-    before = [one.generation for one in kept(folder) if one.created < written]
+    before = [one.generation for one in kept(folder) if one.created < dates.days(day)[0]]
     if not before:
         raise NotFound(
             f"no generation from before {written} is kept",

@@ -22,6 +22,7 @@ from graphrag_mcp.explorer.places import Circle, sunflower
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import context, filters
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text import dates
 
 LAST = "places.json"  # of a corpus folder: the last map that was drawn
 TITLE = 160  # characters of a title in lists
@@ -110,9 +111,8 @@ def _made(snapshot: Snapshot) -> Topics:
     types = _types(snapshot)
     for id, one in by_id.items():
         one.circle, one.type = made.unit(id), types.get(id, "")
-    dated = sorted(
-        fact["date"][:10] for fact in filters.documents(snapshot).values() if _dated(fact)
-    )
+    facts = filters.documents(snapshot).values()
+    dated = sorted(fact["date"] for fact in facts if fact["date"])
     return Topics(by_id, roots, *((dated[0], dated[-1]) if dated else ("", "")))
 
 
@@ -163,7 +163,7 @@ def _units(snapshot: Snapshot, reports: pa.Table) -> tuple[dict[str, int], dict[
     """By community: the smallest number of its text units, and the mean day of their documents."""
     units = snapshot.rows("text_units", "", ["id", "n", "document_id"])
     dated = filters.documents(snapshot)
-    day = {id: _ordinal(fact["date"]) for id, fact in dated.items() if _dated(fact)}
+    day = {id: _ordinal(fact["date"]) for id, fact in dated.items() if fact["date"]}
     days = pa.array([day.get(id) for id in units["document_id"].to_pylist()], pa.int64())
     at = pc.index_in(pc.list_flatten(reports["text_unit_ids"]), units["id"])
     flat = pa.table(
@@ -196,18 +196,9 @@ def _types(snapshot: Snapshot) -> dict[str, str]:
     return {id: min(some)[1] for id, some in counts.items()}
 
 
-def _dated(fact: Row) -> bool:
-    return _ordinal(fact["date"]) > 0
-
-
 def _ordinal(date: str) -> int:
-    """The day as a number; of a year or a month alone its first day; 0 for what is no date."""
-    parts = date[:10].split("-")
-    try:
-        numbers = [int(part) for part in parts[:3]]
-        return datetime.date(*(numbers + [1, 1])[:3]).toordinal()
-    except ValueError:
-        return 0
+    """The first day of a date as a number; 0 for none."""
+    return datetime.date.fromisoformat(dates.days(date)[0]).toordinal() if date else 0
 
 
 # ---- what is sent ---------------------------------------------------------------------------------

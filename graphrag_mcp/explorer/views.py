@@ -66,8 +66,11 @@ def place_of(said: str, text: str) -> tuple[int, int]:
 
 def _document(fact: Row) -> Data:
     _, _, title, uri, name = fact["document"]
-    date = fact["date"][:10]
-    return {"title": one_line(title or name, TITLE), "uri": one_line(uri, TITLE), "date": date}
+    return {
+        "title": one_line(title or name, TITLE),
+        "uri": one_line(uri, TITLE),
+        "date": fact["date"],
+    }
 
 
 def paper(fact: Row) -> Data:

@@ -32,6 +32,7 @@ from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import counted
 
 TIME = ("when", "said", "as_of")  # of passages: the days that they speak of, and their own
+DATES = (*dates.KEYS, "valid_from", "valid_until")  # are compared by their days
 FIELDS = ("document", "uri", "entity", "type", "date", "rating", *TIME)
 GUESSES = {"doc": "document", "path": "uri", "file": "uri", "name": "entity", "rank": "rating"}
 MOST = 20  # filters of one call
@@ -203,34 +204,41 @@ def _time_note(facts: Mapping[str, Mapping[str, Any]], filters: Filters) -> str:
     return " ".join(notes)
 
 
-def _valid(fact: Mapping[str, Any], day: str) -> bool:
-    """Was there such a document on this day, and was it valid? One that states no date is."""
+def _valid(fact: Mapping[str, Any], period: str) -> bool:
+    """Was there such a document by then, and was it valid? One that states no date is."""
+    first, last = dates.days(period)
     held = fact["metadata"]
-    begun = [str(one)[: len(day)] for one in (fact["date"], held.get("valid_from")) if one]
-    until = str(held.get("valid_until") or "")[: len(day)]
-    return all(one <= day for one in begun if one[:4].isdigit()) and not (
-        until[:4].isdigit() and until < day
+    begun = (fact["date"], dates.read(str(held.get("valid_from") or "")))
+    until = dates.read(str(held.get("valid_until") or ""))
+    return all(dates.days(one)[0] <= last for one in begun if one) and not (
+        until and dates.days(until)[1] < first
     )
 
 
 def _timely(found: times.Times, conditions: Sequence[Condition]) -> bool:
-    """Do the times of a passage pass? All conditions on `when` must hold for one interval, all on
-    `said` for one day; a passage without a day of its own passes `as_of`."""
+    """Do the times of a passage pass? Conditions on `when` must hold for one interval, those on
+    `said` for one day, and of `=` one is enough; a passage without a day of its own passes `as_of`."""
     days = [(one.start, one.end) for one in found.days()]
     said = [(one, one) for one in found.said]
     for field_, held in (("when", days), ("said", said)):
         some = [one for one in conditions if one.field == field_]
-        if some and not any(all(_within(one, at) for one in some) for at in held):
+        if some and not any(_fit(some, at) for at in held):
             return False
-    limits = [one.value for one in conditions if one.field == "as_of"]
-    return not said or all(said[0][0][: len(limit)] <= limit for limit in limits)
+    limits = [dates.days(one.value)[1] for one in conditions if one.field == "as_of"]
+    return not said or all(said[0][0] <= limit for limit in limits)
+
+
+def _fit(conditions: Sequence[Condition], interval: tuple[str, str]) -> bool:
+    same = [one for one in conditions if one.op == "="]
+    return (not same or any(_within(one, interval) for one in same)) and all(
+        _within(one, interval) for one in conditions if one.op != "="
+    )
 
 
 def _within(condition: Condition, interval: tuple[str, str]) -> bool:
     """Does the interval share a day with the period, or with the time from it on or up to it?"""
-    size = len(condition.value)
-    after = interval[1][:size] >= condition.value
-    before = interval[0][:size] <= condition.value
+    first, last = dates.days(condition.value)
+    after, before = interval[1] >= first, interval[0] <= last
     return {
         ">=": after,
         "<=": before,
@@ -253,7 +261,7 @@ def listed(snapshot: Snapshot, filters: Filters) -> str:
         (documents(snapshot)[id] for id in filters.documents),
         key=lambda fact: (fact["date"], fact["uri"]),
     )
-    first = [(fact["date"][:10], fact["document"]) for fact in facts[:LISTED]]
+    first = [(fact["date"], fact["document"]) for fact in facts[:LISTED]]
     lines = [f"- [{names[0]}] {day} {one_line(names[2], 80)}" for day, names in first]
     more = [f"- and {len(facts) - LISTED} more"] if len(facts) > LISTED else []
     return "\nThese pass:\n" + "\n".join(lines + more)
@@ -292,12 +300,13 @@ def _condition(snapshot: Snapshot, written: str) -> Condition:
             f"Known are {', '.join(FIELDS)}, and metadata",
             names=f"{guess}Metadata: {listed or 'none'}",
         )
-    _check_value(name, op, value)
-    return Condition(name, op, value)
+    read = dates.read(value) if name in (*DATES, *TIME) else ""
+    _check_value(name, op, value, read)
+    return Condition(name, op, read or value)
 
 
-def _check_value(name: str, op: str, value: str) -> None:
-    """BadInput where a field does not take this operator or value."""
+def _check_value(name: str, op: str, value: str, read: str) -> None:
+    """BadInput where a field does not take this operator or value, which as a date is `read`."""
     ordered, said = op in (">=", "<="), one_line(value, 40)
     if ordered and name in ("document", "uri", "entity", "type"):
         raise BadInput(
@@ -307,10 +316,9 @@ def _check_value(name: str, op: str, value: str) -> None:
         raise BadInput(
             f"rating must be a number, not {said!r}", "Ratings of reports go from 0 to 10"
         )
-    if name in ("date", *TIME) and not dates.exists(value):
+    if name in ("date", *TIME) and not read:
         raise BadInput(
-            f"{said!r} is no date",
-            f"Write a date that exists as 2024, 2024-05 or 2024-05-03, as in {name}{op}2024-05",
+            f"{said!r} is no date, or could be two", f"After {name}{op} write {dates.advice(value)}"
         )
     if name == "as_of" and op != "=":
         raise BadInput(f"as_of{op} says nothing", "Use as_of=2024-05-03, or said>= and said<=")
@@ -361,20 +369,32 @@ def _all(conditions: Sequence[Condition], values: Sequence[Any]) -> bool:
 
 
 def _compare(value: Any, one: Condition) -> bool:
+    if (
+        one.field in DATES
+        and (day := dates.read(str(value)))
+        and dates.read(one.value) == one.value
+    ):
+        return _dated(dates.days(day), one)
     held = str(value).casefold().strip() if not isinstance(value, bool) else str(value).lower()
     wanted = one.value.casefold()
     if one.op == "=":
         if one.field == "uri":
             return fnmatchcase(held, wanted) or held == wanted or held.endswith("/" + wanted)
-        if one.field == "date":
-            return held.startswith(wanted)
         left, right = _number(held), _number(wanted)
         return held == wanted if left is None or right is None else left == right
     left, right = _number(held), _number(wanted)
-    if one.field != "date" and left is not None and right is not None:
+    if left is not None and right is not None:
         return left >= right if one.op == ">=" else left <= right
     held = held[: len(wanted)]  # 2024-05-03 is within <=2024-05, and within <=2024
     return bool(held) and (held >= wanted if one.op == ">=" else held <= wanted)
+
+
+def _dated(held: tuple[str, str], one: Condition) -> bool:
+    """`=`: the days of the document are within the period; `>=` and `<=`: one of them is."""
+    first, last = dates.days(one.value)
+    if one.op == "=":
+        return first <= held[0] and held[1] <= last
+    return held[1] >= first if one.op == ">=" else held[0] <= last
 
 
 def _number(text: str) -> float | None:

@@ -29,6 +29,7 @@ from graphrag_mcp.packing.budget import (
 from graphrag_mcp.query import breadth, context, hits, local, named
 from graphrag_mcp.query.filters import documents
 from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.dates import days
 from graphrag_mcp.text.prose import says_something
 from graphrag_mcp.text.readable import readable
 from graphrag_mcp.text.terms import Lines, counted, normalise_name, sentences
@@ -134,7 +135,7 @@ def _documents(
     if query:
         said, about = _speaking(snapshot, query, filters)
         ids = [id for id in ids if id in said]
-    dates = {id: _date(facts[id]) for id in ids}
+    dates = {id: facts[id]["date"] for id in ids}
     dated = [date for date in dates.values() if date]
     span = f", {min(dated)} to {max(dated)}" if dated else ""
     undated = (
@@ -152,7 +153,7 @@ def _documents(
         return head, _periods(snapshot, ids, dates, PERIODS[by])
     sizes = _sizes(snapshot) if ids else {}
     order = {
-        "date": lambda id: (dates[id] or "9999", facts[id]["uri"]),
+        "date": lambda id: (_first_day(dates[id]), facts[id]["uri"]),
         "title": lambda id: (facts[id]["document"][2].casefold(), facts[id]["uri"]),
         "size": lambda id: (-sizes.get(id, (0, 0))[0], facts[id]["uri"]),
     }[sort]
@@ -162,9 +163,8 @@ def _documents(
     ]
 
 
-def _date(fact: Fact) -> str:
-    """The day that the document states; "" where only its file has one."""
-    return fact["date"][:10] if fact["date"][:4].isdigit() else ""
+def _first_day(date: str) -> str:
+    return days(date)[0] if date else "9999"
 
 
 def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:

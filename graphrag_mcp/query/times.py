@@ -141,16 +141,14 @@ def metadata_of(row: Row) -> dict[str, Any]:
 
 
 def date_of(metadata: Mapping[str, Any], uri: str) -> str:
-    """What the metadata give as a date, as it is written, else the date in the file's name."""
-    date = next((str(metadata[name]) for name in dates.KEYS if metadata.get(name)), "")
-    return date or dates.in_name(uri.rpartition("/")[2])
+    """The date that the metadata give, else the file's name: `2024`, `2024-Q3`, `2024-03` or
+    `2024-03-04`; "" for none. The time of a file's last change is no statement."""
+    return dates.of_metadata(metadata) or dates.in_name(uri.rpartition("/")[2])
 
 
 def stated_date(row: Row) -> str:
-    """The day that a document states for itself (`2024-05-03`), from a row with metadata and uri; ""
-    for none. The time of a file's last change is no statement."""
-    said = date_of(metadata_of(row), row["uri"])[:10]
-    return said if said[:4].isdigit() else ""
+    """`date_of` a row with metadata and uri."""
+    return date_of(metadata_of(row), row["uri"])
 
 
 # ---- what documents say of themselves ------------------------------------------------------------
@@ -199,6 +197,6 @@ def _validities(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         if status.casefold() in OUTDATED:
             said.setdefault(id, []).append(f"status: {status}")
         for key, words in (("valid_from", "valid from"), ("valid_until", "valid until")):
-            if dates.exists(day := str(held.get(key) or "")[:10]):
+            if day := dates.read(str(held.get(key) or "")):
                 said.setdefault(id, []).append(f"{words} {day}")
     return {id: f"({'; '.join(some)})" for id, some in said.items()}

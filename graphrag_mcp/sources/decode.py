@@ -13,6 +13,8 @@ import tomllib
 from datetime import UTC, date, datetime, time
 from typing import Any
 
+from graphrag_mcp.text import dates
+
 SAMPLE = 64_000  # bytes that charset detection looks at: it is slow, and 30 MB must load in seconds
 
 
@@ -207,11 +209,13 @@ def _toml_matter(text: str) -> tuple[dict[str, Any], int]:
 
 
 def iso_date(value: Any) -> str:
-    """A date or time as ISO 8601 in UTC; "" for what is none."""
+    """A day or time as ISO 8601 in UTC, the day in any usual form; "" for what is none."""
+    said = str(value).strip()
     try:
-        return utc(datetime.fromisoformat(str(value).strip()))
+        return utc(datetime.fromisoformat(said))
     except (ValueError, OverflowError):
-        return ""
+        day = dates.read(said)
+        return utc(datetime.fromisoformat(day)) if len(day) == 10 else ""
 
 
 def utc(moment: datetime) -> str:

@@ -276,9 +276,11 @@ def _document(
     found = find_title(piece.text) if piece.prose and not piece.title else ""
     title = piece.title or found or (f"{shown(name)} #{piece.key}" if piece.key else shown(name))
     metadata = dict(piece.metadata)
+    known = {key.casefold(): value for key, value in metadata.items()}
     if (
         piece.prose
-        and {key.casefold() for key in metadata}.isdisjoint(dates.KEYS)
+        and not known.get("date")
+        and not dates.of_metadata(known)
         and not dates.in_name(name)
     ):
         said = dates.in_address(metadata) or dates.in_head(piece.text)

@@ -1,15 +1,17 @@
-"""The date that a document states of itself, in its file name or first lines.
+"""Dates as people write them: of a document, in its metadata, file name or first lines, and of an argument.
 
-Takes a name or a text; gives the day as ISO 8601, or "". Knows the ways in which a dozen languages
-write a day with its month and year; no times, and nothing where day and month could be taken for
-each other (03/04/2024).
+Takes what was written; gives ISO 8601 as exact as it was said: `2024`, `2024-Q3`, `2024-03` or
+`2024-03-04`, or "". Knows how a dozen languages write a day, a month or a quarter with its year; no
+times, and nothing where day and month could be taken for each other (03/04/2024).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from datetime import date
+import unicodedata
+from calendar import monthrange
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
 from typing import Any
 
 from graphrag_mcp.text.folding import folded
@@ -37,6 +39,13 @@ LINES, SHORT = (
 # words beside it in a line that dates a text; more are a sentence, and its date is that of what it
 # tells
 BESIDE = 5
+# Beside a date in a short line: the day of an event, not the day on which the text was written.
+EVENT = re.compile(
+    r"\b(?:born|died|founded|established|built|due|deadline|expires?|valid|until|since|before|after"
+    r"|geboren|gestorben|gegründet|fällig|gültig|bis|seit|frist|né|née|mort|fondée?|échéance|avant|depuis"
+    r"|nacid[oa]|muert[oa]|murió|fundad[oa]|vence|hasta|desde)\b|出生|生于|卒于|逝世|成立|截止|到期",
+    re.IGNORECASE,
+)
 
 _MONTHS = [
     "january jan januar janner janvier enero gennaio janeiro januari янв января",
@@ -53,30 +62,117 @@ _MONTHS = [
     "december dec dez dezember decembre diciembre dicembre dezembro дек декабря",
 ]
 _NUMBER = {folded(word): at for at, words in enumerate(_MONTHS, 1) for word in words.split()}
+_QUARTERS = (
+    "1 1st first erstes erstem ersten premier primer primero primeiro primo 一",
+    "2 2nd second zweites zweitem zweiten deuxieme segundo secondo 二",
+    "3 3rd third drittes drittem dritten troisieme tercer tercero terceiro terzo 三",
+    "4 4th fourth viertes viertem vierten quatrieme cuarto quarto 四",
+)
+_QUARTER = {word: at for at, words in enumerate(_QUARTERS, 1) for word in words.split()}
 _NAMED = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)")
 _PATH = re.compile(r"(?:^|/)((?:19|20)\d\d)/(0?[1-9]|1[0-2])/(0?[1-9]|[12]\d|3[01])/")
-_PARTS = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
-_YEAR, _WORD = r"(?P<y>(?:19|20)\d\d)(?!\d)", r"(?P<word>[^\W\d_]{3,10})"
-_FORMS = [
-    re.compile(form)
+_YEAR, _WORD = r"(?<!\d)(?P<y>(?:1[4-9]|2\d)\d\d)(?!\d)", r"(?P<word>[^\W\d_]{3,10})"
+_ORDINAL = r"(?P<q>[1-4](?:st|nd|rd|th)?|[^\W\d_]{4,10})(?:\.?[ºª°]|\.|er|e|ème|eme)?"
+_SLASHED = re.compile(rf"(?<![\d/-])(?P<a>\d\d?)([/-])(?P<b>\d\d?)\2{_YEAR}(?![/-]\d)")
+_DAYS = [  # a day with its month and year
+    _SLASHED,
+    *(
+        re.compile(form)
+        for form in (
+            r"(?<!\d)(?P<y>(?:1[4-9]|2\d)\d\d)([-/.])(?P<m>\d\d?)\2(?P<d>\d\d?)(?![\d.]\d|\d)",
+            rf"{_YEAR} ?[年년] ?(?P<m>\d\d?) ?[月월] ?(?P<d>\d\d?) ?[日号號일]",
+            rf"(?<![\d.])(?P<d>\d\d?)\. ?(?P<m>\d\d?)\. ?{_YEAR}",
+            rf"(?<!\d)(?P<d>\d\d?)(?:\.|st|nd|rd|th|er|º)?[,-]? ?(?:of |de )?{_WORD}\.?[,-]? ?(?:del? )?{_YEAR}",
+            rf"\b{_WORD}\.? (?P<d>\d\d?)(?:st|nd|rd|th)?,? {_YEAR}",
+        )
+    ),
+]
+_SPANS = [  # a month or a quarter with its year
+    re.compile(form, re.IGNORECASE)
     for form in (
-        r"(?<!\d)(?P<y>(?:19|20)\d\d)([-/.])(?P<m>\d\d?)\2(?P<d>\d\d?)(?![\d.]\d|\d)",
-        r"(?<!\d)(?P<y>(?:19|20)\d\d) ?[年년] ?(?P<m>\d\d?) ?[月월] ?(?P<d>\d\d?) ?[日号號일]",
-        rf"(?<!\d)(?P<d>\d\d?)\.(?P<m>\d\d?)\.{_YEAR}",
-        rf"(?<!\d)(?P<d>\d\d?)(?:\.|st|nd|rd|th|er|º)?,? (?:of |de )?{_WORD}\.?,? (?:de )?{_YEAR}",
-        rf"\b{_WORD}\.? (?P<d>\d\d?)(?:st|nd|rd|th)?,? {_YEAR}",
+        rf"(?<![^\W_])Q(?P<q>[1-4])[ ,/-]{{0,2}}(?:of )?{_YEAR}",
+        rf"{_YEAR}[ /-]?Q(?P<q>[1-4])(?!\w)",
+        rf"(?<!\w){_ORDINAL} (?:quarter|quartal|trimestre),? (?:of |des jahres |del? )?{_YEAR}",
+        rf"{_YEAR} ?年 ?第?(?P<q>[1-4一二三四])季度?",
+        rf"{_YEAR} ?[年년] ?(?P<m>\d\d?) ?[月월](?! ?\d)",
+        rf"(?<!\d )(?<!\d\. )(?<!\d\w\w )(?<!\d (?:de|of) )\b{_WORD}\.?,? (?:of |del? )?{_YEAR}",
     )
 ]
+# Alone these are dates, in a line they could be numbers.
+_ALONE = [
+    re.compile(form)
+    for form in (
+        r"(?P<y>\d{4})",
+        rf"{_YEAR} ?[年년]",
+        r"(?P<y>\d{4})[-/.](?P<m>\d\d?)",
+        rf"(?P<m>\d\d?)[/.]{_YEAR}",
+        rf"{_YEAR},? {_WORD}",
+        rf"{_YEAR},? {_WORD} (?P<d>\d\d?)",
+        r"(?P<y>(?:19|20)\d\d)(?P<m>\d\d)(?P<d>\d\d)",
+    )
+]
+_DECLARED = re.compile(
+    r"(?:date|year|datum|jahr|fecha|año|année|日期|年份)\s*[:：]\s*(.+)", re.IGNORECASE
+)
+_WEEKDAY = re.compile(
+    r"\A(?:[^\W\d_]{2,12}\.?, ?(?:den |the |le |el )?(?=\w)|(?:am|on|le|el) (?=\d))", re.I
+)
+_TIME = re.compile(
+    r"(?<=\d)(?:T|,? (?:at |um )?|,)(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-6]\d(?:[.,]\d{1,9})?)?"
+    r"(?: ?[ap]\.?m\.?)?(?: ?(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d\d:?\d\d))?(?: ?\([A-Z]{2,5}\))?\Z"
+    r"|(?:,? | ?\()(?:星期|周)[一二三四五六日天]\)?\Z"
+)
 _WORDS = re.compile(r"[^\W\d_]+")
 
+Held = Mapping[str, str | None]
 
-def exists(written: str) -> bool:
-    """Is this a year, a month or a day of the calendar: 2024, 2024-05, 2024-05-03?"""
-    match = _PARTS.fullmatch(written)
-    if match is None:
-        return False
-    year, month, day = match.groups(default="01")
-    return bool(_day({"y": year, "m": month, "d": day}))
+
+def read(written: str) -> str:
+    """A date that is written in a usual form: `2024`, `2024-Q3`, `2024-03` or `2024-03-04`; "" for
+    what is no date of the calendar, and where day and month could be exchanged."""
+    said = unicodedata.normalize("NFKC", written).strip(" .\"'“”")
+    said = _TIME.sub("", _TIME.sub("", _WEEKDAY.sub("", said, count=1)))
+    for form in (*_DAYS, *_SPANS, *_ALONE):
+        match = form.fullmatch(said)
+        if match and (found := _iso(match.groupdict())):
+            return found
+    return ""
+
+
+def advice(written: str) -> str:
+    """How to write an argument that `read` does not take."""
+    match = _SLASHED.fullmatch(unicodedata.normalize("NFKC", written).strip())
+    if match and 0 < int(match["a"]) <= 12 >= int(match["b"]) > 0:
+        year, first, second = match["y"], int(match["a"]), int(match["b"])
+        return f"{year}-{second:02}-{first:02} or {year}-{first:02}-{second:02}, whichever is meant"
+    return "a date that exists as 2024, 2024-05, 2024-05-03, Q3 2024 or 3 May 2024"
+
+
+def days(read: str) -> tuple[str, str]:
+    """First and last day of what `read` gives."""
+    year, rest = int(read[:4]), read[5:]
+    first, last = 1, 12
+    if rest[:1] == "Q":
+        first, last = 3 * int(rest[1]) - 2, 3 * int(rest[1])
+    elif len(rest) == 2:
+        first = last = int(rest)
+    elif rest:
+        return read, read
+    end = monthrange(year, last)[1]
+    return f"{read[:4]}-{first:02}-01", f"{read[:4]}-{last:02}-{end:02}"
+
+
+def of_metadata(metadata: Mapping[str, Any]) -> str:
+    """The date that the metadata of a document (names in lower case) give, in the form of `read`."""
+    return next(filter(None, (_value(metadata[name]) for name in KEYS if metadata.get(name))), "")
+
+
+def _value(value: Any) -> str:
+    """A date, or the UTC day of seconds or milliseconds since 1970."""
+    said = str(value).strip()
+    if re.fullmatch(r"[0-9]{10}(?:[0-9]{3})?(?:\.[0-9]+)?", said):
+        return datetime.fromtimestamp(int(said[:10]), UTC).date().isoformat()
+    return read(said)
 
 
 def in_name(name: str) -> str:
@@ -94,26 +190,36 @@ def in_address(metadata: Mapping[str, Any]) -> str:
                 and isinstance(one, str)
                 and (found := _PATH.search(one))
             ):
-                return _day(dict(zip("ymd", found.groups(), strict=True)))
+                return _iso(dict(zip("ymd", found.groups(), strict=True)))
     return ""
 
 
 def in_head(text: str) -> str:
-    """The first date of its first lines: `Date: 2024-03-02`, `27. Mai 2025`, `日期：2024年3月2日`."""
+    """The first date of its first lines: `Date: 2024-03-02`, `27. Mai 2025`, `日期：2024年3月2日`; where
+    none states a day, the first month, quarter or `Year: 2024`."""
     lines = [line for line in text[:2_000].splitlines() if line.strip()][:LINES]
-    for line in lines:
-        found = [
-            (match.start(), match.end(), day)
-            for form in _FORMS
-            if len(line) <= SHORT
-            for match in form.finditer(line)
-            if (day := _day(match.groupdict()))
-        ]
-        if found:
-            start, end, day = min(found)
-            if line.startswith("#") or _beside(line[:start] + " " + line[end:]) <= BESIDE:
-                return day
-    return ""
+    short = [line for line in lines if len(line) <= SHORT]
+    for forms in (_DAYS, _SPANS):
+        for line in short:
+            if said := next(_dating(line, forms), ""):
+                return said
+    declared = (_DECLARED.fullmatch(line.strip(" *#_>-")) for line in short)
+    return next(filter(None, (read(match[1].strip(" *_")) for match in declared if match)), "")
+
+
+def _dating(line: str, forms: list[re.Pattern[str]]) -> Iterator[str]:
+    """The first date of a line that says little else, and no event."""
+    found = [
+        (match.start(), match.end(), said)
+        for form in forms
+        for match in form.finditer(line)
+        if (said := _iso(match.groupdict()))
+    ]
+    if found:
+        start, end, said = min(found)
+        rest = line[:start] + " " + line[end:]
+        if not EVENT.search(rest) and (line.startswith("#") or _beside(rest) <= BESIDE):
+            yield said
 
 
 def _beside(rest: str) -> int:
@@ -121,9 +227,30 @@ def _beside(rest: str) -> int:
     return sum(1 if word[0] < "\u2e80" else (len(word) + 1) // 2 for word in _WORDS.findall(rest))
 
 
-def _day(held: dict[str, str]) -> str:
-    month = _NUMBER.get(folded(held["word"]), 0) if "word" in held else int(held["m"])
+def _iso(held: Held) -> str:
+    """What a form holds as ISO 8601; "" for what the calendar does not have."""
+    year = str(held.get("y"))
+    if "q" in held:
+        number = _QUARTER.get(folded(held["q"] or ""), 0)
+        return f"{year}-Q{number}" if number else ""
+    month, day = _month(held), held.get("d")
+    if held.get("a"):
+        month, day = _unlike(int(held["a"] or 0), int(held["b"] or 0))
     try:
-        return date(int(held["y"]), month, int(held["d"])).isoformat()
+        found = date(int(year), 1 if month is None else month, int(day) if day else 1)
     except ValueError:
         return ""
+    return found.isoformat()[: 4 if month is None else 7 if day is None else 10]
+
+
+def _month(held: Held) -> int | None:
+    if held.get("word"):
+        return _NUMBER.get(folded(held["word"] or ""), 0)
+    return int(held["m"] or 0) if held.get("m") else None
+
+
+def _unlike(first: int, second: int) -> tuple[int, str]:
+    """Month and day of two numbers of which one can be no month; month 0 where both could."""
+    if first == second or second <= 12 < first:
+        return second, str(first)
+    return (first, str(second)) if first <= 12 < second else (0, "1")

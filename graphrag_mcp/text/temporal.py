@@ -22,19 +22,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from graphrag_mcp.text.dates import EVENT
 from graphrag_mcp.text.folding import latin_language
 
 Kind = Literal["stated", "resolved", "document"]
 Interval = tuple[date, date]
 Anchor = tuple[int, date]  # from this character on, relative expressions count from this day
 
-# Before a date in a short line: the day of an event, not the day on which the lines below were said.
-_EVENT = re.compile(
-    r"\b(?:born|died|founded|established|built|due|deadline|expires?|valid|until|since|before|after"
-    r"|geboren|gestorben|gegründet|fällig|gültig|bis|seit|frist|né|née|mort|fondée?|échéance|avant|depuis"
-    r"|nacid[oa]|muert[oa]|murió|fundad[oa]|vence|hasta|desde)\b|出生|生于|卒于|逝世|成立|截止|到期",
-    re.IGNORECASE,
-)
 # The head of a turn or message whose words follow on its line: [2023-05-25 10:12] Marta: ...,
 # 25.05.2023, 10:12 - Marta: ..., Marta (25 May 2023): ...
 _TURN = re.compile(
@@ -115,7 +109,7 @@ def _heading_day(line: str) -> str:
         return ""
     rest = candidate[: days[0].char_start] + candidate[days[0].char_end :]
     beside = len(re.findall(r"[^\W\d_]+", rest))
-    if _EVENT.search(rest) or (beside > BESIDE and not line.startswith("#")):
+    if EVENT.search(rest) or (beside > BESIDE and not line.startswith("#")):
         return ""
     return days[0].start
 
