@@ -195,8 +195,7 @@ def timeline(snapshot: Snapshot) -> Data:
     from graphrag_mcp.query.listing import characteristic
 
     facts = filters.documents(snapshot)
-    dates = {id: fact["date"][:10] for id, fact in facts.items() if fact["date"]}
-    dates = {id: date for id, date in dates.items() if date[:4].isdigit()}
+    dates = {id: fact["date"] for id, fact in facts.items() if fact["date"]}
     length = 4 if len({date[:4] for date in dates.values()}) >= YEARS else 7
     held: dict[str, list[str]] = defaultdict(list)
     for id in sorted(dates, key=lambda id: (dates[id], facts[id]["uri"])):
