@@ -12,6 +12,8 @@ from graphrag_mcp.names.extract import extract
 from graphrag_mcp.query import retrieval
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.listing import list_documents
+from graphrag_mcp.query.local import local_search, several
+from graphrag_mcp.query.passages import Form
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -60,6 +62,23 @@ def test_the_map_of_a_corpus_ends_with_who_is_named_most(notes: Snapshot) -> Non
     for question in ("What is this about?", "What are these documents about and who matters?"):
         text = global_search(notes, question).text
         assert "People: Clara Whitlock [e" in text, text
+
+
+def test_a_name_of_which_every_passage_is_shown_is_said_to_stand_in_no_other(
+    notes: Snapshot,
+) -> None:
+    said = local_search(notes, "What did the Broadband Britain office see?").text
+    assert 'No other passage names "Broadband Britain".' in said, said
+    asked = ["Who went to Broadband Britain?", "What did Clara Whitlock do?"]
+    both = several([("", notes)], asked, form=Form()).text.split("## ")
+    assert 'No other passage names "Broadband Britain".' in both[1]
+
+
+def test_a_name_of_many_passages_is_not_said_to_stand_in_no_other(tmp_path: Path) -> None:
+    snapshot = made(
+        tmp_path, {f"p{at}": f"Clara Whitlock opened library number {at}." for at in range(6)}
+    )
+    assert "No other passage" not in local_search(snapshot, "What did Clara Whitlock do?").text
 
 
 def test_letters_behind_a_name_are_no_part_of_it_and_make_no_person() -> None:

@@ -4,7 +4,7 @@ Takes strings such as `uri=notes/*`, `date>=2024`, `entity!=Ada`; gives a `Filte
 `Narrowed` snapshot that proposes only what passes, so that a list refills instead of running short.
 Knows no ranking.
 
-`entity=` asks that this entity comes first, `entity!=` that nothing named so comes at all.
+`entity=` asks for what names this entity, `entity!=` for what does not.
 Conditions `=` on one field are alternatives; everything else must hold together.
 """
 
@@ -56,8 +56,8 @@ class Condition:
 
 @dataclass(slots=True)
 class Filters:
-    """What may be shown. `documents`: content ids, None for all; `first`: rows of entities that
-    come first.
+    """What may be shown. `documents`: content ids, None for all; `first`: rows of entities one of
+    which a passage must name; of entities they come first.
     """
 
     conditions: tuple[Condition, ...] = ()

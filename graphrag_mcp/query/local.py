@@ -470,13 +470,11 @@ def _scaled(some: Sequence[Scored], score: Callable[[Scored], float]) -> list[Sc
 
 
 def _included_first(snapshot: Snapshot, found: Retrieved, filters: Filters, asked: bool) -> None:
-    """Passages that name an included entity before all others, with some of its own that no word
-    brought in.
-    """
+    """Only passages that name an included entity: those that the question found, then some that no
+    word brought in."""
     wanted = {row["id"] for row in filters.first}
     known = facts(snapshot, [one.id for one in found.passages])
     held = [one for one in found.passages if not wanted.isdisjoint(known[one.id][1])]
-    rest = [one for one in found.passages if wanted.isdisjoint(known[one.id][1])]
     more = [
         id
         for row in filters.first
@@ -488,7 +486,6 @@ def _included_first(snapshot: Snapshot, found: Retrieved, filters: Filters, aske
         replace(one, score=0.5 + one.score / 2, why={**one.why, "included": 1.0}) for one in held
     ]
     found.passages += [Scored(id, 0.5, 0.0, {"included": 1.0}) for id in more]
-    found.passages += [replace(one, score=min(one.score, 0.99) / 2) for one in rest]
     if found.passages and not held:
         found.passages = _scaled(found.passages, lambda one: one.score)
 

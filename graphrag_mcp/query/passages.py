@@ -10,15 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import breadth, context, hits
 from graphrag_mcp.query.hits import Source
+from graphrag_mcp.text.terms import terms
 from graphrag_mcp.types import SearchResult, content_id
 
 DEFAULT_TOKENS = 1_200  # weaker hits are shown in full from more tokens on
 CONNECTED = 5  # statements between names of the question
 TITLED = 60  # passages of the ranking in which a title of the question is looked for
-PER_QUESTION, LINES_PER_QUESTION = 2, 3  # hits in full and as lines, where several are asked
+PER_QUESTION, LINES_PER_QUESTION = 2, 2  # hits in full and as lines, where several are asked
+# Share of the best score from which several questions show a hit. Two of three lines below it were
+# of no use to an agent with 20 two-hop questions.
+RELEVANT = 0.45
+FEW = 4  # passages with a name up to which it is said that no other one holds it
 
 Ranked = list[tuple[float, int, int]]  # score, place in its corpus, number of the corpus
 
@@ -66,6 +72,8 @@ def concise(
         literals=form.literals,
     )
     rest = sum(score >= hits.WEAK * best for score, _, _ in ranked[taken:])
+    if not offset:
+        _say_exhausted(page, sources, listed)
     return hits.finished(result, page, rest, taken, cursor)
 
 
@@ -91,9 +99,10 @@ def several(
                 _worth(sources),
                 most=PER_QUESTION - len(known) or 1,
                 weak=LINES_PER_QUESTION,
-                floor=hits.WEAK * best,
+                floor=RELEVANT * best,
                 literals=form.literals,
             )
+            _say_exhausted(part, sources, listed)
             if known:
                 part.add(f"See also {', '.join(f'[{hit.id}]' for hit in known)} above.")
         if len(part.blocks) == 1:
@@ -110,6 +119,30 @@ def lines(sources: Sequence[Source], ranked: Ranked | None = None) -> list[bread
     ranked = ranked if ranked is not None else _titles_first(_merged(sources), sources)
     names = [one for source in sources for one in source.names]
     return breadth.lines(_hits(sources, ranked[: breadth.READ]), _worth(sources), names)
+
+
+def _say_exhausted(page: hits.Page, sources: Sequence[Source], listed: Sequence[hits.Hit]) -> None:
+    """Add `No other passage names "Fawell".` for rare names of the question of which every passage
+    is shown: who reads it need not look for more. Nothing where several corpora are asked."""
+    if len(sources) != 1:
+        return
+    snapshot, worth = sources[0].snapshot, sources[0].worth
+    rarest = {
+        one.form: max(known, key=lambda term: (worth[term], term))
+        for one in sources[0].names
+        if one.strong and (known := [term for term in terms_of(one.form) if term in worth])
+    }
+    rows = snapshot.by_key("terms", sorted(set(rarest.values())), "term", ["term", "passages"])
+    number = dict(zip(rows["term"].to_pylist(), rows["passages"].to_pylist(), strict=True))
+    shown = page.citations.keys() | page.full
+    held = [set(terms(f"{hit.title} {hit.raw}")) for hit in listed if hit.id in shown]
+    names = [
+        f'"{one_line(form, 40)}"'
+        for form, term in rarest.items()
+        if 0 < number.get(term, 0) <= min(FEW, sum(term in one for one in held))
+    ]
+    if names:
+        page.add(f"No other passage names {' or '.join(names)}.\n")
 
 
 # ---- parts ---------------------------------------------------------------------------------------

@@ -241,15 +241,9 @@ def matches(
     ranked = [(id, score) for id, score in ranked if id in facts and kept.passage(*facts[id])]
     timely = kept.timely(snapshot, [id for id, _ in ranked])
     ranked = [(id, score) for id, score in ranked if id in timely]
-    wanted = {row["id"] for row in kept.first}
-    held = {id for id, _ in ranked if not wanted.isdisjoint(facts[id][1])}
-    if not held:
-        return ranked, literals
-    first = [(id, 0.5 + score / 2) for id, score in ranked if id in held]
-    return [
-        *first,
-        *((id, min(score, 0.99) / 2) for id, score in ranked if id not in held),
-    ], literals
+    if wanted := {row["id"] for row in kept.first}:
+        ranked = [(id, score) for id, score in ranked if not wanted.isdisjoint(facts[id][1])]
+    return ranked, literals
 
 
 def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
