@@ -20,7 +20,7 @@ from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.packing import wire
 from graphrag_mcp.packing.budget import Item, Section
 from graphrag_mcp.query import drift_llm
-from graphrag_mcp.query.answer import Wish, page_text, read_node
+from graphrag_mcp.query.answer import Wish, page_text, read_node, read_nodes
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.query.drift_state import Walk, read_score
 from graphrag_mcp.server import build_server
@@ -52,13 +52,30 @@ def primer(messages: Any, _: Any) -> str:
 
 
 def step(messages: Any, _: Any) -> str:
-    """Scores by a hash, follow-ups about names in the context: the same for the same prompt."""
+    """Scores by a hash, follow-ups about names in the context: the same for the same question."""
     prompt = messages[-1].content
     names = list(dict.fromkeys(re.findall(r"[A-Z][a-z]+ [A-Z][a-z]+", prompt.partition("<context>")[2])))
-    mark = zlib.crc32(prompt.rpartition("Small question")[2].encode())
-    asked = [f"What is known about {name}?" for name in names[mark % 5 : mark % 5 + 4]]
-    said = f"{names[mark % len(names)]} {names[mark // 7 % len(names)]} is named [t1]. Score: 80\nScore: 80"
-    return json.dumps({"answer": said, "score": 20 + mark % 76, "follow_up_queries": asked})
+
+    def one(question: str) -> dict[str, Any]:
+        mark = zlib.crc32(question.encode())
+        asked = [f"What is known about {name}?" for name in names[mark % 5 : mark % 5 + 4]]
+        said = f"{names[mark % len(names)]} {names[mark // 7 % len(names)]} is named [t1]. Score: 80\nScore: 80"
+        return {"answer": said, "score": 20 + mark % 76, "follow_up_queries": asked}
+
+    return each(prompt, one)
+
+
+def each(prompt: str, one: Any) -> str:
+    """What `one` says to the small question, or to each of several."""
+    asked = prompt.rpartition("Small question")[2]
+    if not asked.startswith("s:"):
+        return json.dumps(one(asked[2:]))
+    numbered = re.findall(r"^(\d+)\. (.+)$", asked, re.MULTILINE)
+    return json.dumps({"answers": [{"question": int(number), **one(query)} for number, query in numbered]})
+
+
+def always(**said: Any) -> Any:
+    return lambda messages, _: each(messages[-1].content, lambda _: said)
 
 
 def asker(*rules: Any, book: Path | None = None, **options: Any) -> tuple[Asker, ScriptedChat]:
@@ -100,12 +117,48 @@ def test_a_corpus_that_fits_into_two_prompts_takes_at_most_8_calls(tmp_path: Pat
     def step(messages: Any, _: Any) -> str:
         asked.append(str(messages[-1].content))
         queries = [f"Whom did {name} Venn pay for {len(asked)} bells?" for name in ("Orla", "Merle", "Jory", "Ines", "Kit")]
-        return json.dumps({"intermediate_answer": "a", "answer": "a", "score": min(99, 10 * len(asked)), "follow_up_queries": queries})
+        said = {"intermediate_answer": "a", "answer": "a", "score": min(99, 10 * len(asked)), "follow_up_queries": queries}
+        return each(asked[-1], lambda _: said)
 
     door, chat = asker((PRIMER, step), (STEP, step))
     session = Drift(open_snapshot(tmp_path / "c"), tmp_path / "w.jsonl")
     result = drift_llm.run(session, "Who paid for the bells of Tesk?", door)
     assert result.state == "answered" and 3 < len(chat.calls) <= 8
+
+
+def test_nodes_whose_contexts_are_mostly_the_same_are_asked_together_and_others_alone(tmp_path: Path) -> None:
+    notes = {"bell": "Orla Venn rang the bell of Tesk. The bell of Tesk has a crack. Merle Ask cast the bell of Tesk.",
+             "boat": "The ferry Gull sank off Ruun. Captain Ibsen steered the ferry Gull. Ruun has no harbour."}  # fmt: skip
+    texts = tuple(InlineText(text, id=name) for name, text in notes.items())
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    queries = ["Who rang the bell of Tesk?", "Who cast the bell of Tesk?", "Who steered the ferry Gull off Ruun?"]
+    first = json.dumps({"intermediate_answer": "a", "score": 30, "follow_up_queries": queries})
+    turns: list[str] = []
+
+    def answers(messages: Any, _: Any) -> str:
+        turns.append(messages[0].content)
+        said = json.loads(each(messages[0].content, lambda query: {"answer": f"{query} [t1]", "score": 50, "follow_up_queries": []}))
+        return json.dumps({"answers": said["answers"][: sum("Small questions:" in one for one in turns)]} if "answers" in said else said)
+
+    door, chat = asker((PRIMER, first), (STEP, answers))
+    session = Drift(open_snapshot(tmp_path / "c"), tmp_path / "w.jsonl")
+    drift_llm.run(session, "What happened to the bell and to the ferry?", door, depth=1)
+    together, alone = ([one for one in turns if mark in one] for mark in ("Small questions:", "Small question:"))
+    assert len(alone) == 1 and queries[2] in alone[0] and all(query in together[0] for query in queries[:2])
+    assert len(together) == 2 and [1 for call in chat.calls if "question 2 has no answer" in call[-1].content]
+    walk = session.walk()
+    said = {node["query"]: node["answer"] for _, node in walk.graph.nodes(data=True)}
+    assert all(said[query].startswith(query) and "[Data: Sources (t" in said[query] for query in queries)
+
+
+def test_answers_to_several_questions_are_read_as_models_write_them() -> None:
+    one, two = {"question": 1, "answer": "A.", "score": 5}, {"question": "2", "answer": "B.", "score": "7/10"}
+    for said in ({"answers": [two, one]}, [one, two], {"results": [{"answer": "A."}, {"answer": "B."}]}):
+        assert [node and node.answer for node in read_nodes(json.dumps(said), 2)] == ["A.", "B."]
+    assert [node and node.answer for node in read_nodes(json.dumps({"answers": [two]}), 2)] == [None, "B."]
+    for wrong in ("", "It is so.", "[]", '{"answers": [{"question": 9, "answer": "A."}]}', '{"answers": [{"question": 1}]}'):
+        with pytest.raises(BadReply):
+            read_nodes(wrong, 2)
 
 
 def test_a_step_shows_no_id_that_no_row_has() -> None:
@@ -118,17 +171,19 @@ def test_a_step_shows_no_id_that_no_row_has() -> None:
 
 
 def test_follow_ups_that_repeat_each_other_are_asked_once(snapshot: Snapshot, tmp_path: Path) -> None:
-    door, chat = asker((STEP, json.dumps({"answer": "Yes [t1].", "score": 70, "follow_up_queries": FIRST[:3]})))
+    door, chat = asker((STEP, always(answer="Yes [t1].", score=70, follow_up_queries=FIRST[:3])))
     session = Drift(snapshot, tmp_path / "w.jsonl")
     drift_llm.run(session, QUESTION, door)
     queries = [node["query"] for _, node in session.walk().graph.nodes(data=True)]
-    assert sorted(queries) == sorted([QUESTION, *FIRST[:5]]) and len(prompts_with(chat, STEP)) == 5
+    assert sorted(queries) == sorted([QUESTION, *FIRST[:5]])
+    asked = "\n".join(one.rpartition("Larger question")[2] for one in prompts_with(chat, STEP))
+    assert [asked.count(query) for query in FIRST[:5]] == [1] * 5
 
 
 def test_a_walk_that_finds_nothing_or_nothing_better_stops_early(snapshot: Snapshot, tmp_path: Path) -> None:
     for name, score, rounds in (("nothing", 3, 1), ("level", 40, 2)):
         def same(messages: Any, schema: Any, score: int = score) -> str:
-            return json.dumps({**json.loads(step(messages, schema)), "score": score})
+            return re.sub(r'"score": \d+', f'"score": {score}', step(messages, schema))
 
         door, _ = asker((STEP, same))
         session = Drift(snapshot, tmp_path / f"{name}.jsonl")
@@ -164,11 +219,11 @@ def test_a_question_in_chinese_is_walked_too(snapshot: Snapshot, tmp_path: Path)
     asked = ["沈若岚是谁？", "海槛最浅处有多少米？"]
     door, chat = asker(
         (PRIMER, json.dumps({"intermediate_answer": "# 海槛\n尚不清楚【数据：报告（1）】。", "score": 30, "follow_up_queries": asked})),
-        (STEP, json.dumps({"answer": "十一点二米【t1】。", "score": 90, "follow_up_queries": []})),
+        (STEP, always(answer="十一点二米【t1】。", score=90, follow_up_queries=[])),
         (REDUCE, "十一点二米［来源：t1］。"),
     )  # fmt: skip
     result = drift_llm.run(Drift(snapshot, tmp_path / "w.jsonl"), "海槛有多深？", door)
-    assert re.match(r"十一点二米\[Data: Sources \(t[\d.]+\)\]。", result.answer) and len(chat.calls) == 4
+    assert re.match(r"十一点二米\[Data: Sources \(t[\d.]+\)\]。", result.answer) and len(chat.calls) == 3
 
 
 def test_hyde_ranks_reports_by_what_an_answer_might_look_like(snapshot: Snapshot, tmp_path: Path) -> None:

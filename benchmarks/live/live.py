@@ -230,6 +230,9 @@ def replay(one: dict[str, Any]) -> tuple[int, int]:
         return _listed(reply, "points"), len(answer.read_points(reply))
     if kind in ("drift_auto_primer", "drift_auto_step"):
         return min(_listed(reply, "follow_up_queries"), 12), len(answer.read_node(reply).follow_ups)
+    if kind == "drift_auto_steps":
+        there = _listed(reply, "answers")
+        return there, sum(one is not None for one in answer.read_nodes(reply, there))
     if kind == "rate":
         return 1, int(answer.read_rating(reply) >= 0)
     if kind == "keywords":

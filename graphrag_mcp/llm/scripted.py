@@ -229,6 +229,7 @@ def demonstration() -> list[Rule]:
         _asked(_report, '"findings"', '"rating_explanation"'),
         _asked(_points, '"points"'),
         _asked(_drift_first, '"intermediate_answer"'),
+        _asked(_drift_steps, '"answers"', '"follow_up_queries"'),
         _asked(_drift_step, '"follow_up_queries"'),
         _asked(_keywords, '"high_level"', '"low_level"'),
         _asked(_profile, '"persona"', '"entity_types"'),
@@ -421,6 +422,21 @@ def _drift_step(messages: Sequence[Message]) -> str:
         score=_shared(text, question, 20, 90),
         follow_up_queries=_follow_ups(text, 2),
     )
+
+
+def _drift_steps(messages: Sequence[Message]) -> str:
+    asked = messages[-1].content.rpartition("Small questions:\n")[2]
+    text = _blocks(messages)
+    answers = [
+        {
+            "question": int(number),
+            "answer": _prose(text, question),
+            "score": _shared(text, question, 20, 90),
+            "follow_up_queries": _follow_ups(text, 2),
+        }
+        for number, question in re.findall(r"^(\d+)\. (.+)$", asked, re.MULTILINE)
+    ]
+    return _json(answers=answers)
 
 
 def _follow_ups(text: str, count: int) -> list[str]:

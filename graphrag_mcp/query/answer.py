@@ -79,6 +79,10 @@ PRIMER_SCHEMA = _object_schema(
     "primer", intermediate_answer=_TEXT, score=_SCORE, follow_up_queries=_TEXTS
 )
 STEP_SCHEMA = _object_schema("step", answer=_TEXT, score=_SCORE, follow_up_queries=_TEXTS)
+_ONE_STEP = _object_schema(
+    "step", question=_SCORE, answer=_TEXT, score=_SCORE, follow_up_queries=_TEXTS
+)
+STEPS_SCHEMA = _object_schema("steps", answers={"type": "array", "items": _ONE_STEP})
 
 # How a reply begins that says nothing but that nothing is known, in the languages that models
 # write.
@@ -206,7 +210,34 @@ def read_node(text: str) -> Node:
     """An answer with its score and follow-ups, of the primer or of a step; neither stands inside
     the answer.
     """
-    held = _object(text)
+    return _node(_object(text))
+
+
+def read_nodes(text: str, count: int) -> tuple[Node | None, ...]:
+    """The answers to so many numbered questions, in the order of these; None where one is missing."""
+    held = _json(text)
+    if isinstance(held, dict):
+        lists = [one for one in held.values() if isinstance(one, list)]
+        held = next((one for one in lists if any(isinstance(each, dict) for each in one)), [held])
+    if not isinstance(held, list):
+        raise BadReply("there is no list of answers")
+    found: list[Node | None] = [None] * count
+    entries = [one for one in held if isinstance(one, dict)][: 2 * count]
+    numbers = [one.get("question") for one in entries]
+    ordered = sorted(map(str, numbers)) != sorted({str(n) for n in numbers if str(n).isdigit()})
+    for place, one in enumerate(entries, 1):
+        number = place if ordered else int(str(one["question"]))
+        try:
+            if 0 < number <= count and found[number - 1] is None:
+                found[number - 1] = _node(one)
+        except BadReply:
+            continue
+    if not any(found):
+        raise BadReply("there is no answer to any of the questions")
+    return tuple(found)
+
+
+def _node(held: Mapping[str, Any]) -> Node:
     said = _text(held, "intermediate_answer", "answer", "response", "text")
     said = _SCORE_LINE.sub("", _FOLLOW_UP_TAIL.sub("", said).rstrip())
     said = _plain_answer(

@@ -7,9 +7,9 @@ time goes on where it was when it is started again, and an agent may take over w
 any node.
 
 Fewer calls than one per fold and follow-up: reports go into as few folds as a model reads well,
-questions that ask nearly the same are one node, each round takes a share of what is left of 8 calls
-per level of depth (8 in all where the texts fit into two prompts), and the walk ends when its
-scores are saturated.
+questions that ask nearly the same are one node, nodes whose contexts are mostly the same passages
+are asked together, each round takes a share of what is left of 8 calls per level of depth (8 in all
+where the texts fit into two prompts), and the walk ends when its scores are saturated.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Answer as Given
 from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.packing.budget import clamp_budget, fill, finish, one_line
+from graphrag_mcp.packing.budget import Page, Section, clamp_budget, fill, finish, one_line
 from graphrag_mcp.packing.citations import data, example, numbered_brackets, restored
 from graphrag_mcp.query import context, drift, global_, retrieval
 from graphrag_mcp.query.answer import (
     PLAIN,
     PRIMER_SCHEMA,
     STEP_SCHEMA,
+    STEPS_SCHEMA,
     Meter,
     Node,
     Wish,
@@ -45,6 +47,7 @@ from graphrag_mcp.query.answer import (
     page_text,
     read_answer,
     read_node,
+    read_nodes,
     waited,
     word_limit,
 )
@@ -62,6 +65,7 @@ SMALL_CALLS, SMALL_PROMPTS = 8, 2  # calls in all where the texts fit into so ma
 PRIMER_REPORTS, FOLDS, FOLD_TOKENS = 20, 5, 8_000
 REPORT_CHARACTERS = 4_000  # of one report in a fold
 STEP_TOKENS = 5_000  # of context for one node
+JOINT_TOKENS, TOGETHER = 7_000, 5  # of context for nodes that one prompt asks about, and how many
 REDUCE_TOKENS = 12_000  # of answers for the last prompt
 LOW = 10  # a round without a score from here on has found nothing
 FROM_THIS_LEVEL = (
@@ -69,14 +73,29 @@ FROM_THIS_LEVEL = (
 )
 NO_MODEL = "mode auto needs a model (set GRAPHRAG_MCP_CHAT_MODEL), so this is mode step: you answer each node."
 
+Replied = tuple[Node | None, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A node that a model is answering: its question and how the reply's ids are to be read."""
+    """Nodes that a model is answering with one reply, and how the reply's ids are to be read."""
+
+    ids: Sequence[str]
+    names: dict[str, str]
+    future: Future[Given[Replied]]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What was found for a node, as far as it fits into a prompt."""
 
     id: str
-    names: dict[str, str]
-    future: Future[Given[Node | None]]
+    sections: Sequence[Section]
+    page: Page
+
+    def sources(self) -> list[str]:
+        held = self.page.taken.get("Sources", ())
+        return [item.citation.id for item in held if item.citation is not None]
 
 
 def session_name(snapshot: Snapshot, query: str, depth: int, breadth: int, max_nodes: int) -> str:
@@ -121,12 +140,13 @@ def run(
             chosen = [] if saturated(walk) else _choose(session, walk, number)
             if not chosen:
                 break
-            sessions.append(session.path, {"op": "round", "nodes": chosen})
+            nodes = [id for group in chosen for id in group]
+            sessions.append(session.path, {"op": "round", "nodes": nodes, "groups": chosen})
             walk = session.walk()
         waiting = [
-            id
-            for id in walk.rounds[number]
-            if walk.graph.nodes[id]["status"] in ("frontier", "open")
+            group
+            for group in walk.rounds[number]
+            if any(walk.graph.nodes[id]["status"] in ("frontier", "open") for id in group)
         ]
         meter = Meter(asker)
         reason = _round(session, walk, asker, waiting, left) if waiting else None
@@ -148,8 +168,9 @@ def saturated(walk: Walk) -> bool:
     """Do further rounds promise nothing: none of the last one's answers scores 10, or two rounds
     brought no better score than there was before them."""
     best = [walk.graph.nodes[walk.root]["score"] or 0.0]
-    for nodes in walk.rounds:
-        best.append(max((walk.graph.nodes[id]["score"] or 0.0 for id in nodes), default=0.0))
+    for groups in walk.rounds:
+        scores = [walk.graph.nodes[id]["score"] or 0.0 for group in groups for id in group]
+        best.append(max(scores, default=0.0))
     if len(best) > 1 and best[-1] < LOW:
         return True
     return len(best) > 2 and max(best[-2:]) <= max(best[:-2])
@@ -164,20 +185,46 @@ def most_calls(snapshot: Snapshot, depth: int) -> int:
     return min(SMALL_CALLS, most) if tokens <= SMALL_PROMPTS * STEP_TOKENS else most
 
 
-def _choose(session: Drift, walk: Walk, number: int) -> list[str]:
+def _choose(session: Drift, walk: Walk, number: int) -> list[list[str]]:
     """The nodes of a round by their worth, most of them at the depth of the round, within the calls
-    that are left.
+    that are left. Nodes whose contexts are mostly the same passages are one group.
     """
     depth = walk.header["depth"]
-    spent = max(walk.usage.get("calls", 0), len(walk.with_status("answered")))
+    spent = max(walk.usage.get("calls", 0), 1 + sum(map(len, walk.rounds)))
     left = most_calls(session.snapshot, depth) - 1 - spent
-    places = min(-(-left // (depth - number)), walk.header["breadth"], walk.budget_left())
-    if places <= 0 or session.over(walk):
+    calls = min(-(-left // (depth - number)), walk.header["breadth"], walk.budget_left())
+    if calls <= 0 or session.over(walk):
         return []
-    frontier = walk.frontier()
+    frontier = walk.frontier()[: walk.header["breadth"]]
     own = [id for id in frontier if walk.graph.nodes[id]["depth"] == number + 1]
-    first = own[: max(1, int(FROM_THIS_LEVEL * places))]
-    return [*first, *(id for id in frontier if id not in first)][:places]
+    groups: list[list[Context]] = []
+    room = min(walk.header["breadth"], walk.budget_left())
+    for ids, most in (own, max(1, int(FROM_THIS_LEVEL * calls))), (frontier, calls):
+        taken = {one.id for group in groups for one in group}
+        for id in ids:
+            if room <= 0 or id in taken:
+                continue
+            found = _context(session, walk, id)
+            group = _beside(found, groups) if found else None
+            if found is None:
+                session.record(id, "", None, (), [id])
+            elif group is not None or len(groups) < most:
+                groups.append([]) if group is None else None
+                (groups[-1] if group is None else group).append(found)
+                room -= 1
+    return [[one.id for one in group] for group in groups]
+
+
+def _beside(found: Context, groups: Sequence[list[Context]]) -> list[Context] | None:
+    """The first group whose best node has more than half of these passages too, and whose prompt
+    has room for the others."""
+    own = set(found.sources())
+    for group in groups:
+        shared = len(own & set(group[0].sources()))
+        if len(group) < TOGETHER and 2 * shared > len(own):
+            if not fill(_joined([*group, found]), JOINT_TOKENS).more:
+                return group
+    return None
 
 
 # ---- the primer ----------------------------------------------------------------------------------
@@ -205,7 +252,7 @@ def _primer(
         names = {f"c{n}": f"c{row['n']}" for n, row in enumerate(fold, 1)}
         pending.append(
             Asked(
-                walk.root,
+                [walk.root],
                 names,
                 asker.start(asked(asker, _asking("drift_primer", text, PRIMER_SCHEMA))),
             )
@@ -213,8 +260,8 @@ def _primer(
     given, late, reason = _collected(pending, left)
     if late or not given:
         return "" if late else reason
-    nodes = [node for node, *_ in given]
-    texts = [restored(node.answer, names).text for node, names, _ in given]
+    nodes = [node for (node,), *_ in given if node is not None]
+    texts = [restored(node.answer, names).text for (node,), names, _ in given if node is not None]
     scores = [node.score for node in nodes if node.score is not None]
     most = max(len(node.follow_ups) for node in nodes)
     mixed = [
@@ -276,65 +323,123 @@ def _content(row: Row) -> str:
 
 
 def _round(
-    session: Drift, walk: Walk, asker: Asker, ids: Sequence[str], left: Callable[[], float]
+    session: Drift,
+    walk: Walk,
+    asker: Asker,
+    groups: Sequence[Sequence[str]],
+    left: Callable[[], float],
 ) -> str | None:
     """Answer the nodes at once; None when the walk can go on, else why not ("" for want of time)."""
-    pending = [one for id in ids if (one := _start(session, walk, asker, id)) is not None]
+    pending = [one for group in groups if (one := _start(session, walk, asker, group)) is not None]
     reason, late, done = "", False, 0
     for one in pending:
         given, slow, why = _collected([one], left)
         late, reason = late or slow, reason or why
-        if given:
-            node, names, by = given[0]
-            session.record(
-                one.id, restored(node.answer, names).text, node.score, node.follow_ups[:5], by=by
-            )
+        for nodes, names, by in given:
+            for id, node in zip(one.ids, nodes, strict=True):
+                if walk.graph.nodes[id]["status"] == "answered":  # before the walk was stopped
+                    continue
+                if node is None:  # the model passed over it twice
+                    session.record(id, "", None, (), [id])
+                    continue
+                said = restored(node.answer, names).text
+                session.record(id, said, node.score, node.follow_ups[:5], by=by)
             done += 1
     if late:
         return ""
     return reason or "no reply" if pending and not done else None
 
 
-def _start(session: Drift, walk: Walk, asker: Asker, id: str) -> Asked | None:
-    """Find the context of a node and begin to ask; a question for which nothing is found is pruned,
-    which costs nothing."""
-    query = walk.graph.nodes[id]["query"]
-    found = retrieval.retrieve(session.snapshot, query)
+def _context(session: Drift, walk: Walk, id: str) -> Context | None:
+    """What is found for a node; None for nothing."""
+    found = retrieval.retrieve(session.snapshot, walk.graph.nodes[id]["query"])
     sections = (
         sections_of(session.snapshot, found, STEP_TOKENS, shares=STEP_SHARES)
         if found.passages
         else []
     )
     page = fill(sections, STEP_TOKENS)
-    if not any(page.taken.values()):
+    return Context(id, sections, page) if any(page.taken.values()) else None
+
+
+def _start(session: Drift, walk: Walk, asker: Asker, group: Sequence[str]) -> Asked | None:
+    """Find the context of some nodes and begin to ask; a question for which nothing is found is
+    pruned, which costs nothing."""
+    contexts = [one for id in group if (one := _context(session, walk, id)) is not None]
+    for id in {*group} - {one.id for one in contexts}:
         session.record(id, "", None, (), [id])
+    if not contexts:
         return None
+    sections = _joined(contexts)
+    page = contexts[0].page if len(contexts) == 1 else fill(sections, JOINT_TOKENS)
     names: dict[str, str] = {}
     rows = page_text(sections, page.taken, names)
-    text = prompts.load("drift_auto_step", session.snapshot.folder).substitute(
+    ids = [one.id for one in contexts]
+    queries = [walk.graph.nodes[id]["query"] for id in ids]
+    several = len(ids) > 1
+    listed = "\n".join(f"{n}. {data(query)}" for n, query in enumerate(queries, 1))
+    asking = {"queries": listed} if several else {"node_query": data(queries[0])}
+    prompt = prompts.load(
+        "drift_auto_steps" if several else "drift_auto_step", session.snapshot.folder
+    )
+    text = prompt.substitute(
         context=data(rows),
         question=data(walk.header["query"]),
-        node_query=data(query),
         example=example(names.values()),
+        **asking,
     )
-    if walk.graph.nodes[id]["status"] == "frontier":
-        ids = [
-            item.citation.id for item in page.taken.get("Sources", ()) if item.citation is not None
-        ]
-        session.opened(id, ids, count_tokens(rows))
+    for one in contexts:
+        if walk.graph.nodes[one.id]["status"] == "frontier":
+            session.opened(one.id, one.sources(), count_tokens(rows) // len(contexts))
     back = {local: alias for alias, local in names.items()}
-    return Asked(id, back, asker.start(asked(asker, _asking("drift_step", text, STEP_SCHEMA))))
+    schema = STEPS_SCHEMA if several else STEP_SCHEMA
+    ask = _asking("drift_step", text, schema, len(ids) if several else 0)
+    return Asked(ids, back, asker.start(asked(asker, ask)))
 
 
-def _asking(kind: str, text: str, schema: dict[str, object]) -> Ask[Node | None]:
-    return Ask(kind, (Message("user", text),), read_node, lambda: None, schema, if_cut="shown")
+def _joined(contexts: Sequence[Context]) -> list[Section]:
+    """The sections of several contexts as one, the best items of each first, each once."""
+    joined = []
+    for name in dict.fromkeys(section.name for one in contexts for section in one.sections):
+        found = [next((s for s in one.sections if s.name == name), None) for one in contexts]
+        taken = zip_longest(*(one.page.taken.get(name, ()) for one in contexts))
+        items = {item.id: item for row in reversed([*taken]) for item in reversed(row) if item}
+        first = next(section for section in found if section is not None)
+        joined.append(
+            Section(name, list(reversed(items.values())), first.share, header=first.header)
+        )
+    return joined
+
+
+def _asking(
+    kind: str, text: str, schema: dict[str, object], several: int = 0
+) -> Ask[tuple[Node | None, ...]]:
+    """A question about one node, or about `several`, of which a missing one is asked for again."""
+
+    def read(reply: str) -> tuple[Node | None, ...]:
+        return read_nodes(reply, several) if several else (read_node(reply),)
+
+    def missing(nodes: Replied) -> str:
+        left = [str(n) for n, node in enumerate(nodes, 1) if node is None]
+        return f"question {', '.join(left)} has no answer" if left else ""
+
+    return Ask(
+        kind,
+        (Message("user", text),),
+        read,
+        tuple,
+        schema,
+        if_cut="shown",
+        doubt=missing,
+        worth=lambda nodes: sum(node is not None for node in nodes),
+    )
 
 
 def _collected(
     pending: Sequence[Asked], left: Callable[[], float]
-) -> tuple[list[tuple[Node, dict[str, str], str]], bool, str]:
+) -> tuple[list[tuple[Replied, dict[str, str], str]], bool, str]:
     """The replies that came and who gave them, whether some were too late, and why one failed."""
-    given: list[tuple[Node, dict[str, str], str]] = []
+    given: list[tuple[Replied, dict[str, str], str]] = []
     late, reason = False, ""
     for one in pending:
         try:
@@ -342,7 +447,7 @@ def _collected(
         except (NotYet, CancelledError):
             late = True
             continue
-        if reply.by and reply.value is not None:
+        if reply.by and reply.value:
             given.append((reply.value, one.names, reply.by))
         else:
             reason = reason or reply.reason or "no reply"
@@ -381,7 +486,7 @@ def answer_node(
         reason = (
             _primer(session, walk, asker, left, False)
             if id == walk.root
-            else _round(session, walk, asker, [id], left)
+            else _round(session, walk, asker, [[id]], left)
         )
     walk = _account(session, meter)
     node = walk.graph.nodes[id]

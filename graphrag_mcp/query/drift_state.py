@@ -28,8 +28,8 @@ QUERY_CHARACTERS = 500
 class Walk:
     """State of one session. `header` is the start event; `root` the id of the first node.
 
-    `rounds` are the nodes that an automatic walk took up together, `usage` is what its models were
-    asked for.
+    `rounds` are the nodes that an automatic walk took up together, in groups that one prompt asks
+    about; `usage` is what its models were asked for.
     """
 
     def __init__(self, events: Sequence[Mapping[str, Any]]) -> None:
@@ -39,7 +39,7 @@ class Walk:
         self.header: dict[str, Any] = {}
         self.root = ""
         self.words: dict[str, frozenset[str]] = {}
-        self.rounds: list[list[str]] = []
+        self.rounds: list[list[list[str]]] = []
         self.usage: dict[str, Any] = {}
         folds = {
             "start": self._start,
@@ -98,7 +98,8 @@ class Walk:
             node["status"] = "open"
 
     def _round(self, event: Mapping[str, Any]) -> None:
-        self.rounds.append([id for id in event.get("nodes", ()) if id in self.graph])
+        groups = event.get("groups") or [[id] for id in event.get("nodes", ())]
+        self.rounds.append([[id for id in group if id in self.graph] for group in groups])
 
     def _asked(self, event: Mapping[str, Any]) -> None:
         """What a model was asked for: added up, by stage too."""
