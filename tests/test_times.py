@@ -95,6 +95,22 @@ def test_citations_carry_the_days_with_their_characters(harbour: Snapshot) -> No
     assert not cited["text:undated"].when and not cited["text:undated"].said
 
 
+def test_expressions_are_read_only_of_passages_that_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = tuple(InlineText(f"The crane number {n} of pier {n} was repaired yesterday by crew {n}.", str(n), f"Note {n}", {"date": "2024-03-07"}) for n in range(60))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    notes, asked = open_snapshot(tmp_path / "c"), []
+    monkeypatch.setattr(times, "expressions", lambda text, here: asked.append(text) or expressions(text, here))
+    found = local_search(notes, "crane repaired", max_tokens=400)
+    assert 0 < len(found.citations) < 10 and len(asked) <= len(found.citations) + 2
+    assert all(one.when for one in found.citations) and "yesterday = 2024-03-06" in found.text
+    local_search(notes, "crane repaired", max_tokens=400, filters=["said>=2024", "as_of=2025"])
+    before = len(asked)
+    assert before <= 2 * len(found.citations) + 4  # of a day on which it was said no expression tells
+    local_search(notes, "crane repaired", filters=["when=2024-03-06"])
+    local_search(notes, "crane repaired", filters=["when=2024-03-07"])
+    assert len(asked) <= 60  # each passage once a generation
+
+
 # ---- filters -----------------------------------------------------------------------------------------
 
 

@@ -201,14 +201,15 @@ def _valid(fact: Mapping[str, Any], period: str) -> bool:
 def _timely(found: times.Times, conditions: Sequence[Condition]) -> bool:
     """Do the times of a passage pass? Conditions on `when` must hold for one interval, those on
     `said` for one day, and of `=` one is enough; a passage without a day of its own passes `as_of`."""
-    days = [(one.start, one.end) for one in found.days()]
     said = [(one, one) for one in found.said]
-    for field_, held in (("when", days), ("said", said)):
-        some = [one for one in conditions if one.field == field_]
-        if some and not any(_fit(some, at) for at in held):
-            return False
+    of = {name: [one for one in conditions if one.field == name] for name in ("said", "when")}
+    if of["said"] and not any(_fit(of["said"], at) for at in said):
+        return False
     limits = [dates.days(one.value)[1] for one in conditions if one.field == "as_of"]
-    return not said or all(said[0][0] <= limit for limit in limits)
+    if said and any(said[0][0] > limit for limit in limits):
+        return False
+    days = found.days() if of["when"] else ()
+    return not of["when"] or any(_fit(of["when"], (one.start, one.end)) for one in days)
 
 
 def _fit(conditions: Sequence[Condition], interval: tuple[str, str]) -> bool:

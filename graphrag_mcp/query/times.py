@@ -1,6 +1,7 @@
 """Times of passages: on which day a passage was said, and of which days it speaks.
 
-Takes rows of passages; gives `Times`, computed from the text and its anchors when it is asked for.
+Takes rows of passages; gives `Times`, whose expressions are read when they are asked for: a search
+has many candidates, and shows few.
 The day of a passage is that of the nearest dated heading or turn above it, else the date of its
 document. The time of a file's last change dates nothing. Knows no ranking.
 
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,6 +25,9 @@ from graphrag_mcp.text.temporal import Anchor, When, anchors, expressions
 
 COLUMNS = ("id", "document_id", "char_start", "char_end", "text")
 BATCH = 64  # documents whose texts are read at once
+KEPT = (
+    20_000  # passages of a generation whose expressions are kept: a filter asks for all candidates
+)
 SHOWN = 6  # resolved expressions that are shown beside one passage
 
 OUTDATED = frozenset(  # values of `status` in front matter that are shown beside each quote
@@ -34,16 +39,43 @@ Row = Mapping[str, Any]
 _facts: WeakKeyDictionary[Snapshot, dict[str, dict[str, Any]]] = WeakKeyDictionary()
 _validity: WeakKeyDictionary[Snapshot, dict[str, str]] = WeakKeyDictionary()
 _anchors: WeakKeyDictionary[Snapshot, dict[str, list[Anchor]]] = WeakKeyDictionary()
+_whens: WeakKeyDictionary[Snapshot, dict[str, tuple[When, ...]]] = WeakKeyDictionary()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Times:
     """`said`: the days (ISO 8601) on which the passage was said, in the order of its text; `when`:
     the days of which it speaks, with offsets into the document."""
 
     said: tuple[str, ...] = ()
-    when: tuple[When, ...] = ()
     anchors: tuple[Anchor, ...] = ()  # in force in the passage, with offsets into the document
+    passage: str = ""  # content id
+    text: str = ""
+    start: int = 0  # of the text in the document
+    kept: dict[str, tuple[When, ...]] = field(default_factory=dict)  # of other passages
+
+    @cached_property
+    def when(self) -> tuple[When, ...]:
+        if self.passage not in self.kept:
+            here = [(at - self.start, day) for at, day in self.anchors]
+            found = tuple(
+                replace(
+                    one, char_start=one.char_start + self.start, char_end=one.char_end + self.start
+                )
+                for one in expressions(self.text, here)
+            )
+            if len(self.kept) >= KEPT:
+                self.kept.clear()
+            self.kept[self.passage] = found
+        return self.kept[self.passage]
+
+    def words(self) -> dict[When, str]:
+        """The words of each expression."""
+        return spoken(self.text, self.start, self.when)
+
+    def cited(self) -> list[dict[str, Any]]:
+        """`days` as citations carry them."""
+        return [asdict(one) for one in self.days()]
 
     def days(self) -> tuple[When, ...]:
         """`when`; where no expression says a day, the day on which it was said, of kind `document`."""
@@ -55,7 +87,8 @@ class Times:
 def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
     """The times of passages by id, from rows with COLUMNS."""
     held = _of_documents(snapshot, [row["document_id"] for row in rows])
-    return {row["id"]: _times(row, held.get(row["document_id"], [])) for row in rows}
+    kept = _whens.setdefault(snapshot, {})
+    return {row["id"]: _times(row, held.get(row["document_id"], []), kept) for row in rows}
 
 
 def of_passages(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Times]:
@@ -87,18 +120,12 @@ def _of_documents(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, list[Anch
     return held
 
 
-def _times(row: Row, held: Sequence[Anchor]) -> Times:
+def _times(row: Row, held: Sequence[Anchor], kept: dict[str, tuple[When, ...]]) -> Times:
     start, end = row["char_start"], row["char_end"]
-    above = [day for at, day in held if at <= start][-1:]
-    inside = [(at - start, day) for at, day in held if start < at < end]
-    here = [*((0, day) for day in above), *inside]
-    found = expressions(row["text"], here)
+    above = [(start, day) for at, day in held if at <= start][-1:]
+    here = (*above, *((at, day) for at, day in held if start < at < end))
     said = tuple(dict.fromkeys(day.isoformat() for _, day in here))
-    moved = (
-        replace(one, char_start=one.char_start + start, char_end=one.char_end + start)
-        for one in found
-    )
-    return Times(said, tuple(moved), tuple((at + start, day) for at, day in here))
+    return Times(said, here, row["id"], row["text"], start, kept)
 
 
 def said_at(times: Times, offset: int) -> str:

@@ -388,6 +388,7 @@ _NUMERIC = re.compile(
     r"(?<![\d.\-/])(?:(?P<y>1\d\d\d|20\d\d|21\d\d)(?P<s>[-/.])(?P<m>0?[1-9]|1[0-2])(?P=s)(?P<d>3[01]|[12]\d|0?[1-9])"
     r"|(?P<a>3[01]|[12]\d|0?[1-9])(?P<t>[./-])(?P<b>3[01]|[12]\d|0?[1-9])(?P=t)(?P<z>1\d\d\d|20\d\d|21\d\d))(?![\d]|[.\-/]\d)"
 )
+_FIGURES = re.compile(r"\d[-/.]\d\d?[-/.]\d")
 _OTHER_CALENDAR = re.compile(
     r"农历|農曆|阴历|陰曆|[正腊臘闰閏]月|月初[一二三四五六七八九十]|[闰閏][一二三四五六七八九十]|公元前|前\d{3,4}年"
     r"|[财財]年|[财財]政|[会會][计計]年度|[学學]年"
@@ -589,6 +590,8 @@ class _Numeric(_Vocabulary):
         self.name = "numeric"
 
     def matches(self, text: str) -> Iterator[tuple[re.Match[str], str]]:
+        if not _FIGURES.search(text):  # a fifth of the time of looking for a date everywhere
+            return iter(())
         return ((match, "date") for match in _NUMERIC.finditer(text))
 
     def values(self, match: re.Match[str]) -> dict[str, Any]:
