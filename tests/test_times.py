@@ -12,6 +12,7 @@ from benchmarks import time
 from graphrag_mcp.app import App
 from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.explorer import history
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import times
 from graphrag_mcp.query.listing import list_documents
@@ -199,6 +200,8 @@ def test_status_since_names_what_came_and_what_new_text_says_of_an_entity(tmp_pa
     assert "2022-05-04 Yesterday Ida Holm met" in text and "Norrland" not in text.partition("New statements")[2]
     with pytest.raises(NotFound):
         generations.changes(folder, first.generation, "Qqq Zzz")
+    shown = history.changes(open_snapshot(folder))
+    assert "Pelle Krans" in [one["title"] for one in shown["names"]] and "Ida Holm" not in [one["title"] for one in shown["names"]]
 
 
 # ---- validity ----------------------------------------------------------------------------------------
@@ -219,6 +222,26 @@ def test_validity_of_documents_is_shown_and_as_of_keeps_to_it(tmp_path: Path) ->
         assert part in text
     assert said(rules, "as_of=2021", query="crane rule loads") == {"rule-1"}
     assert said(rules, "as_of=2024", query="crane rule loads") == {"rule-2"}
+
+
+VERSIONS = {
+    "handbook-v1.md": "handbook_v2.md", "handbook_v2.md": "handbook-v10.md", "handbook-v10.md": "", "report 2023.md": "report 2024.md", "report 2024.md": "",
+    "plan_draft_v1.2.md": "plan_draft_v1.10.md", "plan_draft_v1.10.md": "", "minutes-2024-03-02.md": "", "minutes-2024-04-02.md": "",
+    "chapter-1.md": "", "chapter-2.md": "", "notes.md": "", "other/handbook-v3.md": "", "version2.md": "", "form-2023.txt": "", "form-2024.md": "",
+}  # fmt: skip
+
+
+def test_the_version_in_a_name_is_a_hint_and_leaves_nothing_out(tmp_path: Path) -> None:
+    texts = tuple(InlineText(f"The crane rule number {n} is in {name}.", name, name) for n, name in enumerate(VERSIONS))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    alias = {fact["document"][2]: fact["document"][0] for fact in times.documents(snapshot).values()}
+    hints = {fact["document"][2]: times.validity(snapshot).get(id, "") for id, fact in times.documents(snapshot).items()}
+    for name, later in VERSIONS.items():
+        assert hints[name] == (f"(a later version by its name: {alias[later]})" if later else ""), name
+    found = local_search(snapshot, "crane rule", max_tokens=8000)
+    assert "handbook-v1.md" in {one.title for one in found.citations} and "a later version by its name" in found.text
+    assert "handbook-v1.md" in {one.title for one in local_search(snapshot, "crane rule handbook", max_tokens=8000, filters=["as_of=2030"]).citations}
 
 
 # ---- the benchmark -----------------------------------------------------------------------------------

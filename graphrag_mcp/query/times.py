@@ -11,6 +11,7 @@ What documents say of themselves: names, date, metadata and validity, read once 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -33,6 +34,14 @@ SHOWN = 6  # resolved expressions that are shown beside one passage
 OUTDATED = frozenset(  # values of `status` in front matter that are shown beside each quote
     "deprecated superseded obsolete withdrawn archived draft rejected replaced expired".split()
 )
+
+# In the name of a file: -v2, _V1.10, (v3), version 2; or a year and no day.
+_VERSION = re.compile(
+    r"[-_ .(](?:v|ver|version|rev)[-_ .]?(?P<v>\d{1,4}(?:\.\d{1,4}){0,3})(?![\d])\)?"
+    r"|[-_ (](?P<year>(?:19|20)\d\d)(?![\d]|[-_.]?\d)\)?",
+    re.IGNORECASE,
+)
+_SEPARATORS = re.compile(r"[-_ .]+")
 
 Row = Mapping[str, Any]
 
@@ -200,8 +209,8 @@ def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def validity(snapshot: Snapshot) -> dict[str, str]:
     """What documents say of their own validity, by content id: their status where it is not a usual
-    one, until when they are valid, and by which document they are superseded. Read once a
-    generation."""
+    one, until when they are valid, and by which document they are superseded; and that another
+    document is a later version by its name. Read once a generation."""
     if snapshot not in _validity:
         _validity[snapshot] = _validities(documents(snapshot))
     return _validity[snapshot]
@@ -213,6 +222,7 @@ def _validities(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         for name in fact["document"]:
             by_name.setdefault(name.casefold(), set()).add(id)
     said: dict[str, list[str]] = {}
+    later = _later_versions(facts)
     for id, fact in facts.items():
         held = fact["metadata"]
         old = held.get("supersedes") or []
@@ -223,7 +233,32 @@ def _validities(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         status = one_line(str(held.get("status") or ""), 30)
         if status.casefold() in OUTDATED:
             said.setdefault(id, []).append(f"status: {status}")
+        if id in later and not any(one.startswith("superseded") for one in said.get(id, [])):
+            said.setdefault(id, []).append(f"a later version by its name: {later[id]}")
         for key, words in (("valid_from", "valid from"), ("valid_until", "valid until")):
             if day := dates.read(str(held.get(key) or "")):
                 said.setdefault(id, []).append(f"{words} {day}")
     return {id: f"({'; '.join(some)})" for id, some in said.items()}
+
+
+def _later_versions(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The alias of the next version by content id, where names in one folder differ only in the
+    number behind a v (report-v2, report_v3) or in their year (report 2023, report 2024)."""
+    series: dict[tuple[str, ...], dict[tuple[int, ...], list[str]]] = {}
+    for id, fact in facts.items():
+        folder, _, name = fact["uri"].rpartition("/")
+        if match := _VERSION.search(name):
+            rest = name[: match.start()], name[match.end() :]
+            if "".join(filter(str.isalpha, rest[0])) and not any(map(str.isdigit, rest[0])):
+                key = (folder, *(_SEPARATORS.sub(" ", part).casefold() for part in rest))
+                number = tuple(map(int, (match["v"] or match["year"]).split(".")))
+                series.setdefault((*key, "v" if match["v"] else "year"), {}).setdefault(
+                    number, []
+                ).append(id)
+    found = {}
+    for versions in series.values():
+        order = sorted(versions)
+        for older, newer in zip(order, order[1:], strict=False):
+            if len(versions[newer]) == 1:  # a version that several documents have says nothing
+                found |= dict.fromkeys(versions[older], facts[versions[newer][0]]["document"][0])
+    return found
