@@ -180,6 +180,32 @@ def test_a_timeline_of_two_holds_only_what_names_both(jobs: Snapshot) -> None:
     assert get_entity(jobs, "Ida Holm", other="Qqq Zzz").state == "not_found"
 
 
+def test_a_timeline_of_a_filter_a_question_and_a_community(jobs: Snapshot) -> None:
+    text = list_documents(jobs, by="statement").text
+    lines = [line for line in text.splitlines() if line.startswith("- ")]
+    assert [line[2:12] for line in lines] == ["2021-02-03", "2022-05-04", "2023-06-01"]
+    assert "(later: [t2" in lines[0] and "(earlier: [t1" in lines[2] and "later" not in lines[1]
+    assert "1 statement" in text and "without a date" in text
+    some = list_documents(jobs, by="statement", filters=["when=2022-05"])
+    assert some.total == 1 and "Pelle Krans" in some.text
+    assert list_documents(jobs, by="statement", filters=["date>=2023"]).total == 1
+    assert list_documents(jobs, by="statement", query="lunch at the harbour", filters=["said=2022"]).total == 1
+    number = jobs.rows("reports", "", ["n"])["n"].to_pylist()[0]
+    assert "Ida Holm works" in list_documents(jobs, by="statement", query=f"c{number}").text
+    with pytest.raises(NotFound):
+        list_documents(jobs, by="statement", query="c9999")
+
+
+def test_statements_on_different_things_are_not_compared(tmp_path: Path) -> None:
+    texts = (
+        InlineText("Ida Holm works at Norrland Shipping in Umea.", "a", "A", {"date": "2021-02-03"}),
+        InlineText("Pelle Krans works at Baltic Freight in Turku.", "b", "B", {"date": "2023-06-01"}),
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    text = list_documents(open_snapshot(tmp_path / "c"), by="statement").text
+    assert "2021-02-03 Ida" in text and "2023-06-01 Pelle" in text and "later:" not in text
+
+
 # ---- what changed ------------------------------------------------------------------------------------
 
 

@@ -207,7 +207,12 @@ def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
     add("query", nargs="?", default="", metavar="QUERY", help="only documents that speak of this")
     add("--filter", action="append", default=[], metavar="X", help="as search; repeat it for more")
     add("--sort", choices=("date", "title", "size"), default="date", help="order")
-    add("--by", choices=("year", "month", "day"), default="", help="one line a period")
+    add(
+        "--by",
+        choices=("year", "month", "day", "statement"),
+        default="",
+        help="one line a period, or a statement",
+    )
     add("--document", default="", metavar="ID", help="the headings of one document, as d4")
     add("--cursor", default="", metavar="CURSOR", help="of the last page")
     add("--max-tokens", **BUDGET)

@@ -81,6 +81,11 @@ class Filters:
         found = times.of_passages(snapshot, ids)
         return {id for id in ids if id in found and _timely(found[id], wanted)}
 
+    def speaks_of(self, intervals: Sequence[tuple[str, str]]) -> bool:
+        """Does one of these (ISO days) pass the conditions on `when`?"""
+        wanted = self.of("when")
+        return not wanted or any(_fit(wanted, one) for one in intervals)
+
     def of_time(self, snapshot: Snapshot, documents: Sequence[str]) -> list[str]:
         """Of these documents those with a passage that passes the conditions on its time."""
         wanted = [one for name in TIME for one in self.of(name)]

@@ -161,7 +161,7 @@ ListSort = Annotated[
     Field(description="Order", validation_alias=names("sort", "order")),
 ]
 By = Annotated[
-    Literal["", "year", "month", "day"],
+    Literal["", "year", "month", "day", "statement"],
     BeforeValidator(lambda value: as_word(value) or ""),
     Field(description="One line a period", validation_alias=names("by", "group_by", "period")),
 ]
