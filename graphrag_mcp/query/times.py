@@ -247,7 +247,8 @@ def _later_versions(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     series: dict[tuple[str, ...], dict[tuple[int, ...], list[str]]] = {}
     for id, fact in facts.items():
         folder, _, name = fact["uri"].rpartition("/")
-        if match := _VERSION.search(name):
+        # Records of one file (events.csv#1972) are no versions of each other.
+        if "#" not in fact["uri"] and (match := _VERSION.search(name)):
             rest = name[: match.start()], name[match.end() :]
             if "".join(filter(str.isalpha, rest[0])) and not any(map(str.isdigit, rest[0])):
                 key = (folder, *(_SEPARATORS.sub(" ", part).casefold() for part in rest))

@@ -209,7 +209,7 @@ def test_spans_quarters_and_far_relative_words(row: str) -> None:
     """30 February 2024|February 30, 2024|31 April 2023|32 May 2024|2024-13-04|2024-02-30|13/13/2024|31.04.2024|30. Februar 2024|32. Mai 2024
 30 février 2024|30 de febrero de 2024|2024年2月30日|2024年13月|13月5日|2024年2月32日|5 to 3 May 2024|on 3/4/2024|3-4-2024|February 29
 the financial year 2023|in tax year 2020|school year 2023/24|in 2023/24|Q3 of fiscal 2024|Wirtschaftsjahr 2023|exercice 2023|2023财年|2023年度
-in 1500 BC|im Jahre 1500 v. Chr.|en 1500 a. C.|公元前1046年|in 1500 metres|of 1200 people|from 1500 to 2000 people|nach 2000 Metern|à 1500 mètres|a 2000 metros
+in 1500 BC|im Jahre 1500 v. Chr.|en 1500 a. C.|公元前1046年|in 1500 metres|from 1130 to 1215 GMT|of 1200 people|from 1500 to 2000 people|nach 2000 Metern|à 1500 mètres|a 2000 metros
 twenty five years ago|2.5 weeks ago|一百年前|2000年前|两千年前|闰四月初三|在五月初五|腊月二十三|农历八月十五|大年初一
 Q3 was bad|in the third quarter|between May and July|Friday week|the 19th century""".replace("\n", "|").split("|"),
 )  # fmt: skip
