@@ -12,6 +12,7 @@ from benchmarks import time
 from graphrag_mcp.app import App
 from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.explorer import history
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import times
 from graphrag_mcp.query.listing import list_documents
@@ -95,6 +96,22 @@ def test_citations_carry_the_days_with_their_characters(harbour: Snapshot) -> No
     assert not cited["text:undated"].when and not cited["text:undated"].said
 
 
+def test_expressions_are_read_only_of_passages_that_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = tuple(InlineText(f"The crane number {n} of pier {n} was repaired yesterday by crew {n}.", str(n), f"Note {n}", {"date": "2024-03-07"}) for n in range(60))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    notes, asked = open_snapshot(tmp_path / "c"), []
+    monkeypatch.setattr(times, "expressions", lambda text, here: asked.append(text) or expressions(text, here))
+    found = local_search(notes, "crane repaired", max_tokens=400)
+    assert 0 < len(found.citations) < 10 and len(asked) <= len(found.citations) + 2
+    assert all(one.when for one in found.citations) and "yesterday = 2024-03-06" in found.text
+    local_search(notes, "crane repaired", max_tokens=400, filters=["said>=2024", "as_of=2025"])
+    before = len(asked)
+    assert before <= 2 * len(found.citations) + 4  # of a day on which it was said no expression tells
+    local_search(notes, "crane repaired", filters=["when=2024-03-06"])
+    local_search(notes, "crane repaired", filters=["when=2024-03-07"])
+    assert len(asked) <= 60  # each passage once a generation
+
+
 # ---- filters -----------------------------------------------------------------------------------------
 
 
@@ -163,6 +180,32 @@ def test_a_timeline_of_two_holds_only_what_names_both(jobs: Snapshot) -> None:
     assert get_entity(jobs, "Ida Holm", other="Qqq Zzz").state == "not_found"
 
 
+def test_a_timeline_of_a_filter_a_question_and_a_community(jobs: Snapshot) -> None:
+    text = list_documents(jobs, by="statement").text
+    lines = [line for line in text.splitlines() if line.startswith("- ")]
+    assert [line[2:12] for line in lines] == ["2021-02-03", "2022-05-04", "2023-06-01"]
+    assert "(later: [t2" in lines[0] and "(earlier: [t1" in lines[2] and "later" not in lines[1]
+    assert "1 statement" in text and "without a date" in text
+    some = list_documents(jobs, by="statement", filters=["when=2022-05"])
+    assert some.total == 1 and "Pelle Krans" in some.text
+    assert list_documents(jobs, by="statement", filters=["date>=2023"]).total == 1
+    assert list_documents(jobs, by="statement", query="lunch at the harbour", filters=["said=2022"]).total == 1
+    number = jobs.rows("reports", "", ["n"])["n"].to_pylist()[0]
+    assert "Ida Holm works" in list_documents(jobs, by="statement", query=f"c{number}").text
+    with pytest.raises(NotFound):
+        list_documents(jobs, by="statement", query="c9999")
+
+
+def test_statements_on_different_things_are_not_compared(tmp_path: Path) -> None:
+    texts = (
+        InlineText("Ida Holm works at Norrland Shipping in Umea.", "a", "A", {"date": "2021-02-03"}),
+        InlineText("Pelle Krans works at Baltic Freight in Turku.", "b", "B", {"date": "2023-06-01"}),
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    text = list_documents(open_snapshot(tmp_path / "c"), by="statement").text
+    assert "2021-02-03 Ida" in text and "2023-06-01 Pelle" in text and "later:" not in text
+
+
 # ---- what changed ------------------------------------------------------------------------------------
 
 
@@ -183,6 +226,8 @@ def test_status_since_names_what_came_and_what_new_text_says_of_an_entity(tmp_pa
     assert "2022-05-04 Yesterday Ida Holm met" in text and "Norrland" not in text.partition("New statements")[2]
     with pytest.raises(NotFound):
         generations.changes(folder, first.generation, "Qqq Zzz")
+    shown = history.changes(open_snapshot(folder))
+    assert "Pelle Krans" in [one["title"] for one in shown["names"]] and "Ida Holm" not in [one["title"] for one in shown["names"]]
 
 
 # ---- validity ----------------------------------------------------------------------------------------
@@ -203,6 +248,26 @@ def test_validity_of_documents_is_shown_and_as_of_keeps_to_it(tmp_path: Path) ->
         assert part in text
     assert said(rules, "as_of=2021", query="crane rule loads") == {"rule-1"}
     assert said(rules, "as_of=2024", query="crane rule loads") == {"rule-2"}
+
+
+VERSIONS = {
+    "handbook-v1.md": "handbook_v2.md", "handbook_v2.md": "handbook-v10.md", "handbook-v10.md": "", "report 2023.md": "report 2024.md", "report 2024.md": "",
+    "plan_draft_v1.2.md": "plan_draft_v1.10.md", "plan_draft_v1.10.md": "", "minutes-2024-03-02.md": "", "minutes-2024-04-02.md": "",
+    "chapter-1.md": "", "chapter-2.md": "", "notes.md": "", "other/handbook-v3.md": "", "version2.md": "", "form-2023.txt": "", "events.csv#at 1972": "", "events.csv#at 1996": "", "form-2024.md": "",
+}  # fmt: skip
+
+
+def test_the_version_in_a_name_is_a_hint_and_leaves_nothing_out(tmp_path: Path) -> None:
+    texts = tuple(InlineText(f"The crane rule number {n} is in {name}.", name, name) for n, name in enumerate(VERSIONS))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    alias = {fact["document"][2]: fact["document"][0] for fact in times.documents(snapshot).values()}
+    hints = {fact["document"][2]: times.validity(snapshot).get(id, "") for id, fact in times.documents(snapshot).items()}
+    for name, later in VERSIONS.items():
+        assert hints[name] == (f"(a later version by its name: {alias[later]})" if later else ""), name
+    found = local_search(snapshot, "crane rule", max_tokens=8000)
+    assert "handbook-v1.md" in {one.title for one in found.citations} and "a later version by its name" in found.text
+    assert "handbook-v1.md" in {one.title for one in local_search(snapshot, "crane rule handbook", max_tokens=8000, filters=["as_of=2030"]).citations}
 
 
 # ---- the benchmark -----------------------------------------------------------------------------------

@@ -209,9 +209,9 @@ def _reading(command: Callable[[str], Callable[..., Any]]) -> None:
     kinds = ("person", "organization", "location", "event")
     add(
         "--by",
-        choices=("year", "month", "day", *kinds),
+        choices=("year", "month", "day", *kinds, "statement"),
         default="",
-        help="one line a period, or a name by the number of documents that hold it",
+        help="one line a period, a name by the number of documents that hold it, or a statement",
     )
     add("--document", default="", metavar="ID", help="the headings of one document, as d4")
     add("--cursor", default="", metavar="CURSOR", help="of the last page")

@@ -300,7 +300,7 @@ def changes(folder: Path, generation: int, about: str = "") -> Changes:
         sorted(uri for uri in now.keys() & before.keys() if now[uri] != before[uri]),
         sorted(before.keys() - now.keys()),
         counts,
-        _names(*snapshots),
+        [f"{one_line(row['title'], 60)} (e{row['n']})" for row in names(*snapshots)[:SHOWN]],
         _statements(snapshots[1], about, new) if about.strip() else [],
     )
 
@@ -331,13 +331,13 @@ def told(found: Changes) -> list[str]:
     return lines if any(documents.values()) else [*lines, "No document has changed."]
 
 
-def _names(old: Snapshot, current: Snapshot) -> list[str]:
-    """Titles of entities that came, with their ids, the most frequent first."""
+def names(old: Snapshot, current: Snapshot) -> list[dict[str, Any]]:
+    """Numbers and titles of entities that came, the most frequent first."""
     known = set(old.rows("entities", columns=["id"])["id"].to_pylist())
     rows = current.rows("entities", columns=["id", "n", "title", "frequency"]).to_pylist()
     came = [row for row in rows if row["id"] not in known]
     came.sort(key=lambda row: (-row["frequency"], row["n"]))
-    return [f"{one_line(row['title'], 60)} (e{row['n']})" for row in came[:SHOWN]]
+    return came
 
 
 def _statements(snapshot: Snapshot, about: str, new: set[str]) -> list[str]:

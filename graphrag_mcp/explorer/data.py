@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
 from graphrag_mcp.explorer import views
 from graphrag_mcp.explorer.topics import TITLE, brief, map_, named, overview, topics
@@ -123,7 +124,7 @@ def changes(snapshot: Snapshot, since: int = -1) -> Data:
     nothing: Data = {"added": [], "changed": [], "removed": []}
     if chosen is None:
         return {"since": None, "now": current.generation, "generations": [], "documents": nothing,
-                "communities": nothing, "more": 0}  # fmt: skip
+                "communities": nothing, "names": [], "more": 0}  # fmt: skip
     before, now = (
         {row["uri"]: row for row in segments.live_documents(snapshot.folder, one, ("uri", "id", "title")).to_pylist()}
         for one in (chosen, current)
@@ -143,12 +144,15 @@ def changes(snapshot: Snapshot, since: int = -1) -> Data:
         ],
     }
     more = {name: max(0, len(rows) - LISTED) for name, rows in documents.items()}
+    old = Snapshot(snapshot.folder, chosen)
+    came = generations.names(old, snapshot)[:LISTED]
     return {
         "since": chosen.generation,
         "now": current.generation,
         "generations": listed,
         "documents": {name: rows[:LISTED] for name, rows in documents.items()},
-        "communities": _communities(snapshot, Snapshot(snapshot.folder, chosen)),
+        "communities": _communities(snapshot, old),
+        "names": [{"n": row["n"], "title": one_line(row["title"], TITLE)} for row in came],
         "more": sum(more.values()),
     }
 

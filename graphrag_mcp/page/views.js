@@ -123,7 +123,7 @@ export function changes(data) {
   if (data.since === null) return [element("h1", {}, "What changed"), element("p", {}, `This is the first generation that is kept (${data.now}), so there is nothing to compare it with. After the next change of a document this view shows what came, went and changed.`)];
   const group = (name, items, show) => some(`${name} (${number(items.length)})`, items.slice(0, 60).map(show));
   const lists = [...group("New documents", data.documents.added, paper), ...group("Changed documents", data.documents.changed, paper),
-    ...group("Documents gone", data.documents.removed, (one) => visible(one.title)), ...group("New or changed topics", data.communities.added, topic),
+    ...group("Documents gone", data.documents.removed, (one) => visible(one.title)), ...group("New names", data.names, named), ...group("New or changed topics", data.communities.added, topic),
     ...group("Topics as they were before", data.communities.removed, (one) => visible(one.title))];
   return [element("h1", {}, `What changed since generation ${data.since}`), note(`${counted(data.communities.kept, "topic")} stayed as before; the map colours the others.`),
     element("p", {}, "Compare with: ", ...data.generations.flatMap((one) => [link("changes/" + one.generation, `${one.generation} (${one.time.slice(0, 16).replace("T", " ")})`), " "])),

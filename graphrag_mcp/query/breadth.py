@@ -110,7 +110,7 @@ def show(page: Page, found: Sequence[Line], by_time: bool = False, head: str = "
         above = f"{head}\n" if head and not added else ""
         said = [hit.times(one.text), f"(why: {hit.why})" if hit.why else ""]
         text = " ".join([f"- [{hit.id}] {date}{title}{one.text}", *filter(None, said)])
-        if not page.add(f"{above}{text}", [hit.citation]):
+        if not page.add(f"{above}{text}", hit.sources()):
             break
         last = hit.part_of
         added += 1

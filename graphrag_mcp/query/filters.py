@@ -81,6 +81,11 @@ class Filters:
         found = times.of_passages(snapshot, ids)
         return {id for id in ids if id in found and _timely(found[id], wanted)}
 
+    def speaks_of(self, intervals: Sequence[tuple[str, str]]) -> bool:
+        """Does one of these (ISO days) pass the conditions on `when`?"""
+        wanted = self.of("when")
+        return not wanted or any(_fit(wanted, one) for one in intervals)
+
     def of_time(self, snapshot: Snapshot, documents: Sequence[str]) -> list[str]:
         """Of these documents those with a passage that passes the conditions on its time."""
         wanted = [one for name in TIME for one in self.of(name)]
@@ -218,14 +223,15 @@ def _valid(fact: Mapping[str, Any], period: str) -> bool:
 def _timely(found: times.Times, conditions: Sequence[Condition]) -> bool:
     """Do the times of a passage pass? Conditions on `when` must hold for one interval, those on
     `said` for one day, and of `=` one is enough; a passage without a day of its own passes `as_of`."""
-    days = [(one.start, one.end) for one in found.days()]
     said = [(one, one) for one in found.said]
-    for field_, held in (("when", days), ("said", said)):
-        some = [one for one in conditions if one.field == field_]
-        if some and not any(_fit(some, at) for at in held):
-            return False
+    of = {name: [one for one in conditions if one.field == name] for name in ("said", "when")}
+    if of["said"] and not any(_fit(of["said"], at) for at in said):
+        return False
     limits = [dates.days(one.value)[1] for one in conditions if one.field == "as_of"]
-    return not said or all(said[0][0] <= limit for limit in limits)
+    if said and any(said[0][0] > limit for limit in limits):
+        return False
+    days = found.days() if of["when"] else ()
+    return not of["when"] or any(_fit(of["when"], (one.start, one.end)) for one in days)
 
 
 def _fit(conditions: Sequence[Condition], interval: tuple[str, str]) -> bool:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
 from graphrag_mcp.query import context, times
@@ -20,7 +20,6 @@ from graphrag_mcp.query.times import stated_date, validity
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import says_something
 from graphrag_mcp.text.readable import readable
-from graphrag_mcp.text.temporal import When
 from graphrag_mcp.text.terms import sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
@@ -82,7 +81,7 @@ class Hit:
     passage: str = ""  # content id
     corpus: str = ""  # "" where only one is searched
     validity: str = ""  # what the document says of its own validity
-    words: dict[When, str] = field(default_factory=dict)  # of the expressions of time in `raw`
+    spoken: list[times.Times] = field(default_factory=list)  # of each of `cited`
 
     def head(self) -> str:
         """`[t33.2] Title (uri:12-40) 2024-05-03`, with the title only where it says more than the
@@ -101,7 +100,13 @@ class Hit:
 
     def times(self, shown: str) -> str:
         """What the relative expressions in the part that is shown mean; "" for none."""
-        return times.note(list(self.words), self.words, shown)
+        words = {when: said for part in self.spoken for when, said in part.words().items()}
+        return times.note(list(words), words, shown)
+
+    def sources(self) -> Iterator[Citation]:
+        """The citations of what is shown, with the days that its text speaks of."""
+        for one, part in zip(self.cited, self.spoken, strict=True):
+            yield one.model_copy(update={"when": part.cited()})
 
     def name(self) -> str:
         """The title, or the name of the file, on one line."""
@@ -165,7 +170,6 @@ def read(
                 "id": prefix + cited.id,
                 "why": (why or {}).get(row["id"], ""),
                 "said": (*time.said, "")[0],
-                "when": [asdict(one) for one in time.days()],
             }
         )
         hit = Hit(
@@ -185,7 +189,7 @@ def read(
             passage=row["id"],
             corpus=corpus,
             validity=valid.get(row["document_id"], ""),
-            words=times.spoken(row["text"], row["char_start"], time.when),
+            spoken=[time],
         )
         hits.append((row["id"], hit))
     return hits
@@ -253,7 +257,7 @@ def show(
     kept_for_lines = min(page.room // 6, 40 * min(weak, others))
     shown = _in_full(page, strong, worth, literals, kept_for_lines, generous)
     for hit in kept[shown : shown + weak]:
-        if not page.add(_line(hit, worth, literals), [hit.citation]):
+        if not page.add(_line(hit, worth, literals), hit.sources()):
             break
         shown += 1
     if shown < len(kept):
@@ -304,7 +308,7 @@ def _in_full(
     if not chosen and strong and not page.citations:  # the first one, in whatever room there is
         head = f"[{strong[0].id}]\n"
         body = window(strong[0].body, worth, page.room - count_tokens(head) - 4, literals)
-        return int(page.add(head + quoted(body), strong[0].cited))
+        return int(page.add(head + quoted(body), strong[0].sources()))
     blocks: list[tuple[Hit, str]] = []
     for hit, body in chosen:
         whole = body == hit.body
@@ -318,7 +322,7 @@ def _in_full(
         _join(beside, hit)
         blocks[at] = beside, beside.body
     for hit, body in blocks:
-        page.add(_block(hit, body), hit.cited)
+        page.add(_block(hit, body), hit.sources())
     page.full.update(hit.id for hit, _ in chosen)
     return shown
 
@@ -339,8 +343,9 @@ def _join(one: Hit, other: Hit) -> None:
     one.body = _body(one.raw, one.title)
     one.span = first.span[0], max(first.span[1], second.span[1])
     one.why = "; ".join(filter(None, [one.why, other.why]))
-    one.words = first.words | second.words
-    one.cited = sorted([*one.cited, *other.cited], key=lambda cited: cited.char_start)
+    parts = [*zip(one.cited, one.spoken, strict=True), *zip(other.cited, other.spoken, strict=True)]
+    parts.sort(key=lambda part: part[0].char_start)
+    one.cited, one.spoken = [cited for cited, _ in parts], [part for _, part in parts]
 
 
 def _block(hit: Hit, body: str) -> str:

@@ -26,8 +26,8 @@ from graphrag_mcp.packing.budget import (
     read_cursor,
     write_cursor,
 )
-from graphrag_mcp.query import breadth, context, hits, local, named
-from graphrag_mcp.query.filters import documents
+from graphrag_mcp.query import breadth, context, hits, local, named, timeline
+from graphrag_mcp.query.filters import Filters, documents
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.dates import days
 from graphrag_mcp.text.prose import says_something
@@ -44,11 +44,13 @@ BEGINNING = 3_000  # characters of a document among which its most telling sente
 TELLING = 140  # characters of that sentence
 WORDS = 5  # of a query that may be a name
 NAMES = 5  # that characterise a period
+PASSAGES = 500  # of which a timeline of statements is made
 FOUND = 200  # passages of a question that a timeline is made of
 
 _HEADING = re.compile(
     r"^(#{1,6})[ \t]{1,4}(\S[^\n]{0,200})$|^(\S[^\n]{0,120})\n(={3,}|-{3,})[ \t]*$", re.MULTILINE
 )
+_COMMUNITY = re.compile(r"c\d{1,9}")
 _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 
 Fact = Mapping[str, Any]
@@ -67,15 +69,16 @@ def list_documents(
     cursor: str = "",
     max_tokens: int = DEFAULT_TOKENS,
 ) -> ListResult:
-    """Documents that pass the filters, one line each; with `by` one line a year, month or day, or one
-    line a person, organization, location or event, those that most of the documents name first; with
+    """Documents that pass the filters, one line each; with `by` one line a year, month or day; or one
+    line a person, organization, location or event, those that most of the documents name first; or the
+    statements of their text by the days they speak of (of a question or a community: `query`); with
     `document` the headings of that one. With `query` only documents that speak of it, each with its
     sentence on it, by time."""
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     if sort not in SORTS:
         raise BadInput(f"documents cannot be sorted by {sort[:40]!r}", f"Use {', '.join(SORTS)}")
-    if by and by not in (*PERIODS, *named.KINDS):
-        every = ", ".join((*PERIODS, *named.KINDS))
+    if by and by not in (*PERIODS, *named.KINDS, "statement"):
+        every = ", ".join((*PERIODS, *named.KINDS, "statement"))
         raise BadInput(f"there is no list by {by[:40]!r}", f"Use {every}")
     asked = f"list|{[*filters]}|{query}|{sort}|{by}|{document}"
     generation = snapshot.manifest.generation
@@ -86,6 +89,8 @@ def list_documents(
         return finish(result, budget)
     if document.strip():
         head, lines = _outline(snapshot, document.strip())
+    elif by == "statement":
+        head, lines = _statements(snapshot, result, filters, query.strip())
     else:
         head, lines = _documents(snapshot, result, filters, query.strip(), sort, by)
     return _filled(
@@ -274,6 +279,53 @@ def _sentence(snapshot: Snapshot, unit: str, number: int, forms: Sequence[str]) 
     named = [one for one in said if any(form in one for form in forms)]
     best = next(filter(says_something, named), named[0] if named else "")
     return f"[t{number}] {one_line(best, TELLING)}" if best else ""
+
+
+# ---- statements ----------------------------------------------------------------------------------
+
+
+def _statements(
+    snapshot: Snapshot, result: ListResult, filters: Sequence[str], query: str
+) -> tuple[str, list[Line]]:
+    """The timeline of what passes the filters: of a question, of a community (c12), or of all."""
+    kept, narrowed = local.narrowed(snapshot, filters)
+    result.hint = local.told(result.hint, kept)
+    columns = [*context.PASSAGE, "entity_ids"]
+    key, values = "document_id", list(documents(snapshot))
+    if _COMMUNITY.fullmatch(query):
+        found = snapshot.by_key("reports", [int(query[1:])], "n", ["text_unit_ids"]).to_pylist()
+        if not found:
+            raise NotFound(f"there is no community {query}", "local_search() gives the topics")
+        units = snapshot.by_key("text_units", found[0]["text_unit_ids"], "id", ["n"])
+        key, values = "n", units["n"].to_pylist()
+    elif query:
+        key, values = "id", _found(narrowed, query, kept)
+    elif kept is not None:
+        values = [id for id in values if kept.passage(id, ())]
+    rows = snapshot.by_key("passages", values, key, columns).to_pylist()
+    if kept is not None:
+        rows = [row for row in rows if kept.passage(row["document_id"], row["entity_ids"])]
+        if wanted := {row["id"] for row in kept.first}:
+            rows = [row for row in rows if not wanted.isdisjoint(row["entity_ids"])]
+        timely = kept.timely(snapshot, [row["id"] for row in rows])
+        rows = [row for row in rows if row["id"] in timely]
+    rows.sort(key=lambda row: row["n"])
+    listed, undated = timeline.of_passages(
+        snapshot, rows[:PASSAGES], lambda one: kept is None or kept.speaks_of(one.days)
+    )
+    about = f' on "{one_line(query, 80)}"' if query else ""
+    parts = [f"{counted(len(listed), 'statements')}{about} by time."]
+    parts.append(
+        f"{counted(undated, 'statements')} without a date are left out." if undated else ""
+    )
+    if len(rows) > PASSAGES:
+        parts.append(f"Read are the first {PASSAGES} of {counted(len(rows), 'passages')}.")
+    return " ".join(filter(None, parts)), [partial(str, one.item().text) for one in listed]
+
+
+def _found(narrowed: Snapshot, query: str, kept: Filters | None) -> list[str]:
+    found = local.find(narrowed, query, filters=kept)
+    return [] if local.unheard_of(found) else [one.id for one in found.passages[:FOUND]]
 
 
 # ---- periods -------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-"""The timeline of an entity, or of two together: the sentences that name it, by the days they speak of.
+"""Timelines: sentences by the days they speak of, of an entity, of two together, or of passages.
 
-Takes entities; gives dated items, oldest first, and the number of undated sentences. Where two
+Takes entities or passages; gives dated items, oldest first, and the number of undated sentences. Where two
 sentences of different days have the same form and say different things, each names the other as
 `later` or `earlier`. Neither is withdrawn: which one holds is for the reader to say.
 """
@@ -8,7 +8,7 @@ sentences of different days have the same form and say different things, each na
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
@@ -39,8 +39,13 @@ class Statement:
     text: str
     note: str = ""
     cited: Citation | None = None
+    bare: str = ""  # its text without expressions of time
     form: list[str] = field(default_factory=list)
     words: str = ""
+    about: frozenset[str] = (
+        frozenset()
+    )  # ids of entities: statements on different ones are not compared
+    days: tuple[tuple[str, str], ...] = ()  # of which it speaks, else on which it was said
     beside: str = ""
 
     def item(self) -> Item:
@@ -54,10 +59,36 @@ def of(snapshot: Snapshot, entities: Sequence[Row]) -> tuple[list[Item], str]:
     """Items of the timeline of what names all of these entities, and a sentence on what has no date."""
     found = [*_sentences(snapshot, entities), *_claims(snapshot, entities)]
     dated = sorted((one for one in found if one.start), key=lambda one: (one.start, one.id))
-    _compare(dated[:STATEMENTS])
+    _compare(dated[:STATEMENTS], [[row["title"], *row["aliases"]] for row in entities])
     undated = len(found) - len(dated)
     said = f"{counted(undated, 'statements')} without a date are left out." if undated else ""
     return [one.item() for one in dated], said
+
+
+def of_passages(
+    snapshot: Snapshot, rows: Sequence[Row], passes: Callable[[Statement], bool]
+) -> tuple[list[Statement], int]:
+    """Statements of passages (rows with `entity_ids`) that pass, by day, and how many have no date.
+    Only sentences that name an entity of their passage are compared."""
+    ids = list(dict.fromkeys(id for row in rows for id in row["entity_ids"]))
+    named = snapshot.by_key("entities", ids, "id", ["id", "title", "aliases"]).to_pylist()
+    forms = {row["id"]: [row["title"], *row["aliases"]] for row in named}
+    spoken, dated, undated = times.read(snapshot, rows), [], 0
+    for row in rows:
+        for start, end in sentences(row["text"]):
+            if not hits.says_something(row["text"][start:end]):
+                continue
+            one = _statement(row, start, end, spoken[row["id"]])
+            names = row["entity_ids"]
+            one.about = frozenset(
+                id for id in names if any(form in one.text for form in forms.get(id, ()))
+            )
+            undated += not one.start
+            if one.start and passes(one):
+                dated.append(one)
+    dated.sort(key=lambda one: (one.start, one.id))
+    _compare([one for one in dated if one.about][:STATEMENTS], ())
+    return dated, undated
 
 
 def lines(snapshot: Snapshot, entity: Row, documents: set[str]) -> list[str]:
@@ -87,13 +118,11 @@ def _sentences(
             text = row["text"][start:end]
             named = all(any(form in text for form in some) for some in forms)
             if named and hits.says_something(text):
-                found.append(_statement(row, start, end, spoken[row["id"]], forms))
+                found.append(_statement(row, start, end, spoken[row["id"]]))
     return found
 
 
-def _statement(
-    row: Row, start: int, end: int, spoken: times.Times, forms: Sequence[Sequence[str]]
-) -> Statement:
+def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement:
     text, first = row["text"][start:end], row["char_start"] + start
     when = [one for one in spoken.when if first <= one.char_start < row["char_start"] + end]
     above = times.said_at(spoken, first)
@@ -110,15 +139,18 @@ def _statement(
     bare = text
     for one in when:
         bare = bare.replace(words[one], " ")
-    shape = _form(bare, forms)
+    intervals = tuple((one.start, one.end) for one in when) or ((above, above),)[: bool(above)]
     return Statement(
         cited.id,
         days[0] if days else "",
         one_line(text, 500),
         times.note(when, words, one_line(text, 4_000)) or (f"(said {above})" if above else ""),
         cited,
-        shape,
+        bare,
+        [],
         " ".join(_WORD.findall(bare)).casefold(),
+        frozenset(),
+        intervals,
     )
 
 
@@ -136,13 +168,17 @@ def _form(text: str, forms: Sequence[Sequence[str]]) -> list[str]:
     return [part for word in words for part in (word if is_cjk(word[0]) else [word])]
 
 
-def _compare(statements: Sequence[Statement]) -> None:
+def _compare(statements: Sequence[Statement], forms: Sequence[Sequence[str]]) -> None:
     """Say beside each statement which one of another day has the same form and says another thing."""
+    for one in statements:
+        one.form = _form(one.bare, forms)
     for at, one in enumerate(statements):
         if len(one.form) < LEAST:
             continue
         for other in statements[at + 1 :]:
             if other.start[: len(one.start)] == one.start or one.words == other.words:
+                continue
+            if (one.about or other.about) and not one.about & other.about:
                 continue
             if _same_kind(one.form, other.form):
                 one.beside = one.beside or f"(later: [{other.id}] {other.start})"

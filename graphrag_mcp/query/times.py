@@ -1,6 +1,7 @@
 """Times of passages: on which day a passage was said, and of which days it speaks.
 
-Takes rows of passages; gives `Times`, computed from the text and its anchors when it is asked for.
+Takes rows of passages; gives `Times`, whose expressions are read when they are asked for: a search
+has many candidates, and shows few.
 The day of a passage is that of the nearest dated heading or turn above it, else the date of its
 document. The time of a file's last change dates nothing. Knows no ranking.
 
@@ -10,8 +11,10 @@ What documents say of themselves: names, date, metadata and validity, read once 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,27 +26,65 @@ from graphrag_mcp.text.temporal import Anchor, When, anchors, expressions
 
 COLUMNS = ("id", "document_id", "char_start", "char_end", "text")
 BATCH = 64  # documents whose texts are read at once
+KEPT = (
+    20_000  # passages of a generation whose expressions are kept: a filter asks for all candidates
+)
 SHOWN = 6  # resolved expressions that are shown beside one passage
 
 OUTDATED = frozenset(  # values of `status` in front matter that are shown beside each quote
     "deprecated superseded obsolete withdrawn archived draft rejected replaced expired".split()
 )
 
+# In the name of a file: -v2, _V1.10, (v3), version 2; or a year and no day.
+_VERSION = re.compile(
+    r"[-_ .(](?:v|ver|version|rev)[-_ .]?(?P<v>\d{1,4}(?:\.\d{1,4}){0,3})(?![\d])\)?"
+    r"|[-_ (](?P<year>(?:19|20)\d\d)(?![\d]|[-_.]?\d)\)?",
+    re.IGNORECASE,
+)
+_SEPARATORS = re.compile(r"[-_ .]+")
+
 Row = Mapping[str, Any]
 
 _facts: WeakKeyDictionary[Snapshot, dict[str, dict[str, Any]]] = WeakKeyDictionary()
 _validity: WeakKeyDictionary[Snapshot, dict[str, str]] = WeakKeyDictionary()
 _anchors: WeakKeyDictionary[Snapshot, dict[str, list[Anchor]]] = WeakKeyDictionary()
+_whens: WeakKeyDictionary[Snapshot, dict[str, tuple[When, ...]]] = WeakKeyDictionary()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Times:
     """`said`: the days (ISO 8601) on which the passage was said, in the order of its text; `when`:
     the days of which it speaks, with offsets into the document."""
 
     said: tuple[str, ...] = ()
-    when: tuple[When, ...] = ()
     anchors: tuple[Anchor, ...] = ()  # in force in the passage, with offsets into the document
+    passage: str = ""  # content id
+    text: str = ""
+    start: int = 0  # of the text in the document
+    kept: dict[str, tuple[When, ...]] = field(default_factory=dict)  # of other passages
+
+    @cached_property
+    def when(self) -> tuple[When, ...]:
+        if self.passage not in self.kept:
+            here = [(at - self.start, day) for at, day in self.anchors]
+            found = tuple(
+                replace(
+                    one, char_start=one.char_start + self.start, char_end=one.char_end + self.start
+                )
+                for one in expressions(self.text, here)
+            )
+            if len(self.kept) >= KEPT:
+                self.kept.clear()
+            self.kept[self.passage] = found
+        return self.kept[self.passage]
+
+    def words(self) -> dict[When, str]:
+        """The words of each expression."""
+        return spoken(self.text, self.start, self.when)
+
+    def cited(self) -> list[dict[str, Any]]:
+        """`days` as citations carry them."""
+        return [asdict(one) for one in self.days()]
 
     def days(self) -> tuple[When, ...]:
         """`when`; where no expression says a day, the day on which it was said, of kind `document`."""
@@ -55,7 +96,8 @@ class Times:
 def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
     """The times of passages by id, from rows with COLUMNS."""
     held = _of_documents(snapshot, [row["document_id"] for row in rows])
-    return {row["id"]: _times(row, held.get(row["document_id"], [])) for row in rows}
+    kept = _whens.setdefault(snapshot, {})
+    return {row["id"]: _times(row, held.get(row["document_id"], []), kept) for row in rows}
 
 
 def of_passages(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Times]:
@@ -87,18 +129,12 @@ def _of_documents(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, list[Anch
     return held
 
 
-def _times(row: Row, held: Sequence[Anchor]) -> Times:
+def _times(row: Row, held: Sequence[Anchor], kept: dict[str, tuple[When, ...]]) -> Times:
     start, end = row["char_start"], row["char_end"]
-    above = [day for at, day in held if at <= start][-1:]
-    inside = [(at - start, day) for at, day in held if start < at < end]
-    here = [*((0, day) for day in above), *inside]
-    found = expressions(row["text"], here)
+    above = [(start, day) for at, day in held if at <= start][-1:]
+    here = (*above, *((at, day) for at, day in held if start < at < end))
     said = tuple(dict.fromkeys(day.isoformat() for _, day in here))
-    moved = (
-        replace(one, char_start=one.char_start + start, char_end=one.char_end + start)
-        for one in found
-    )
-    return Times(said, tuple(moved), tuple((at + start, day) for at, day in here))
+    return Times(said, here, row["id"], row["text"], start, kept)
 
 
 def said_at(times: Times, offset: int) -> str:
@@ -173,8 +209,8 @@ def _fact(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def validity(snapshot: Snapshot) -> dict[str, str]:
     """What documents say of their own validity, by content id: their status where it is not a usual
-    one, until when they are valid, and by which document they are superseded. Read once a
-    generation."""
+    one, until when they are valid, and by which document they are superseded; and that another
+    document is a later version by its name. Read once a generation."""
     if snapshot not in _validity:
         _validity[snapshot] = _validities(documents(snapshot))
     return _validity[snapshot]
@@ -186,6 +222,7 @@ def _validities(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         for name in fact["document"]:
             by_name.setdefault(name.casefold(), set()).add(id)
     said: dict[str, list[str]] = {}
+    later = _later_versions(facts)
     for id, fact in facts.items():
         held = fact["metadata"]
         old = held.get("supersedes") or []
@@ -196,7 +233,33 @@ def _validities(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         status = one_line(str(held.get("status") or ""), 30)
         if status.casefold() in OUTDATED:
             said.setdefault(id, []).append(f"status: {status}")
+        if id in later and not any(one.startswith("superseded") for one in said.get(id, [])):
+            said.setdefault(id, []).append(f"a later version by its name: {later[id]}")
         for key, words in (("valid_from", "valid from"), ("valid_until", "valid until")):
             if day := dates.read(str(held.get(key) or "")):
                 said.setdefault(id, []).append(f"{words} {day}")
     return {id: f"({'; '.join(some)})" for id, some in said.items()}
+
+
+def _later_versions(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The alias of the next version by content id, where names in one folder differ only in the
+    number behind a v (report-v2, report_v3) or in their year (report 2023, report 2024)."""
+    series: dict[tuple[str, ...], dict[tuple[int, ...], list[str]]] = {}
+    for id, fact in facts.items():
+        folder, _, name = fact["uri"].rpartition("/")
+        # Records of one file (events.csv#1972) are no versions of each other.
+        if "#" not in fact["uri"] and (match := _VERSION.search(name)):
+            rest = name[: match.start()], name[match.end() :]
+            if "".join(filter(str.isalpha, rest[0])) and not any(map(str.isdigit, rest[0])):
+                key = (folder, *(_SEPARATORS.sub(" ", part).casefold() for part in rest))
+                number = tuple(map(int, (match["v"] or match["year"]).split(".")))
+                series.setdefault((*key, "v" if match["v"] else "year"), {}).setdefault(
+                    number, []
+                ).append(id)
+    found = {}
+    for versions in series.values():
+        order = sorted(versions)
+        for older, newer in zip(order, order[1:], strict=False):
+            if len(versions[newer]) == 1:  # a version that several documents have says nothing
+                found |= dict.fromkeys(versions[older], facts[versions[newer][0]]["document"][0])
+    return found

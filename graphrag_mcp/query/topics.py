@@ -678,7 +678,7 @@ def _central(
         own = set(terms(said)) & weights.keys()
         if hit.part_of in documents or (held and len(own & held) > 0.7 * len(own)):
             continue
-        chosen.append((hits.clipped(said, weights, LENGTH), hit.citation))
+        chosen.append((hits.clipped(said, weights, LENGTH), next(hit.sources())))
         documents.add(hit.part_of)
         held |= own
         if len(chosen) == SENTENCES:

@@ -5,7 +5,8 @@
 words are in temporal.toml. A relative expression is resolved against its anchor: the nearest dated
 heading or turn above it, else the date of the document (`anchors`). Without an anchor it is not
 resolved, and it is never resolved against today. What could mean two things (03/04/2024, fiscal
-years, days of the lunar calendar) is left out. Weeks begin on Monday; seasons are those of the
+years, days of the lunar calendar) and what the calendar does not have (30 February) is left out, with
+all that stands in it. Weeks begin on Monday; seasons are those of the
 northern hemisphere.
 """
 
@@ -16,7 +17,7 @@ import tomllib
 from bisect import bisect_right
 from calendar import monthrange
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
@@ -55,7 +56,7 @@ class When:
 
 
 class _Unclear(Exception):
-    """The words are no date, or could mean more than one, or lack an anchor."""
+    """The words say no day here: they lack an anchor or a tense."""
 
 
 def expressions(text: str, anchors: Sequence[Anchor] = (), language: str = "") -> list[When]:
@@ -72,12 +73,15 @@ def expressions(text: str, anchors: Sequence[Anchor] = (), language: str = "") -
             day = anchors[at][1] if at >= 0 else None
             try:
                 (first, last), kind = _meaning(vocabulary, match, rule, day)
-            except (_Unclear, ValueError, OverflowError):
+            except _Unclear:
+                continue
+            except (ValueError, OverflowError):  # nor do parts of it mean a day: 30 [February 2024]
+                found.append(When(*match.span(), "", "", "stated"))
                 continue
             span = match.span("span" if match.groupdict().get("span") else 0)
             anchor = day.isoformat() if day and kind == "resolved" else ""
             found.append(When(*span, first.isoformat(), last.isoformat(), kind, anchor))
-    return _outermost(found)
+    return _joined(text, [one for one in _outermost(found) if one.start])
 
 
 def anchors(text: str, document_date: str = "") -> list[Anchor]:
@@ -125,6 +129,20 @@ def _outermost(found: Sequence[When]) -> list[When]:
     return kept
 
 
+def _joined(text: str, found: Sequence[When]) -> list[When]:
+    """Two stated dates with "to" between them as one span."""
+    kept: list[When] = []
+    for one in found:
+        last = kept[-1] if kept else one
+        joint = _JOINT.match(text, last.char_end)
+        joins = joint and one.char_start <= joint.end() < one.char_end
+        if joins and last.kind == one.kind == "stated" and last.end < one.start:
+            kept[-1] = replace(last, char_end=one.char_end, end=one.end)
+        else:
+            kept.append(one)
+    return kept
+
+
 # ---- intervals -------------------------------------
 
 
@@ -150,6 +168,12 @@ def _span(first: int, last: int) -> Interval:
     if not 0 < last - first <= 300:
         raise _Unclear
     return _years(first, last - first + 1)
+
+
+def _to(first: date, last: date) -> Interval:
+    if first >= last:
+        raise ValueError("ends before it begins")
+    return first, last
 
 
 def _period(anchor: date, unit: str, shift: int) -> Interval:
@@ -201,9 +225,10 @@ def _nearest(anchor: date, month: int, day: int) -> Interval:
             days.append(date(year, month, day))
         except ValueError:  # 29 February
             continue
-    if not days:
-        raise _Unclear
-    return (min(days, key=lambda one: abs((one - anchor).days)),) * 2
+    near = min(days, key=lambda one: abs((one - anchor).days), default=None)
+    if near is None or abs((near - anchor).days) > 183:  # of a year that is not meant
+        raise ValueError("no such day near")
+    return near, near
 
 
 def _day_near(anchor: date, day: int, which: int) -> Interval:
@@ -255,6 +280,17 @@ Values = Mapping[
 _STATED: dict[str, Callable[[Values], Interval]] = {
     "date": lambda v: _day(v["y"], v["month"], v["d"]),
     "month of year": lambda v: _months(v["y"], v["month"]),
+    "days": lambda v: _to(
+        _day(v["y"], v["month"], v["d"])[0], _day(v["y"], v["month"], v["d2"])[0]
+    ),
+    "days of months": lambda v: _to(
+        _day(v["y"] - (v["month"] > v["month2"]), v["month"], v["d"])[0],
+        _day(v["y"], v["month2"], v["d2"])[0],
+    ),
+    "months": lambda v: _to(
+        _months(v["y"] - (v["month"] > v["month2"]), v["month"])[0],
+        _months(v["y"], v["month2"])[1],
+    ),
     "season of year": lambda v: _months(v["y"], v["season"], 3),
     "quarter of year": lambda v: _months(v["y"], 3 * v["quarter"] - 2, 3),
     "year": lambda v: _years(v["y"]),
@@ -271,9 +307,6 @@ _RELATIVE: dict[str, Callable[[date, Values], Interval]] = {
     "weekday": lambda a, v: _weekday(a, v["weekday"], v["which"]),
     "weekday of week": lambda a, v: (
         (_period(a, "week", v["which"])[0] + timedelta(days=v["weekday"]),) * 2
-    ),
-    "weekday of last week": lambda a, v: (
-        (_period(a, "week", -1)[0] + timedelta(days=v["weekday"]),) * 2
     ),
     "month which": lambda a, v: _month_near(a, v["month"], v["which"]),
     "month of which year": lambda a, v: _months(a.year + v["which"], v["month"]),
@@ -318,6 +351,8 @@ def _within(year: int, values: Values) -> Interval:
 def _meaning(
     vocabulary: _Vocabulary, match: re.Match[str], rule: str, anchor: date | None
 ) -> tuple[Interval, Kind]:
+    if not rule:
+        raise ValueError("of another calendar, or no year")
     values = vocabulary.values(match)
     if rule in _STATED:
         found, kind = _STATED[rule](values), "stated"
@@ -337,6 +372,10 @@ _PLACES = {
     "d": r"3[01]|[12]\d|0?[1-9]",
     "decade": r"1\d\d0s|20\d0s|1\d\d0er(?: Jahren?)?|20\d0er(?: Jahren?)?",
 }
+_HAN_NUMBER = (
+    r"(?<![\d一二三四五六七八九十百千万萬两兩])(?:\d{1,3}|[二三四五六七八九]?十[一二三四五六七八九]?"
+    r"|[一二三四五六七八九两兩几幾数數])"
+)
 _HAN_PLACES = {
     "y": r"(?<!\d)(?:1\d\d\d|20\d\d|21\d\d)|[一二][〇○零一二三四五六七八九]{3}",
     "z": r"1\d\d\d|20\d\d|21\d\d",
@@ -349,9 +388,20 @@ _NUMERIC = re.compile(
     r"(?<![\d.\-/])(?:(?P<y>1\d\d\d|20\d\d|21\d\d)(?P<s>[-/.])(?P<m>0?[1-9]|1[0-2])(?P=s)(?P<d>3[01]|[12]\d|0?[1-9])"
     r"|(?P<a>3[01]|[12]\d|0?[1-9])(?P<t>[./-])(?P<b>3[01]|[12]\d|0?[1-9])(?P=t)(?P<z>1\d\d\d|20\d\d|21\d\d))(?![\d]|[.\-/]\d)"
 )
+_FIGURES = re.compile(r"\d[-/.]\d\d?[-/.]\d")
 _OTHER_CALENDAR = re.compile(
-    r"农历|農曆|阴历|陰曆|正月|腊月|臘月|fiscal|FY|Geschäftsjahr|exercice|ejercicio", re.IGNORECASE
+    r"农历|農曆|阴历|陰曆|[正腊臘闰閏]月|月初[一二三四五六七八九十]|[闰閏][一二三四五六七八九十]|公元前|前\d{3,4}年"
+    r"|[财財]年|[财財]政|[会會][计計]年度|[学學]年"
+    r"|\bfiscal|\bFY|\b(?:financial|tax|budget|school|academic)[ -]year|(?:Geschäfts|Wirtschafts|Haushalts|Schul)jahr"
+    r"|\bexercice|\bejercicio|\bannée (?:fiscale|scolaire)|\baño (?:fiscal|escolar)"
+    r"|\d ?B\.? ?C\b|\bBCE\b|\bv\. ?(?:Chr|u\. ?Z)|\bav\. ?J|\ba\. ?C\b",
+    re.IGNORECASE,
 )
+_JOINT = re.compile(
+    r" ?(?:(?:to|until|till|through|bis(?: zum)?|à|au|al?|hasta(?: el)?) |[至到~～–—] ?|- )(?:the |den |le |el )?"
+)
+# Before a month: the number of a day that the month does not have.
+_DAY_BEFORE = re.compile(r"\d(?:st|nd|rd|th|er|[.ºª])?(?: of| de)? ?\Z")
 
 
 # A pattern is tried around the words of the first of these that it holds.
@@ -377,18 +427,30 @@ class _Vocabulary:
         }
         for kind in ("day", "which", "season", "part", "year_word"):
             self._words[kind] = _words(table.get(kind, {}))
+        self._words["quarter"] = _words({words: at for at, words in enumerate(table["quarter"], 1)})
         self._few = frozenset(few)
         self._tenses = {name: self._tense(str(table.get(name, ""))) for name in ("future", "past")}
         han = name == "zh"
         places = (_HAN_PLACES if han else _PLACES) | {
             kind: _alternatives(words) for kind, words in self._words.items() if words
         }
+        # Of twenty-five years, "five years" is no part.
+        places["number"] = _HAN_NUMBER if han else rf"{places['number']}|\d{{1,3}}"
+        counted = table.get("counted", "")
+        self._counted = re.compile(
+            rf"(?: ?(?:to|bis|à|a|-|–) ?\d+)? (?:{counted})\b" if counted else r"(?!)",
+            re.IGNORECASE,
+        )
         self._rules: list[tuple[re.Pattern[str], str, str]] = []
         self._triggers = self._trigger_words(table)
         for template, rule in table["patterns"]:
             kind = next(kind for kind in KEY_KINDS if f"{{{kind}}}" in template)
-            pattern = re.sub(r"\{(\w+)\}", lambda m: f"(?P<{m[1]}>{places[m[1]]})", template)
-            bounds = ("(?:", ")") if han else (r"(?<![\w-])(?:", r")(?![\w%]|-\w|[.,]\d)")
+            pattern = re.sub(
+                r"\{([a-z_]+)(2?)\}", lambda m: f"(?P<{m[1]}{m[2]}>{places[m[1]]})", template
+            )
+            bounds = (
+                ("(?:", ")") if han else (r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)")
+            )
             compiled = re.compile(bounds[0] + pattern + bounds[1], re.IGNORECASE)
             self._rules.append((compiled, rule, kind))
 
@@ -400,9 +462,18 @@ class _Vocabulary:
         for pattern, rule, kind in self._rules:
             for start, end in windows.get(kind, ()):
                 for match in pattern.finditer(text, start, end):
-                    near = text[max(match.start() - 12, 0) : match.end() + 8]
-                    if not _OTHER_CALENDAR.search(near) and not self._is_name(match, rule):
-                        yield match, rule
+                    if not self._is_name(match, rule):
+                        yield match, "" if self._is_none(match, rule) else rule
+
+    def _is_none(self, match: re.Match[str], rule: str) -> bool:
+        """Is this of another calendar, a number of things, or behind the number of no day?"""
+        text, start, end = match.string, match.start(), match.end()
+        if _OTHER_CALENDAR.search(text, max(start - 12, 0), end + 12):
+            return True
+        if rule in ("year", "years"):
+            return bool(self._counted.match(text, end))
+        before = text[max(start - 8, 0) : start]
+        return rule in ("month of year", "months") and bool(_DAY_BEFORE.search(before))
 
     def _trigger_words(self, table: Mapping[str, Any]) -> dict[str, str]:
         """The last token of each word of a key kind, with its kind; characters in Chinese."""
@@ -444,7 +515,7 @@ class _Vocabulary:
             word.isascii()
             and word.islower()
             and word in ("may", "march", "mar", "sun", "sat", "mon", "wed")
-            and (rule not in ("date", "month of year", "day of month"))
+            and (rule not in ("date", "month of year", "day of month", "days", "days of months"))
         )
 
     def values(self, match: re.Match[str]) -> dict[str, Any]:
@@ -453,11 +524,11 @@ class _Vocabulary:
         for name, said in match.groupdict().items():
             if said is None:
                 continue
-            word = " ".join(said.lower().split())
+            word, kind = " ".join(said.lower().split()), name.rstrip("2")
             if name == "span":
                 continue
-            if name in self._words:
-                found[name] = self._value(name, word)
+            if kind in self._words:
+                found[kind if kind == "quarter" else name] = self._value(kind, word)
             elif name == "decade":
                 found[name] = int(word[:4])
             else:
@@ -482,7 +553,7 @@ class _Vocabulary:
         for pattern, value in words.items():  # a word with a class of characters: aujourd['’]hui
             if re.fullmatch(pattern, word):
                 return value
-        raise _Unclear
+        return _number(word)
 
 
 def _sentence_around(text: str, start: int, end: int) -> str:
@@ -519,6 +590,8 @@ class _Numeric(_Vocabulary):
         self.name = "numeric"
 
     def matches(self, text: str) -> Iterator[tuple[re.Match[str], str]]:
+        if not _FIGURES.search(text):  # a fifth of the time of looking for a date everywhere
+            return iter(())
         return ((match, "date") for match in _NUMERIC.finditer(text))
 
     def values(self, match: re.Match[str]) -> dict[str, Any]:
@@ -526,7 +599,7 @@ class _Numeric(_Vocabulary):
             return {"y": int(match["y"]), "month": int(match["m"]), "d": int(match["d"])}
         a, b = int(match["a"]), int(match["b"])
         if match["t"] != "." and a <= 12 and b <= 12 and a != b:
-            raise _Unclear  # 03/04/2024
+            raise ValueError("03/04/2024")
         day, month = (b, a) if b > 12 and match["t"] != "." else (a, b)
         return {"y": int(match["z"]), "month": month, "d": day}
 

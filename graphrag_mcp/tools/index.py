@@ -143,7 +143,7 @@ Since = Annotated[
     Text,
     BeforeValidator(str),
     Field(
-        description="Day (2024-05-03) or generation: what changed since",
+        description="Day or generation: what changed since",
         validation_alias=names("since", "after"),
     ),
 ]

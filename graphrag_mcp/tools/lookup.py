@@ -161,10 +161,10 @@ ListSort = Annotated[
     Field(description="Order", validation_alias=names("sort", "order")),
 ]
 By = Annotated[
-    Literal["", "year", "month", "day", "person", "organization", "location", "event"],
+    Literal["", "year", "month", "day", "person", "organization", "location", "event", "statement"],
     BeforeValidator(lambda value: as_word(value) or ""),
     Field(
-        description="One line a period, or a name by its documents",
+        description="One line a period, a name by its documents, or a statement",
         validation_alias=names("by", "group_by", "period"),
     ),
 ]

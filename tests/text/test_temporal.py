@@ -174,3 +174,50 @@ def test_next_friday_on_a_friday_leap_days_clocks_and_years_before_1900() -> Non
     assert meant("Revenue of fiscal year 2023 grew; FY2024 follows.", friday) == []
     assert meant("It came on 3/4/2024.", friday) == []
     assert meant("我们农历正月初五见面。", friday) == []
+
+
+SPANS = """
+3 to 5 May 2024 = 2024-05-03..2024-05-05|from 3-5 May 2024 = 2024-05-03..2024-05-05|May 3 to 5, 2024 = 2024-05-03..2024-05-05
+between 3 and 5 May 2024 = 2024-05-03..2024-05-05|from May to July 2023 = 2023-05-01..2023-07-31|May–July 2023 = 2023-05-01..2023-07-31
+28 April to 3 May 2024 = 2024-04-28..2024-05-03|28 December to 3 January 2024 = 2023-12-28..2024-01-03
+28 April 2024 to 3 May 2024 = 2024-04-28..2024-05-03|December 2023 until January 2024 = 2023-12-01..2024-01-31
+Q3 2024 = 2024-07-01..2024-09-30|the third quarter of 2024 = 2024-07-01..2024-09-30|2024 Q3 = 2024-07-01..2024-09-30
+winter 2023/24 = 2023-12-01..2024-02-29|2024 March 4 = 2024-03-04|the past three months = 2023-02-01..2023-05-10|Friday next week = 2023-05-19
+vom 3. bis 5. Mai 2024 = 2024-05-03..2024-05-05|von Mai bis Juli 2023 = 2023-05-01..2023-07-31|im dritten Quartal 2024 = 2024-07-01..2024-09-30
+vom 28. April bis zum 3. Mai 2024 = 2024-04-28..2024-05-03|du 3 au 5 mai 2024 = 2024-05-03..2024-05-05
+de mai à juillet 2023 = 2023-05-01..2023-07-31|au 3e trimestre 2024 = 2024-07-01..2024-09-30
+del 3 al 5 de mayo de 2024 = 2024-05-03..2024-05-05|de mayo a julio de 2023 = 2023-05-01..2023-07-31
+en el tercer trimestre de 2024 = 2024-07-01..2024-09-30|2024年第三季度 = 2024-07-01..2024-09-30
+2024年5月3日至5日 = 2024-05-03..2024-05-05|2023年5月至7月 = 2023-05-01..2023-07-31|2024年4月28日到5月3日 = 2024-04-28..2024-05-03
+下下周五 = 2023-05-26|上上个月 = 2023-03-01..2023-03-31|大前年 = 2020-01-01..2020-12-31|二十年前 = 2003-01-01..2003-12-31|十五天后 = 2023-05-25
+"""
+
+
+def _language(text: str) -> str:
+    known = {"de": ("Mai", "Quartal"), "fr": ("mai", "trimestre 2"), "es": (" de 20",)}
+    return next((name for name, words in known.items() if any(one in text for one in words)), "")
+
+
+@pytest.mark.parametrize("row", [row for line in SPANS.split("\n") for row in line.split("|") if row])
+def test_spans_quarters_and_far_relative_words(row: str) -> None:
+    said, _, days = row.rpartition(" = ")
+    assert meant(said, language=_language(said))[0].rpartition(" = ")[2] == days
+
+
+@pytest.mark.parametrize(
+    "text",
+    """30 February 2024|February 30, 2024|31 April 2023|32 May 2024|2024-13-04|2024-02-30|13/13/2024|31.04.2024|30. Februar 2024|32. Mai 2024
+30 février 2024|30 de febrero de 2024|2024年2月30日|2024年13月|13月5日|2024年2月32日|5 to 3 May 2024|on 3/4/2024|3-4-2024|February 29
+the financial year 2023|in tax year 2020|school year 2023/24|in 2023/24|Q3 of fiscal 2024|Wirtschaftsjahr 2023|exercice 2023|2023财年|2023年度
+in 1500 BC|im Jahre 1500 v. Chr.|en 1500 a. C.|公元前1046年|in 1500 metres|from 1130 to 1215 GMT|of 1200 people|from 1500 to 2000 people|nach 2000 Metern|à 1500 mètres|a 2000 metros
+twenty five years ago|2.5 weeks ago|一百年前|2000年前|两千年前|闰四月初三|在五月初五|腊月二十三|农历八月十五|大年初一
+Q3 was bad|in the third quarter|between May and July|Friday week|the 19th century""".replace("\n", "|").split("|"),
+)  # fmt: skip
+def test_impossible_fiscal_lunar_and_counted_words_give_no_date(text: str) -> None:
+    """Nor does a part of them: "February 2024" in "30. Februar 2024"."""
+    assert meant(text, language=_language(text)) == []
+
+
+def test_words_that_only_hold_letters_of_another_calendar_do_not_hide_a_date() -> None:
+    assert meant("They will modify it on 3 May 2024.") == ["on 3 May 2024 = 2024-05-03"]
+    assert meant("We sold 300 units in 2020 and 2000 units by 2021.") == ["in 2020 = 2020-01-01..2020-12-31", "by 2021 = 2021-01-01..2021-12-31"]
