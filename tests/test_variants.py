@@ -22,7 +22,7 @@ from graphrag_mcp.store import edit_log
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text.scripts import SIMPLIFY, with_origins
+from graphrag_mcp.text.folding import SIMPLIFY, with_origins
 from graphrag_mcp.text.terms import composed, normalise_name, terms
 from graphrag_mcp.types import IndexRequest, InlineText
 

@@ -36,7 +36,7 @@ from graphrag_mcp.packing.budget import (
     write_cursor,
 )
 from graphrag_mcp.packing.citations import Checked, data, restored
-from graphrag_mcp.query import breadth, context, hits, local, ranking, retrieval, topics
+from graphrag_mcp.query import context, hits, local, ranking, retrieval, topics
 from graphrag_mcp.query.answer import (
     NO_MODEL,
     POINTS_SCHEMA,
@@ -57,7 +57,7 @@ from graphrag_mcp.query.answer import (
     word_limit,
 )
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.scripts import SIMPLIFY
+from graphrag_mcp.text.folding import SIMPLIFY
 from graphrag_mcp.text.terms import counted, is_cjk, query_terms, stop_word, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult, content_id
@@ -418,7 +418,7 @@ def _extract(
 ) -> tuple[int, int]:
     """Add what was written on the question in reports, then one sentence from each of many places,
     by topic: how many sentences have had no room, and how many are shown."""
-    order: list[tuple[str, breadth.Line]] = []
+    order: list[tuple[str, hits.Line]] = []
     for name, snapshot, kept in parts:
         if not offset:
             result.communities += _written(page, name, snapshot, query, level, kept)
@@ -426,7 +426,7 @@ def _extract(
         if not found.passages or local.unheard_of(found):
             continue
         source = local.source_of(snapshot, found, name, explain=explain)
-        worth = breadth.without_people(asked_about(snapshot, query) or source.worth, source.names)
+        worth = hits.without_people(asked_about(snapshot, query) or source.worth, source.names)
         prefix = f"{name}/" if name else ""
         for topic, held in topics.on_question(snapshot, worth, source, level, kept):
             head = f"## [{prefix}c{topic.n}] {topic.title}" if topic else "## Of no topic"
@@ -439,14 +439,14 @@ def _extract(
     shown = 0
     for head, group in groupby(order[offset:], key=lambda one: one[0]):
         held = [line for _, line in group]
-        added = breadth.show(page, held, head=head)
+        added = hits.show_lines(page, held, head=head)
         shown += added
         if added < len(held):
             break
     return len(order) - offset - shown, shown
 
 
-def _when(line: breadth.Line) -> tuple[str, float]:
+def _when(line: hits.Line) -> tuple[str, float]:
     return line.hit.date or "9999", -line.value
 
 

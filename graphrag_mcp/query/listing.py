@@ -25,7 +25,7 @@ from graphrag_mcp.packing.budget import (
     read_cursor,
     write_cursor,
 )
-from graphrag_mcp.query import breadth, context, hits, local
+from graphrag_mcp.query import context, hits, local
 from graphrag_mcp.query.filters import documents
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import says_something
@@ -230,7 +230,7 @@ def _speaking(
     scored = [(one.id, one.score) for one in found.passages[:FOUND]]
     listed = [hit for _, hit in hits.read(snapshot, scored)]
     said: dict[str, Said] = {}
-    for line in breadth.lines(listed, found.terms, found.names):
+    for line in hits.lines(listed, found.terms, found.names):
         said.setdefault(line.hit.part_of, partial(str, f"[{line.hit.id}] {line.text}"))
     return said, about
 
