@@ -79,40 +79,34 @@ def global_search(
     if nothing is not None:
         return finish(nothing, budget)
     query = query.strip()
+    looked_for, before = with_history(history, query, budget)
     settings = (level, response_format, explain, [*filters, min_rating])
-    turns, looked_for, before = with_history(history, query, budget)
     asked, generation = f"global|{looked_for}|{settings}", snapshot.manifest.generation
     offset = read_cursor(cursor, generation, asked, 1)
     if offset is None:
         return finish(context.stale(snapshot, "global"), budget)
     narrowing, snapshot = local.narrowed(snapshot, filters, min_rating)
     result = SearchResult(mode="global", corpus=snapshot.manifest.corpus)
-    stale = "Communities are being brought up to date."
-    late = stale if "communities" in snapshot.manifest.stale else ""
-    result.hint = " ".join(
-        filter(None, [local.told(note, narrowing), late, too_deep(snapshot, level)])
-    )
-
+    told = [local.told(note, narrowing), _late(snapshot), too_deep(snapshot, level)]
+    result.hint = " ".join(filter(None, told))
     page = partial(write_cursor, generation, asked)
 
     def plain(result: SearchResult) -> SearchResult:
         result.text = "" if cursor.strip() else before
-        return show(
-            result,
-            [("", snapshot, narrowing)],
-            looked_for,
-            budget,
-            level=level,
-            offset=offset[0],
-            cursor=page,
-            detailed=response_format == "detailed",
-            explain=explain,
-        )
+        parts: list[Part] = [("", snapshot, narrowing)]
+        place = {"level": level, "offset": offset[0]}
+        shown = {"detailed": response_format == "detailed", "explain": explain}
+        return show(result, parts, looked_for, budget, cursor=page, **place, **shown)
 
     if answer and query and snapshot.count("reports") and not cursor.strip():
         wish = Wish(response_type, instructions, general_knowledge, on_text, seconds, before)
         return with_answer(snapshot, query, level, result, budget, page, asker, wish, plain)
     return plain(result)
+
+
+def _late(snapshot: Snapshot) -> str:
+    late = "communities" in snapshot.manifest.stale
+    return "Communities are being brought up to date." if late else ""
 
 
 def show(
@@ -248,15 +242,10 @@ def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> Search
     return finish(result, budget)
 
 
-def with_history(history: Sequence[str], query: str, budget: int) -> tuple[list[str], str, str]:
-    """The user turns, the question with the names that they add, and their block."""
+def with_history(history: Sequence[str], query: str, budget: int) -> tuple[str, str]:
+    """The question with the names that earlier turns add, and the block of these turns."""
     if not history:
-        return [], query, ""
-    from graphrag_mcp.query import local as earlier
-
-    turns = earlier.user_turns(history)
-    return (
-        turns,
-        " ".join([query, *earlier.history_keywords(turns, query)] if query else []),
-        earlier.history_block(turns, budget),
-    )
+        return query, ""
+    turns = local.user_turns(history)
+    asked = " ".join([query, *local.history_keywords(turns, query)] if query else [])
+    return asked, local.history_block(turns, budget)
