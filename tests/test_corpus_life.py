@@ -32,7 +32,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.manifest import DERIVATION
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text import folding
-from graphrag_mcp.text.scripts import SIMPLIFY
+from graphrag_mcp.text.folding import SIMPLIFY
 from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.tools.edit import edit as change
 from graphrag_mcp.types import IndexRequest, InlineText

@@ -17,9 +17,9 @@ from graphrag_mcp.index.describe import (
     parse_description,
     summarise,
 )
-from graphrag_mcp.index.report_reply import words
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Asker, BadReply
+from graphrag_mcp.llm.replies import words
 from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import AnswerBook

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphrag_mcp.names import lexicon
 from graphrag_mcp.names.extract import PER_THOUSAND, VERSION, extract
 from graphrag_mcp.query.local import history_keywords
 from graphrag_mcp.text.terms import normalise_name
@@ -303,3 +304,13 @@ def test_a_score_is_no_part_of_a_name_and_an_office_before_a_person_neither() ->
     )}  # fmt: skip
     assert {"San Francisco", "Balco", "Van Gogh"} <= found
     assert found.isdisjoint({"Elsewhere", "High-profile", "Swiss", "European", "Famous Japanese", "Members of Van Gogh"})
+
+
+def test_no_word_of_the_lists_holds_a_blank_or_a_line_end_that_no_text_has() -> None:
+    """Lists are separated by blanks, or by | where words have blanks themselves."""
+    for name, value in vars(lexicon).items():
+        words = [value] if isinstance(value, str) else value if isinstance(value, dict | frozenset | tuple | list) else []
+        if not name.startswith("_"):
+            assert all(word == word.strip() and word for word in words if isinstance(word, str)), name
+    assert all(part == part.strip() for one in (lexicon.VI_BEFORE, lexicon.VI_HEADS) for words in one.values() for part in words.split("|"))
+    assert len(lexicon.COMMON) > 1000 and "đạo diễn" in lexicon.VI_BEFORE["person"].split("|")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphrag_mcp.query import context, global_
+from graphrag_mcp.query import context, reports
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -31,7 +31,7 @@ def test_a_search_that_keeps_no_tables_in_memory_gives_the_same_result(sample_ho
 
 def test_ids_behind_a_statement_of_a_report_are_no_words_that_a_question_could_mean() -> None:
     ids = "88b71c1990ab4e5d8c3f2a6b7d9e0f1a, 71e88a00c1990bb4e5d8c3f2a6b7d9e0"
-    _, words = global_._point("", f"The road was closed in 1990. [Data: Entities ({ids})]", False)
+    _, words = reports._point("", f"The road was closed in 1990. [Data: Entities ({ids})]")
     assert words.split() == text_terms("The road was closed in 1990. [Data: Entities]")
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.cli.help import EXAMPLES, GROUPS
-from graphrag_mcp.cli.main import COMMANDS, parser
+from graphrag_mcp.cli.main import COMMANDS, EXAMPLES, GROUPS, parser
 from graphrag_mcp.cli.output import pace
 from tests.conftest import clean_environment, run_cli
 

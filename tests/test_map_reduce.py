@@ -14,9 +14,10 @@ from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.scripted import ScriptedChat
 from graphrag_mcp.packing import wire
-from graphrag_mcp.query import global_
+from graphrag_mcp.query import map_reduce, reports
 from graphrag_mcp.query.answer import Point, read_points, read_rating
-from graphrag_mcp.query.global_ import Rated, global_search
+from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.reports import Rated
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot
 
@@ -66,7 +67,7 @@ def test_the_model_rates_each_report_once_and_goes_down_only_where_it_is_relevan
     door, chat = asker()
     result = global_search(snapshot, QUESTION, asker=door, answer=True)
     rated = prompts_with(chat, RATE)
-    assert result.coverage["rated"] == len(rated) == len(set(rated)) <= global_.READ
+    assert result.coverage["rated"] == len(rated) == len(set(rated)) <= reports.READ
     assert result.coverage["rated"] == result.coverage["kept"] + result.coverage["pruned"]
     assert 0 < result.coverage["kept"] < result.coverage["rated"] < result.coverage["reports"]
     read = prompts_with(chat, MAP)[0].partition("<reports>")[2]
@@ -75,7 +76,7 @@ def test_the_model_rates_each_report_once_and_goes_down_only_where_it_is_relevan
 
 def test_a_parent_is_not_read_beside_a_relevant_child(snapshot: Snapshot) -> None:
     door, _ = asker((RATE, '{"reason": "-", "rating": 5}'))
-    selected = door.wait(global_.select_with_model(door, snapshot, QUESTION, -1))
+    selected = door.wait(map_reduce.select_with_model(door, snapshot, QUESTION, -1))
     kept, coverage = selected.reports, selected.coverage
     ids = {one.id for one in kept}
     assert kept and not any(one.parent in ids for one in kept)
@@ -84,7 +85,7 @@ def test_a_parent_is_not_read_beside_a_relevant_child(snapshot: Snapshot) -> Non
 
 
 def test_when_no_root_is_relevant_the_next_level_is_rated_whole(snapshot: Snapshot) -> None:
-    every = global_.all_rated(snapshot, QUESTION)
+    every = reports.all_rated(snapshot, QUESTION)
     below = {one.id for one in every.values() if one.level == 1}
     title = {row["id"]: row["title"] for row in snapshot.rows("reports", "", ["id", "title"]).to_pylist()}
     above = {title[id] for id in title.keys() - below}
@@ -95,7 +96,7 @@ def test_when_no_root_is_relevant_the_next_level_is_rated_whole(snapshot: Snapsh
         return json.dumps({"rating": 0 if found[1].strip() in above else 3})
 
     door, chat = asker((RATE, only_below))
-    selected = door.wait(global_.select_with_model(door, snapshot, QUESTION, -1))
+    selected = door.wait(map_reduce.select_with_model(door, snapshot, QUESTION, -1))
     kept, coverage = selected.reports, selected.coverage
     assert kept and {one.level for one in kept} == {1} and coverage["rated"] == len(every)
 
@@ -110,9 +111,9 @@ def test_ratings_stop_at_forty_and_leave_half_for_the_levels_below(monkeypatch: 
         asked.extend(one.id for one in some)
         return [5.0] * len(some), []
 
-    monkeypatch.setattr(global_, "_ratings", ratings)
+    monkeypatch.setattr(map_reduce, "_ratings", ratings)
     door = Asker(None, None, None)
-    kept, rated, _ = door.wait(global_._descend_with_model(door, None, "?", children))  # type: ignore[arg-type]
+    kept, rated, _ = door.wait(map_reduce._descend_with_model(door, None, "?", children))  # type: ignore[arg-type]
     assert rated == len(asked) == 40 and sum("." in id for id in asked) == 20
     assert asked[:3] == ["r099", "r098", "r097"]  # lexically nearest first
     assert not {one.parent for one in kept} & {one.id for one in kept}
@@ -156,7 +157,7 @@ def test_an_answer_is_reduced_from_points_and_its_reports_resolve(snapshot: Snap
 def test_points_of_different_batches_meet_under_one_numbering(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(global_, "BATCH_TOKENS", 900)
+    monkeypatch.setattr(map_reduce, "BATCH_TOKENS", 900)
     first = lambda messages, _: json.dumps({"points": [{  # noqa: E731
         "description": re.search(r"^1\|([^|]+)\|", messages[-1].content, re.MULTILINE)[1] + " [Data: Reports (1)]",
         "score": 50,
@@ -166,7 +167,7 @@ def test_points_of_different_batches_meet_under_one_numbering(
     assert result.coverage["batches"] == len(prompts_with(chat, MAP)) > 2
     lines = re.findall(r"^- \(score 50\) (.+) \[Data: Reports \((c\d+)\)\]$", prompts_with(chat, REDUCE)[0], re.MULTILINE)
     assert len(lines) > 1 and len({id for _, id in lines}) == len(lines)
-    chosen, _ = global_.whole_level(snapshot, QUESTION, 0)
+    chosen, _ = reports.whole_level(snapshot, QUESTION, 0)
     order = sorted(chosen, key=lambda one: (-round(one.weight, 6), one.id))
     titles = {row["id"]: row["title"] for row in reports_of(snapshot).values()}
     assert all(titles[order[int(id[1:]) - 1].id].replace("|", "/")[:200] == title for title, id in lines)
@@ -202,7 +203,7 @@ def test_nothing_relevant_is_said_without_a_reduce_call(snapshot: Snapshot) -> N
 
 
 def test_some_failed_batches_make_the_answer_partial(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(global_, "BATCH_TOKENS", 900)
+    monkeypatch.setattr(map_reduce, "BATCH_TOKENS", 900)
     seen: list[int] = []
 
     def flaky(messages: Any, _: Any) -> Any:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query.global_ import OVERVIEW, asked_about, global_search
+from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.reports import OVERVIEW, asked_about
 from graphrag_mcp.query.route import choose
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot

@@ -14,7 +14,7 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import wire
-from graphrag_mcp.query import global_, lookup, ranking, retrieval
+from graphrag_mcp.query import lookup, ranking, reports, retrieval
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_community_report, get_entity, get_source
@@ -195,16 +195,16 @@ def test_global_gives_cited_sentences_by_topic(snapshot: Snapshot) -> None:
 def test_a_level_covers_each_entity_once(snapshot: Snapshot) -> None:
     rows = snapshot.rows("reports", "", ["id", "level", "entity_ids"]).to_pylist()
     for level in range(max(row["level"] for row in rows) + 2):
-        kept, _ = global_.select(snapshot, "", level)
+        kept, _ = reports.select(snapshot, "", level)
         members = [id for row in rows if row["id"] in {one.id for one in kept} for id in row["entity_ids"]]
         assert members and len(members) == len(set(members))
 
 
 def test_dynamic_selection_never_gives_a_parent_with_its_child(snapshot: Snapshot) -> None:
-    kept, _ = global_.select(snapshot, "What did Tobias Fenn and Ines Calloway know about the back-run?")
+    kept, _ = reports.select(snapshot, "What did Tobias Fenn and Ines Calloway know about the back-run?")
     ids = {one.id for one in kept}
     assert kept and not any(one.parent in ids for one in kept)
-    assert all(one.rating >= global_.THRESHOLD for one in kept)
+    assert all(one.rating >= reports.THRESHOLD for one in kept)
 
 
 def test_a_wholly_general_question_gets_the_largest_topics(snapshot: Snapshot) -> None:

@@ -13,16 +13,16 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.imported import record_of
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import extract, terms_of
-from graphrag_mcp.query.global_ import asked_about
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.lookup import get_entity
+from graphrag_mcp.query.reports import asked_about
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import edit_log
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text.scripts import SIMPLIFY, with_origins
+from graphrag_mcp.text.folding import SIMPLIFY, with_origins
 from graphrag_mcp.text.terms import composed, normalise_name, terms
 from graphrag_mcp.types import IndexRequest, InlineText
 

@@ -3,17 +3,418 @@
 `parse(uri, text)` gives a `SourceFile`, or None for a file in no known language. Python is read by
 the interpreter's own parser; other languages, and Python of another version, by tree-sitter
 grammars (extra `code`). Broken syntax, generated and minified files never raise.
+
+Python source by the interpreter's own parser: definitions, imports, bases, calls with simple types.
+
+The type of a receiver is inferred where the text states it: an annotation, an assignment from a
+constructor, `self` and `cls`, and attributes that `__init__` assigns. Nothing is executed.
 """
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from graphrag_mcp.code import grammars, python
+from graphrag_mcp.code import grammars
 from graphrag_mcp.code.resolve import COMMON
-from graphrag_mcp.code.symbols import Reference, SourceFile, Symbol, module_name
+from graphrag_mcp.code.symbols import SIGNATURE, Import, Reference, SourceFile, Symbol, module_name
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_COLON = re.compile(r":\s*(?:#[^\n]*\s*)*\Z")  # and comments between it and the body
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SCOPES = (*_FUNCTIONS, ast.ClassDef)
+
+
+def read(file: SourceFile, text: str) -> bool:
+    """Fill `file`; False when the text is not Python that this interpreter can parse."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    try:
+        _Reader(file, text).module(tree)
+    except RecursionError:
+        return False
+    return True
+
+
+class _Offsets:
+    """Characters of (line, column in UTF-8 bytes)."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
+
+    def at(self, line: int, column: int) -> int:
+        start = self.starts[min(line - 1, len(self.starts) - 1)]
+        held = self.text[start : start + column]
+        if not held.isascii():
+            column = len(held.encode("utf-8", "replace")[:column].decode("utf-8", "ignore"))
+        return start + column
+
+    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        start = self.at(node.lineno, node.col_offset)
+        return start, self.at(
+            node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+        )
+
+
+class _Reader:
+    def __init__(self, file: SourceFile, text: str) -> None:
+        self.file, self.text, self.offsets = file, text, _Offsets(text)
+        self.classes: set[str] = set()
+
+    def module(self, tree: ast.Module) -> None:
+        own = self.file.symbols[0]
+        doc = _doc(tree)
+        self.file.symbols[0] = Symbol(own.name, "module", own.start, own.end, "", doc)
+        self._imports(tree)
+        self._docstring(tree)
+        self._body(tree.body, self.file.module, "module")
+        self._uses(tree.body, self.file.module, {}, {})
+
+    # ---- definitions -----------------------------------------------------------------------------
+
+    def _body(self, body: list[ast.stmt], prefix: str, within: str) -> None:
+        for node in body:
+            if isinstance(node, _FUNCTIONS):
+                self._define(node, prefix, "method" if within == "class" else "function")
+                self._body(node.body, f"{prefix}.{node.name}", "function")
+            elif isinstance(node, ast.ClassDef):
+                self._define(node, prefix, "class")
+                self._body(node.body, f"{prefix}.{node.name}", "class")
+            elif within == "module" and isinstance(node, ast.Assign | ast.AnnAssign):
+                self._constant(node, prefix)
+            else:
+                for inner in _blocks(node):
+                    self._body(inner, prefix, within)
+
+    def _define(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, prefix: str, kind: str
+    ) -> None:
+        decorated = min([node, *node.decorator_list], key=lambda one: one.lineno)
+        start = self.offsets.at(decorated.lineno, decorated.col_offset) - (decorated is not node)
+        end = self.offsets.at(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        head = self.offsets.at(node.lineno, node.col_offset)
+        body = self.offsets.at(node.body[0].lineno, node.body[0].col_offset)
+        name, signature = f"{prefix}.{node.name}", _folded(_COLON.sub("", self.text[head:body]))
+        self.file.symbols.append(
+            Symbol(name, kind, start, end, signature[:SIGNATURE], _doc(node), prefix)
+        )
+        if kind == "class":
+            self.classes.add(name)
+        self._docstring(node)
+
+    def _docstring(
+        self, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    ) -> None:
+        if ast.get_docstring(node, clean=False) is not None:
+            self.file.prose.append(self.offsets.span(node.body[0]))
+
+    def _constant(self, node: ast.Assign | ast.AnnAssign, prefix: str) -> None:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            if isinstance(target, ast.Name) and target.id.isupper() and len(target.id) > 1:
+                start, end = self.offsets.span(node)
+                said = _folded(self.text[start:end])[:120]
+                name = f"{prefix}.{target.id}"
+                self.file.symbols.append(Symbol(name, "constant", start, end, said, "", prefix))
+
+    # ---- imports ---------------------------------------------------------------------------------
+
+    def _imports(self, tree: ast.Module) -> None:
+        for one in _statements(tree.body):
+            if isinstance(one, ast.Import):
+                for alias in one.names:
+                    local = alias.asname or alias.name.partition(".")[0]
+                    target = alias.name if alias.asname else alias.name.partition(".")[0]
+                    self._import(local, target, one)
+                    if not alias.asname and "." in alias.name:
+                        self._import(alias.name, alias.name, one)
+            elif isinstance(one, ast.ImportFrom):
+                base = self._base(one)
+                for alias in one.names:
+                    target = f"{base}.{alias.name}".strip(".") if alias.name != "*" else base
+                    self._import(
+                        "*" if alias.name == "*" else alias.asname or alias.name, target, one
+                    )
+
+    def _base(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        parts = self.file.module.split(".")
+        package = self.file.uri.rpartition("/")[2].startswith("__init__.")
+        kept = parts[: len(parts) - node.level + package]
+        return ".".join([*kept, *([node.module] if node.module else [])])
+
+    def _import(self, local: str, target: str, node: ast.stmt) -> None:
+        self.file.imports.append(Import(local, target, *self.offsets.span(node)))
+
+    # ---- uses ------------------------------------------------------------------------------------
+
+    def _uses(
+        self, body: list[ast.stmt], inside: str, types: Mapping[str, str], fields: Mapping[str, str]
+    ) -> None:
+        """Calls and bases of a block, its functions and classes included, with the types of names."""
+        types = dict(types)
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                name = f"{inside}.{node.name}"
+                for base in node.bases:
+                    self._reference(_base_of(base), name, types, fields)
+                self._expressions([*node.decorator_list, *node.keywords], inside, types, fields)
+                self._uses(node.body, name, {}, self._fields(node, name))
+            elif isinstance(node, _FUNCTIONS):
+                self._function(node, inside, types, fields)
+            else:
+                self._statement(node, inside, types, fields)
+
+    def _function(
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef,
+        inside: str,
+        types: Mapping[str, str],
+        fields: Mapping[str, str],
+    ) -> None:
+        name = f"{inside}.{node.name}"
+        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        inner = dict(types)
+        for argument in arguments:
+            inner.pop(argument.arg, None)
+            if argument.annotation is not None:
+                inner[argument.arg] = _annotation(argument.annotation)
+        static = any(
+            isinstance(one, ast.Name) and one.id == "staticmethod" for one in node.decorator_list
+        )
+        if inside in self.classes and arguments and not static:
+            inner[arguments[0].arg] = inside
+        self._expressions([*node.decorator_list, node.args], inside, types, fields)
+        self._uses(node.body, name, inner, fields)
+
+    def _statement(
+        self, node: ast.stmt, inside: str, types: dict[str, str], fields: Mapping[str, str]
+    ) -> None:
+        blocks = _blocks(node)
+        if not blocks:
+            self._expressions([node], inside, types, fields)
+            self._learn(node, types, fields)
+            return
+        inner = [one for block in blocks for one in block]
+        heads = [
+            one
+            for one in ast.iter_child_nodes(node)
+            if isinstance(one, ast.expr | ast.withitem | ast.arguments)
+        ]
+        self._expressions(heads, inside, types, fields)
+        for one in heads:
+            if isinstance(one, ast.withitem) and isinstance(one.optional_vars, ast.Name):
+                types[one.optional_vars.id] = self._type(one.context_expr, types, fields)
+        for handler in getattr(node, "handlers", []):
+            self._expressions([handler.type] if handler.type else [], inside, types, fields)
+        for one in inner:
+            if isinstance(one, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                self._uses([one], inside, types, fields)
+            else:
+                self._statement(one, inside, types, fields)
+
+    def _learn(self, node: ast.stmt, types: dict[str, str], fields: Mapping[str, str]) -> None:
+        if (
+            isinstance(node, ast.Assign)
+            and len(node.targets) == 1
+            and isinstance(node.targets[0], ast.Name)
+        ):
+            known = self._type(node.value, types, fields)
+            types.pop(node.targets[0].id, None)
+            if known:
+                types[node.targets[0].id] = known
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            types[node.target.id] = _annotation(node.annotation)
+
+    def _expressions(
+        self, nodes: list[ast.AST], inside: str, types: Mapping[str, str], fields: Mapping[str, str]
+    ) -> None:
+        for node in nodes:
+            for one in ast.walk(node):
+                if isinstance(one, ast.Call):
+                    self._reference(one, inside, types, fields)
+
+    def _reference(
+        self,
+        node: ast.expr,
+        inside: str,
+        types: Mapping[str, str],
+        fields: Mapping[str, str],
+    ) -> None:
+        """A call, or else a base; its span is the expression on the line of the name."""
+        kind, target = ("calls", node.func) if isinstance(node, ast.Call) else ("inherits", node)
+        start, end = self.offsets.span(node)
+        named = self.offsets.span(target)[1]
+        if isinstance(target, ast.Attribute):
+            start = max(start, self.offsets.starts[(target.end_lineno or target.lineno) - 1])
+            start += len(self.text[start:named]) - len(self.text[start:named].lstrip())
+        if (line := self.text.find("\n", named, end)) >= 0:
+            end = line - (self.text[line - 1] == "\r")
+        if isinstance(target, ast.Name):
+            self.file.references.append(Reference(kind, target.id, start, end, inside))
+        elif isinstance(target, ast.Attribute):
+            receiver, known = _dotted(target.value), self._type(target.value, types, fields)
+            self.file.references.append(
+                Reference(kind, target.attr, start, end, inside, receiver or "?", known)
+            )
+
+    def _fields(self, node: ast.ClassDef, name: str) -> dict[str, str]:
+        """Types of `self.x`: from annotations of the class and from what its methods assign."""
+        found = {
+            one.target.id: _annotation(one.annotation)
+            for one in node.body
+            if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+        }
+        for method in (one for one in node.body if isinstance(one, _FUNCTIONS)):
+            arguments = {
+                one.arg: _annotation(one.annotation) for one in method.args.args if one.annotation
+            }
+            for one in ast.walk(method):
+                targets = (
+                    one.targets
+                    if isinstance(one, ast.Assign)
+                    else [one.target]
+                    if isinstance(one, ast.AnnAssign)
+                    else []
+                )
+                for target in targets:
+                    if (
+                        isinstance(target, ast.Attribute)
+                        and isinstance(target.value, ast.Name)
+                        and target.value.id == "self"
+                    ):
+                        known = (
+                            _annotation(one.annotation)
+                            if isinstance(one, ast.AnnAssign)
+                            else self._type(one.value, arguments, {})
+                        )
+                        if known:
+                            found.setdefault(target.attr, known)
+        return found
+
+    def _type(
+        self, node: ast.expr | None, types: Mapping[str, str], fields: Mapping[str, str]
+    ) -> str:
+        """The type of an expression as far as the text states it: a dotted name, "" for unknown.
+
+        What a call returns is written `name()`; resolving it is left to what knows all files.
+        """
+        if isinstance(node, ast.Name):
+            return types.get(node.id, "")
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in ("self", "cls")
+        ):
+            return fields.get(node.attr, "")
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name) and node.func.id == "super":
+                return "super"
+            called = _dotted(node.func)
+            head, _, rest = called.partition(".")
+            if rest and head in types and "." not in rest:
+                return f"{types[head]}.{rest}()"
+            return f"{called}()" if called else ""
+        if isinstance(node, ast.Await):
+            return self._type(node.value, types, fields)
+        if isinstance(node, ast.IfExp):
+            return self._type(node.body, types, fields) or self._type(node.orelse, types, fields)
+        if isinstance(node, ast.BoolOp):
+            return next(
+                (one for value in node.values if (one := self._type(value, types, fields))), ""
+            )
+        return ""
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements, also those inside others; no expression is looked at."""
+    for node in body:
+        yield node
+        inner = [node.body] if isinstance(node, _SCOPES) else _blocks(node)
+        for block in inner:
+            yield from _statements(block)
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]] | list[list[ast.stmt]]:
+    """The blocks of a compound statement that are no scope of their own."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return []
+    found = [
+        getattr(node, name) for name in ("body", "orelse", "finalbody") if getattr(node, name, None)
+    ]
+    found = [block for block in found if isinstance(block, list)]
+    found += [handler.body for handler in getattr(node, "handlers", [])]
+    return found + [case.body for case in getattr(node, "cases", [])]
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _doc(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())[:SIGNATURE]
+
+
+def _dotted(node: ast.expr) -> str:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def _base_of(node: ast.expr) -> ast.expr:
+    return node.value if isinstance(node, ast.Subscript) else node  # Generic[T]
+
+
+def _annotation(node: ast.expr | None) -> str:
+    """The class an annotation names: of `X | None`, `Optional[X]`, "X" it is X; of list[X] nothing."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        try:
+            return _annotation(ast.parse(node.value, mode="eval").body)
+        except (SyntaxError, ValueError):
+            return ""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        known = [one for side in (node.left, node.right) if (one := _annotation(side))]
+        return known[0] if len(known) == 1 else ""
+    if isinstance(node, ast.Subscript):
+        outer = _dotted(node.value).rpartition(".")[2]
+        if outer in ("Optional", "Annotated", "Final", "ClassVar", "Type", "type"):
+            inner = (
+                node.slice.elts[0]
+                if isinstance(node.slice, ast.Tuple) and node.slice.elts
+                else node.slice
+            )
+            return _annotation(inner)
+        return (
+            _dotted(node.value)
+            if outer[:1].isupper()
+            and outer
+            not in (
+                "Union",
+                "Callable",
+                "Sequence",
+                "Mapping",
+                "Iterable",
+                "Iterator",
+                "List",
+                "Dict",
+                "Tuple",
+                "Set",
+            )
+            else ""
+        )
+    return _dotted(node) if node is not None else ""
+
 
 PROSE = "prose"  # the language of a document whose names may mean symbols
 PROSE_SUFFIXES = frozenset("md markdown mdx rst adoc asciidoc txt".split())
@@ -62,7 +463,7 @@ def parse(uri: str, text: str) -> SourceFile | None:
         return None
     file = SourceFile(uri, language, module_name(uri, language))
     file.symbols.append(Symbol(file.module, "module", 0, len(text)))
-    if language == "python" and python.read(file, text):
+    if language == "python" and read(file, text):
         file.prose += [match.span() for match in _COMMENT.finditer(text)]
     elif not grammars.read(file, text):
         return None

@@ -224,7 +224,7 @@ SENTENCE = 320  # characters of a passage in the list
 
 def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     """Hits of all kinds, best first. `lit`: [number of a community, how much of the hits it holds]."""
-    from graphrag_mcp.query import global_
+    from graphrag_mcp.query import reports
 
     query = " ".join(query.split())[:2_000]
     found = local.find(snapshot, query)
@@ -236,7 +236,7 @@ def search(snapshot: Snapshot, query: str) -> dict[str, Any]:
     people = list({one["id"]: one for one in [*first, *rows]}.values())[:ENTITIES]
     near = [] if people or passages else context.nearest_names(snapshot, query, 5)
     known = topics(snapshot)
-    rated, _ = global_.select(snapshot, query) if passages else ([], {})
+    rated, _ = reports.select(snapshot, query) if passages else ([], {})
     chosen = [known.by_id[one.id] for one in rated[:COMMUNITIES] if one.id in known.by_id]
     read = hits.read(snapshot, [(one.id, one.score) for one in passages[:PASSAGES]])
     top = max((hit.score for _, hit in read), default=0.0)

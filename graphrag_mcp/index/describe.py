@@ -15,11 +15,10 @@ from functools import partial
 from pathlib import Path
 from string import Template
 
-from graphrag_mcp.index.report_reply import cut, refused, words
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, Asker, BadReply
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.llm.replies import read, without_thoughts
+from graphrag_mcp.llm.replies import cut, read, refused, without_thoughts, words
 from graphrag_mcp.packing.budget import shorten
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.terms import sentences

@@ -14,17 +14,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.index import graph as mn
 from graphrag_mcp.index import graph as pr
 from graphrag_mcp.index.describe import summarise
 from graphrag_mcp.index.graph import graph_to_table, told_of_entity, told_of_pair
-from graphrag_mcp.index.models import Models
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store.edit_log import Overlay
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Change, Snapshot
+
+if TYPE_CHECKING:
+    from graphrag_mcp.index.models import Models
 
 Row = dict[str, Any]
 ENDS = ("id", "source_id", "target_id")

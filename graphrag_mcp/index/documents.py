@@ -34,7 +34,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,7 +49,6 @@ from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.graph import UnitNames, collect, entity_id, graph_to_table, merge
 from graphrag_mcp.index.imported import DocumentRecord, ImportLog, UnitRecord
 from graphrag_mcp.index.imported import segments as import_segments
-from graphrag_mcp.index.models import Models
 from graphrag_mcp.index.units import Reading, begin, claims_as_rows, pending, settle
 from graphrag_mcp.index.vectors import Vectors, forgotten
 from graphrag_mcp.names import extract
@@ -65,6 +64,9 @@ from graphrag_mcp.text.terms import normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.credentials import masked
 from graphrag_mcp.types import Document, Span, Unit, content_id
+
+if TYPE_CHECKING:
+    from graphrag_mcp.index.models import Models
 
 Spans = set[tuple[int, int]]
 Cut = tuple[

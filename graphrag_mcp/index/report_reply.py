@@ -18,19 +18,9 @@ from typing import Any
 
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import BadReply
-from graphrag_mcp.packing.citations import Cited, cited, replace_references
-from graphrag_mcp.text.terms import is_cjk, sentences
-
-__all__ = [
-    "Cited",
-    "Draft",
-    "cited",
-    "cut",
-    "parse_report",
-    "refused",
-    "replace_references",
-    "words",
-]
+from graphrag_mcp.llm.replies import cut, refused, words
+from graphrag_mcp.packing.citations import replace_references
+from graphrag_mcp.text.terms import sentences
 
 LONGEST_REPLY = 400_000  # characters; a report has some 15,000
 LONGEST_TITLE = 160
@@ -110,14 +100,6 @@ _WORDED = {
     "中": 5.0,
     "低": 2.0,
 }
-_REFUSAL = re.compile(
-    r"\W*(?:i(?:['’]m| am) (?:sorry|unable|not able|afraid)|i (?:can(?:not|['’]t| not)|could not|couldn['’]t|won['’]t)|"
-    r"sorry,? (?:but|i)\b|unfortunately,? i\b|as an? (?:ai|language model|large)|"
-    r"(?:there is )?no (?:data|context|descriptions?|text) (?:was |were |is |are )?(?:provided|given)|please provide|"
-    r"抱歉|很抱歉|对不起|對不起|我无法|我無法|我不能|申し訳|es tut mir leid|ich kann (?:nicht|keine)|désolé|"
-    r"je ne peux pas|lo siento|no puedo)",
-    re.IGNORECASE,
-)
 _HTML = re.compile(r"\s*(?:<\?xml|<!doctype|<html|<head|<body|<script|<div)\b", re.IGNORECASE)
 _ECHO = re.compile(
     r"</?(?:context|descriptions)>|^id,(?:entity,type|source,target|title,content)", re.MULTILINE
@@ -151,30 +133,6 @@ def parse_report(reply: str) -> Draft:
     if refused(draft.summary):
         raise BadReply("the model refused")
     return draft
-
-
-def refused(text: str) -> bool:
-    """Does the text begin as one in which a model says that it will not answer?"""
-    return _REFUSAL.match(text[:200]) is not None
-
-
-def words(text: str) -> int:
-    """Words of a text, two CJK characters as one."""
-    if text.isascii():
-        return len(text.split())
-    dense = sum(is_cjk(ch) for ch in text if ch > "\u10ff")
-    return dense // 2 + len(text.split())
-
-
-def cut(text: str, limit: int) -> str:
-    """The text up to the last sentence end within `limit` characters, with the reference after it."""
-    if len(text) <= limit:
-        return text
-    head = text[:limit]
-    ends = [end for _, end in sentences(head)][:-1]
-    end = ends[-1] if ends and ends[-1] > limit // 3 else max(head.rfind(" "), limit // 2)
-    after = re.compile(r"\s*[\[【［][^\[\]【】［］]{0,400}[\]】］]").match(text, end)
-    return text[: after.end() if after else end].rstrip()
 
 
 # ---- JSON ---------------------------------------------------------------------------------------

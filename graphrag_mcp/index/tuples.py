@@ -51,7 +51,7 @@ class _Start:
 # ---- where records start --------------------------------------------------------------------------
 
 _OPENING, _CLOSING = "(（[［{｛【", ")）]］}｝】"
-_BAR, _COMMA = re.compile(r"[|｜]"), re.compile(r"\s{0,9}[,，]\s{0,9}(?=[\"'“])")
+_COMMA = re.compile(r"\s{0,9}[,，]\s{0,9}(?=[\"'“])")
 _QUOTES = r"[\"'“”‘’`*＂「『」』\\]{0,4}"
 _TAG = rf"{_QUOTES}(?P<tag>entity|entities|relationships?|relations?){_QUOTES}[ \t]{{0,4}}"
 # Before a record that starts a line: the marks of lists, quotations, emphasis and tables.

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index import communities_stage, descriptions
 from graphrag_mcp.index.claims import claims_of_unit
 from graphrag_mcp.index.communities import Hierarchy
@@ -549,11 +549,3 @@ def _gone(snapshot: Snapshot, tree: Hierarchy) -> Set[str]:
     if not snapshot.manifest.stale:
         return frozenset()
     return tree.path.keys() - set(snapshot.rows("entities", columns=["id"])["id"].to_pylist())
-
-
-def waits(folder: Path) -> int:
-    """How many pending rows there are. NotFound when nothing was ever indexed there."""
-    try:
-        return len(_pending(open_snapshot(folder)))
-    except NotFound:
-        return 0

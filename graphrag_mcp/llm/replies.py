@@ -21,6 +21,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphrag_mcp.text.terms import is_cjk, sentences
+
 _ATTEMPTS = 64  # places where JSON might begin; more are noise
 _DEEPEST = 60
 _THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
@@ -587,3 +589,39 @@ def without_gloss(name: str) -> str:
 
 def _latin(name: str) -> bool:
     return all(ord(ch) < 0x250 for ch in name if ch.isalpha())
+
+
+# ---- prose --------------------------------------------------------------------------------------
+
+_REFUSAL = re.compile(
+    r"\W*(?:i(?:['’]m| am) (?:sorry|unable|not able|afraid)|i (?:can(?:not|['’]t| not)|could not|couldn['’]t|won['’]t)|"
+    r"sorry,? (?:but|i)\b|unfortunately,? i\b|as an? (?:ai|language model|large)|"
+    r"(?:there is )?no (?:data|context|descriptions?|text) (?:was |were |is |are )?(?:provided|given)|please provide|"
+    r"抱歉|很抱歉|对不起|對不起|我无法|我無法|我不能|申し訳|es tut mir leid|ich kann (?:nicht|keine)|désolé|"
+    r"je ne peux pas|lo siento|no puedo)",
+    re.IGNORECASE,
+)
+
+
+def refused(text: str) -> bool:
+    """Does the text begin as one in which a model says that it will not answer?"""
+    return _REFUSAL.match(text[:200]) is not None
+
+
+def words(text: str) -> int:
+    """Words of a text, two CJK characters as one."""
+    if text.isascii():
+        return len(text.split())
+    dense = sum(is_cjk(ch) for ch in text if ch > "\u10ff")
+    return dense // 2 + len(text.split())
+
+
+def cut(text: str, limit: int) -> str:
+    """The text up to the last sentence end within `limit` characters, with the reference after it."""
+    if len(text) <= limit:
+        return text
+    head = text[:limit]
+    ends = [end for _, end in sentences(head)][:-1]
+    end = ends[-1] if ends and ends[-1] > limit // 3 else max(head.rfind(" "), limit // 2)
+    after = re.compile(r"\s*[\[【［][^\[\]【】［］]{0,400}[\]】］]").match(text, end)
+    return text[: after.end() if after else end].rstrip()

@@ -49,7 +49,7 @@ from graphrag_mcp.names.lexicon import (
     ZH_SURNAMES_TWO,
     ZH_TRAIL,
 )
-from graphrag_mcp.text.scripts import SIMPLIFY
+from graphrag_mcp.text.folding import SIMPLIFY
 from graphrag_mcp.text.terms import stop_word
 
 Candidate = tuple[int, int, str, bool]

@@ -28,8 +28,7 @@ from graphrag_mcp.names import caseless, cjk
 from graphrag_mcp.names.latin import LOWER_RUN, Names, common
 from graphrag_mcp.names.lexicon import DULL, FILE_ENDINGS, PHRASE_HEADS, STARTERS
 from graphrag_mcp.names.types import kind_of, subjects
-from graphrag_mcp.text.folding import LANGUAGES
-from graphrag_mcp.text.scripts import SIMPLIFY, UPPER, with_origins
+from graphrag_mcp.text.folding import LANGUAGES, SIMPLIFY, UPPER, with_origins
 from graphrag_mcp.text.terms import STOP_WORDS, composed, normalise_name, query_terms, stop_word
 from graphrag_mcp.types import Mention
 

@@ -51,8 +51,7 @@ from graphrag_mcp.names.lexicon import (
     bare,
 )
 from graphrag_mcp.names.types import kind_of
-from graphrag_mcp.text.folding import LANGUAGES
-from graphrag_mcp.text.scripts import CASED, LOWER, UPPER, WORD
+from graphrag_mcp.text.folding import CASED, LANGUAGES, LOWER, UPPER, WORD
 from graphrag_mcp.text.terms import normalise_name, stop_word
 
 Candidate = tuple[int, int, str, bool]

@@ -40,7 +40,7 @@ from graphrag_mcp.names.lexicon import (
     TO_PLACE,
     WAS_CONTENT,
 )
-from graphrag_mcp.text.scripts import UPPER
+from graphrag_mcp.text.folding import UPPER
 from graphrag_mcp.text.terms import stop_word
 
 Candidate = tuple[int, int, str, bool]

@@ -35,12 +35,10 @@ from graphrag_mcp.packing.budget import (
     render_references,
     source_item,
 )
-from graphrag_mcp.query.ranking import LIGHT, MARKS
 from graphrag_mcp.store.cache import COLUMNS, Kept
 from graphrag_mcp.store.edit_log import in_force
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.folding import folded
-from graphrag_mcp.text.scripts import SIMPLIFY
+from graphrag_mcp.text.folding import SIMPLIFY, folded
 from graphrag_mcp.text.terms import bracketed, composed, normalise_name, sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, SearchResult, content_id
@@ -52,6 +50,10 @@ _GENITIVE = frozenset("का की के".split())
 _UNTITLED = frozenset(
     ("location", "organization", "natural object", "event")
 )  # 北京市长 is not 北京
+# Columns of a passage that ranking reads
+LIGHT = ("id", "document_id", "title_id", "position", "n_terms", "entity_ids", "terms")
+# Around a word of a question and no part of it, in the scripts that have signs of their own.
+MARKS = "\"'“”‘’«»„.,;:!?¿¡()[]，。？！、；：（）「」『』،؛؟।…"
 _MARKS = MARKS.replace("'", "")
 _SURNAMES = frozenset(
     name.translate(SIMPLIFY)  # as keys are

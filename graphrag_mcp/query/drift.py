@@ -52,7 +52,7 @@ from graphrag_mcp.packing.budget import (
     one_line,
     short_references,
 )
-from graphrag_mcp.query import context, global_
+from graphrag_mcp.query import context, reports
 from graphrag_mcp.query.drift_state import (
     Walk,
     clean_query,
@@ -666,7 +666,7 @@ class Drift:
         """
         result = DriftResult()
         if primer:
-            kept, _ = global_.select(self.snapshot, query)
+            kept, _ = reports.select(self.snapshot, query)
             good = [one.id for one in kept[:PRIMER_REPORTS] if one.rating >= NEAR * kept[0].rating]
             rows = context.rows(self.snapshot, "reports", good)
             names, _ = context.resolve_references(self.snapshot, [row["summary"] for row in rows])

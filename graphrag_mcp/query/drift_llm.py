@@ -27,7 +27,7 @@ from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.packing.budget import Page, Section, clamp_budget, fill, finish, one_line
 from graphrag_mcp.packing.citations import data, example, numbered_brackets, restored
-from graphrag_mcp.query import context, drift, global_, retrieval
+from graphrag_mcp.query import context, drift, reports, retrieval
 from graphrag_mcp.query.answer import (
     PLAIN,
     PRIMER_SCHEMA,
@@ -53,8 +53,8 @@ from graphrag_mcp.query.answer import (
 )
 from graphrag_mcp.query.drift import DEFAULT_TOKENS, PRIMER_FOLLOW_UPS, STEP_SHARES, Drift
 from graphrag_mcp.query.drift_state import Walk
-from graphrag_mcp.query.global_ import Row
 from graphrag_mcp.query.local import sections_of
+from graphrag_mcp.query.reports import Row
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.tokens import count_tokens
@@ -279,9 +279,9 @@ def _primer(
 
 def _best_reports(snapshot: Snapshot, query: str) -> list[Row]:
     """The reports nearest to the question; where no word of it is in any, the weightiest."""
-    kept, coverage = global_.select(snapshot, query)
+    kept, coverage = reports.select(snapshot, query)
     if not kept and coverage["reports"]:
-        kept, _ = global_.select(snapshot, "")
+        kept, _ = reports.select(snapshot, "")
     return context.rows(snapshot, "reports", [one.id for one in kept[:PRIMER_REPORTS]])
 
 

@@ -205,7 +205,7 @@ def global_search(
 ) -> SearchResult:
     """As the global search of one corpus, without an answer."""
     budget, note = clamp_budget(max_tokens, global_.DEFAULT_TOKENS)
-    _, looked_for, before = global_.with_history(history, query.strip(), budget)
+    looked_for, before = global_.with_history(history, query.strip(), budget)
     asked = f"global|{looked_for}|{(level, response_format, explain, [*filters, min_rating])}"
     offsets, page = _paging(parts, asked, cursor, 1)
     if offsets is None:

@@ -4,6 +4,12 @@ Takes ranked passages, what the words of the question are worth, and a number of
 and citations. Text is made readable, long passages are cut to the sentences around the match, and
 passages that repeat another are named with it. Where relevance falls, full text stops. Knows no
 ranking.
+
+One sentence from each of many places, for questions whose answer is spread over a corpus.
+
+Takes hits in the order of rank; adds a line for each place that has something to say on the
+question. Relevance ends the list, not a number. Where the question names a person, only places that
+name the person count, and the name is no word to match.
 """
 
 from __future__ import annotations
@@ -12,18 +18,121 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from graphrag_mcp.packing.budget import CHARACTERS, citation, one_line
 from graphrag_mcp.query import context, times
 from graphrag_mcp.query.times import stated_date, validity
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import says_something
+from graphrag_mcp.text.prose import says_something, substance
 from graphrag_mcp.text.readable import readable
-from graphrag_mcp.text.terms import sentences, terms
+from graphrag_mcp.text.terms import query_terms, sentences, terms
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import Citation, Mention, SearchResult
+
+MOST_LINES = 40  # places
+LINES_READ = 160  # hits that are looked at
+LEAST_WORTH = 0.35  # of the worth of the best sentence
+LINE_LENGTH = 260  # characters of a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One sentence with the hit that it stands in, and its share of the best one's worth."""
+
+    hit: Hit
+    text: str
+    value: float
+
+
+def lines(hits: Sequence[Hit], worth: Worth, names: Sequence[Mention] = ()) -> list[Line]:
+    """The sentences that are relevant, best first; none twice."""
+    asked, found = without_people(worth, names), []
+    for hit in hits[:LINES_READ]:
+        if not names_all(hit, names):
+            continue
+        best = _best(hit, asked)
+        if best is not None:
+            found.append(best)
+    top = max((one.value for one in found), default=0.0)
+    kept: dict[str, Line] = {}
+    for one in sorted(found, key=lambda one: (-round(one.value, 6), -one.hit.score)):
+        if one.value < LEAST_WORTH * top or len(kept) == MOST_LINES:
+            break
+        kept.setdefault(" ".join(terms(one.text)), one)
+    return list(kept.values())
+
+
+def without_people(worth: Worth, names: Sequence[Mention]) -> dict[str, float]:
+    """The worth of the terms that do not name a person; of all where none is left."""
+    own = {term for one in names if one.type == "person" for term in query_terms(one.form)}
+    own |= {part for term in worth if "-" in term for part in term.split("-")}  # counted with it
+    return {term: value for term, value in worth.items() if term not in own} or dict(worth)
+
+
+def names_all(hit: Hit, names: Sequence[Mention]) -> bool:
+    """Does the passage, or its title, name all people among these? One word of a name is enough, the
+    last or the first."""
+    text = f"{hit.title}\n{hit.body}".casefold()
+    people = [one.form.casefold().split() for one in names if one.type == "person"]
+    return all(not words or words[-1] in text or words[0] in text for words in people)
+
+
+def shortened(line: Line, worth: Worth = {}) -> Line:  # noqa: B006 - never changed
+    """The line with at most LINE_LENGTH characters of its sentence."""
+    said = line.text
+    text = said if len(said) <= LINE_LENGTH else clipped(one_line(said, 4_000), worth, LINE_LENGTH)
+    return replace(line, text=one_line(text, LINE_LENGTH + 2))
+
+
+def _best(hit: Hit, worth: Worth) -> Line | None:
+    """The sentence of a passage that says most on the question: words of the question, and something
+    that only this sentence knows (names, figures)."""
+    best: tuple[float, str] | None = None
+    whole = sum(worth.values()) or 1.0
+    for start, end in sentences(hit.body):
+        said = hit.body[start:end]
+        if not says_something(said):
+            continue
+        value = math.fsum(worth.get(term, 0.0) for term in set(terms(said))) / whole
+        if value <= 0:
+            continue
+        words = said.split()
+        facts = sum(any(map(str.isdigit, word)) or word[:1].isupper() for word in words[1:])
+        value *= (1 + 0.1 * min(facts, 4) / 4) * (0.5 + 0.5 * substance(said))
+        if best is None or value > best[0] + 1e-9:
+            best = value, said
+    if best is None:
+        return None
+    value, said = best
+    return shortened(Line(hit, said, value * (0.5 + 0.5 * hit.score)), worth)
+
+
+def show_lines(page: Page, found: Sequence[Line], by_time: bool = False, head: str = "") -> int:
+    """Add the lines to the page, in order of worth or of time, the first one under `head`: how many
+    had room."""
+    order = sorted(found, key=_when) if by_time else list(found)
+    last = ""
+    added = 0
+    for one in order:
+        hit = one.hit
+        title = "" if hit.part_of == last else f"{hit.name()}: "
+        date = f"{hit.date} " if hit.date else ""
+        above = f"{head}\n" if head and not added else ""
+        said = [hit.times(one.text), f"(why: {hit.why})" if hit.why else ""]
+        text = " ".join([f"- [{hit.id}] {date}{title}{one.text}", *filter(None, said)])
+        if not page.add(f"{above}{text}", hit.sources()):
+            break
+        last = hit.part_of
+        added += 1
+    return added
+
+
+def _when(line: Line) -> tuple[str, str, int]:
+    """Dated ones first, oldest first; within a document in the order of the text."""
+    return line.hit.date or "9999", line.hit.uri, line.hit.span[0]
+
 
 # Shares of the best score. Of the passages at 0.6 and above, 3.7 (HotpotQA), 6 (Chroma) and 2
 # (CMRC) are shown on average, with 90 %, 100 % and 100 % of the documents that answer; between 0.3

@@ -26,7 +26,7 @@ from graphrag_mcp.packing.budget import (
     read_cursor,
     write_cursor,
 )
-from graphrag_mcp.query import breadth, context, hits, local, named, timeline
+from graphrag_mcp.query import context, hits, local, named, timeline
 from graphrag_mcp.query.filters import Filters, documents
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.dates import days
@@ -242,7 +242,7 @@ def _speaking(
     scored = [(one.id, one.score) for one in found.passages[:FOUND]]
     listed = [hit for _, hit in hits.read(snapshot, scored)]
     said: dict[str, Said] = {}
-    for line in breadth.lines(listed, found.terms, found.names):
+    for line in hits.lines(listed, found.terms, found.names):
         said.setdefault(line.hit.part_of, partial(str, f"[{line.hit.id}] {line.text}"))
     return said, about
 

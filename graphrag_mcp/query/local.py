@@ -55,9 +55,10 @@ from graphrag_mcp.packing.budget import (
 )
 from graphrag_mcp.packing.wire import outgoing
 from graphrag_mcp.query import context, passages, ranking, retrieval, topics
+from graphrag_mcp.query.context import MARKS
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.passages import DEFAULT_TOKENS, Form
-from graphrag_mcp.query.ranking import MARKS, Scored
+from graphrag_mcp.query.ranking import Scored
 from graphrag_mcp.query.retrieval import Retrieved
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import terms
@@ -417,8 +418,8 @@ def _nowhere(query: str, found: Retrieved) -> list[str]:
     the question is known, since in a language that the corpus does not hold all would be."""
     unknown = set(found.unknown)
     words = [word for word in query.split() if ranking.stands_nowhere(word, found.terms, unknown)]
-    words = [word.strip(ranking.MARKS) for word in words if any(map(str.isalnum, word))]
-    first = query.split()[0].strip(ranking.MARKS) if query.split() else ""
+    words = [word.strip(context.MARKS) for word in words if any(map(str.isalnum, word))]
+    first = query.split()[0].strip(context.MARKS) if query.split() else ""
     quoted = set(re.findall(r"\w+", " ".join(re.findall(r"[\"“«]([^\"“”«»]{1,200})[\"”»]", query))))
     known = len(found.unknown) <= len(found.terms)
     return [

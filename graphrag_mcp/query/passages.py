@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import breadth, context, hits
+from graphrag_mcp.query import context, hits
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.text.terms import terms
 from graphrag_mcp.types import SearchResult, content_id
@@ -53,7 +53,7 @@ def concise(
     worth = _worth(sources)
     if form.breadth == "sentences":
         found = lines(sources, ranked)[offset:]
-        taken = breadth.show(page, found, form.sort == "time")
+        taken = hits.show_lines(page, found, form.sort == "time")
         rest = len(found) - taken
         _say_nothing(result, page, found)
         return hits.finished(result, page, rest, offset + taken, cursor)
@@ -88,7 +88,7 @@ def several(
         part.add(f"## {one_line(question, 120)}")
         ranked = _titles_first(_merged(sources), sources)
         if form.breadth == "sentences":
-            breadth.show(part, lines(sources, ranked), form.sort == "time")
+            hits.show_lines(part, lines(sources, ranked), form.sort == "time")
         else:
             best = ranked[0][0] if ranked else 0.0
             listed = _hits(sources, ranked[:20])
@@ -114,11 +114,11 @@ def several(
     return hits.finished(result, page, 0, 0, lambda _: "")
 
 
-def lines(sources: Sequence[Source], ranked: Ranked | None = None) -> list[breadth.Line]:
+def lines(sources: Sequence[Source], ranked: Ranked | None = None) -> list[hits.Line]:
     """One sentence from each of the places that have something to say on the question."""
     ranked = ranked if ranked is not None else _titles_first(_merged(sources), sources)
     names = [one for source in sources for one in source.names]
-    return breadth.lines(_hits(sources, ranked[: breadth.READ]), _worth(sources), names)
+    return hits.lines(_hits(sources, ranked[: hits.LINES_READ]), _worth(sources), names)
 
 
 def _say_exhausted(page: hits.Page, sources: Sequence[Source], listed: Sequence[hits.Hit]) -> None:
@@ -176,7 +176,7 @@ def _hits(sources: Sequence[Source], wanted: Ranked) -> list[hits.Hit]:
     return [found[at, place] for _, place, at in wanted if (at, place) in found]
 
 
-def _say_nothing(result: SearchResult, page: hits.Page, found: Sequence[breadth.Line]) -> None:
+def _say_nothing(result: SearchResult, page: hits.Page, found: Sequence[hits.Line]) -> None:
     if not found:
         result.state = "not_found"
         page.add(

@@ -21,7 +21,6 @@ from graphrag_mcp.text.terms import is_cjk, normalise_name, query_terms, stop_wo
 from graphrag_mcp.types import Mention
 
 K1, B = 1.2, 0.75  # BM25
-LIGHT = ("id", "document_id", "title_id", "position", "n_terms", "entity_ids", "terms")
 QUESTION_WORDS = 40  # of a question that are tried as names
 # Hindi and Thai have signs for vowels
 _LETTER = r"[^\W_\u0900-\u0963\u0e31-\u0e4e]|[\u0900-\u0963\u0e31-\u0e4e]"
@@ -135,10 +134,6 @@ def term_worth(
 def rarity(total: int, holding: int) -> float:
     """What a term is worth that `holding` of `total` passages hold."""
     return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
-
-
-# Around a word of a question and no part of it, in the scripts that have signs of their own.
-MARKS = "\"'“”‘’«»„.,;:!?¿¡()[]，。？！、；：（）「」『』،؛؟।…"
 
 
 def stands_nowhere(word: str, known: Container[str], unknown: Set[str]) -> bool:

@@ -42,8 +42,8 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.names.extract import extract, terms_of
 from graphrag_mcp.query import context, ranking
+from graphrag_mcp.query.context import LIGHT
 from graphrag_mcp.query.ranking import (
-    LIGHT,
     Passage,
     Scored,
     Weights,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from graphrag_mcp.query import global_, retrieval
-from graphrag_mcp.query.global_ import OVERVIEW
+from graphrag_mcp.query import reports, retrieval
+from graphrag_mcp.query.reports import OVERVIEW
 from graphrag_mcp.query.text_search import quoted
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.types import content_id
@@ -39,7 +39,7 @@ def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
             "global",
             f"{overview.group().strip()!r} asks about the corpus as a whole, and nothing in it is named.",
         )
-    if global_.asked_about(snapshot, query) is None:
+    if reports.asked_about(snapshot, query) is None:
         return (
             "global",
             "The question names nothing in particular, so it is about the corpus as a whole.",

@@ -22,7 +22,7 @@ from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import clamp_budget, finish, one_line, read_cursor, write_cursor
 from graphrag_mcp.query import context, hits, local, passages, ranking, retrieval
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.scripts import SIMPLIFY
+from graphrag_mcp.text.folding import SIMPLIFY
 from graphrag_mcp.text.terms import counted, is_cjk, query_terms, unwrapped
 from graphrag_mcp.types import SearchResult
 
@@ -260,7 +260,7 @@ def absent(snapshot: Snapshot, query: str, found: bool = False) -> list[str]:
         if found
         else [one for one in quoted(used)[:LITERALS] if not _matches(snapshot, one, [plain(one)])]
     )
-    words = [word.strip(ranking.MARKS) for word in unquoted(used).split()]
+    words = [word.strip(context.MARKS) for word in unquoted(used).split()]
     lost += [word for word in words if ranking.stands_nowhere(word, known, gone)]
     return list(dict.fromkeys(lost))
 

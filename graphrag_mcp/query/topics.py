@@ -18,7 +18,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from graphrag_mcp.packing.budget import one_line, referenced_ids
-from graphrag_mcp.query import breadth, context, hits, named
+from graphrag_mcp.query import context, hits, named
 from graphrag_mcp.query.filters import Filters, Narrowed
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.times import stated_date
@@ -208,7 +208,7 @@ def on_question(
     source: Source,
     level: int = -1,
     kept: Filters | None = None,
-) -> list[tuple[Topic | None, list[breadth.Line]]]:
+) -> list[tuple[Topic | None, list[hits.Line]]]:
     """What the documents say on a question: sentences by topic, the topic of most worth first; None
     for sentences of no topic.
 
@@ -239,11 +239,11 @@ def on_question(
     why = source.why([id for id in ids if id in score]) if source.why is not None else {}
     scored = [(id, score.get(id, 0.0)) for id in ids]
     listed = hits.read(_whole(snapshot), scored, source.corpus, why)
-    lines: dict[str, list[breadth.Line]] = defaultdict(list)
+    lines: dict[str, list[hits.Line]] = defaultdict(list)
     every = [
         (topic_of_passage[id], line)
         for id, hit in listed
-        if breadth.names_all(hit, source.names)
+        if hits.names_all(hit, source.names)
         for line in _said_in(
             hit, asked, weights.get(topic_of_passage[id], {}), near.get(topic_of_passage[id], 0.0)
         )
@@ -388,7 +388,7 @@ def _to_read(
 
 def _said_in(
     hit: hits.Hit, asked: _Asked, own: Mapping[str, float], near: float
-) -> Iterator[breadth.Line]:
+) -> Iterator[hits.Line]:
     """The sentences of a passage that say something on the question, with their worth."""
     whole, all_shared = sum(asked.terms.values()) or 1.0, sum(asked.shared.values()) or 1.0
     best, all_own = max(asked.passages.values(), default=1.0), sum(own.values()) or 1.0
@@ -407,12 +407,12 @@ def _said_in(
         value += near * math.fsum(own[term] for term in own.keys() & held) / all_own
         value *= stands_alone(said) * (0.4 + 0.6 * max(on_it, hit.score))
         if value > 0:
-            yield breadth.Line(hit, said, value)
+            yield hits.Line(hit, said, value)
 
 
 def _chosen(
-    lines: Sequence[tuple[str, breadth.Line]], near: Mapping[str, float], documents: int
-) -> list[tuple[str, breadth.Line]]:
+    lines: Sequence[tuple[str, hits.Line]], near: Mapping[str, float], documents: int
+) -> list[tuple[str, hits.Line]]:
     """The best sentences with their topics, none that repeats another: one of a passage, a few of a
     document, more of a topic the more it is on the question."""
     order = sorted(
@@ -423,12 +423,12 @@ def _chosen(
     chosen = []
     for id, line in order:
         least = LEAST_SAID if len(chosen) >= SOME else LEAST_SAID / 2
-        if line.value < least * order[0][1].value or len(chosen) == breadth.MOST:
+        if line.value < least * order[0][1].value or len(chosen) == hits.MOST_LINES:
             break
         held = set(terms(line.text))
         if (
             line.hit.passage in of_passage
-            or of_document[line.hit.part_of] > breadth.MOST // (documents or 1)
+            or of_document[line.hit.part_of] > hits.MOST_LINES // (documents or 1)
             or of_topic[id] >= 4 + 10 * near.get(id, 0.0)
             or any(len(held & one) > 0.6 * len(held | one) for one in seen)
         ):
@@ -437,25 +437,25 @@ def _chosen(
         of_topic[id] += 1
         of_passage.add(line.hit.passage)
         seen.append(held)
-        chosen.append((id, breadth.shortened(line)))
+        chosen.append((id, hits.shortened(line)))
     return chosen
 
 
 def _grouped(
     snapshot: Snapshot,
     known: _Counted,
-    lines: Mapping[str, list[breadth.Line]],
+    lines: Mapping[str, list[hits.Line]],
     topics: Mapping[str, Topic],
     level: int,
     kept: Filters | None,
-) -> list[tuple[Topic | None, list[breadth.Line]]]:
+) -> list[tuple[Topic | None, list[hits.Line]]]:
     """Lines by topic, the topic of most worth first. A topic with one line is shown as the topic
     that it lies in."""
     above = (
         {topic.id: topic for topic in _topics(snapshot, known, level - 1, kept)} if level else {}
     )
     parent = {unit: id for id, topic in above.items() for unit in topic.units}
-    found: dict[str, list[breadth.Line]] = defaultdict(list)
+    found: dict[str, list[hits.Line]] = defaultdict(list)
     for id, held in lines.items():
         lone = len(held) == 1 and id in topics and len(lines) > 1
         found[parent.get(min(topics[id].units), id) if lone else id] += held

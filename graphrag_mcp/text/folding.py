@@ -1,9 +1,31 @@
-"""Words in a common form: without accents, spelling variants and endings; and the language of a
+r"""Words in a common form: without accents, spelling variants and endings; and the language of a
 text.
 
 Takes words and texts; gives folded words, their stems for full text, and the part of a name that
 its cases share. Deterministic, a table or one pattern per script, Snowball stems from PyStemmer.
 Knows nothing of tokens or entities.
+
+Text whose letters are written in pieces: composed (NFC), with the place that each character came from.
+
+Names of files from a Mac, and what some programs write, hold `é` as two characters and a Korean syllable as two or
+three. Names are looked for in the composed text and cited in the given one. Knows nothing of words.
+
+Characters of Chinese that one word is written with or without: traditional and simplified, one to one.
+
+Only for matching: what is shown is always as it was written. Of characters with several simplified forms (著, 乾, 覆)
+one is chosen, whichever the text means, since both sides of a match are read so; what was told apart in traditional
+spelling (後 and 后, 裡 and 里, 發 and 髮) is one here, as it is for every reader of simplified text.
+
+`simplified.txt` holds the characters U+4E00 to U+9FFF with another character below U+10000 as
+`kSimplifiedVariant` in the Unihan
+database of Unicode (draft of July 2026; the first that is not the character itself; not 蒙, 戠, 臤, which only rare
+readings change), chains followed to their end. Copyright 1991-2026 Unicode, Inc., SPDX-License-Identifier: Unicode-3.0,
+see LICENSE. Its second part, by hand, are variants that the mainland gave up and that Unihan does not count as
+simplified: 佔 for 占, 週 for 周, 羣 for 群.
+
+Letters of the scripts that have capitals, as parts of patterns, since `re` knows no \p{Lu}.
+
+Takes nothing, gives character classes without their brackets; knows nothing of words or names.
 """
 
 from __future__ import annotations
@@ -11,10 +33,88 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from pathlib import Path
 
 from Stemmer import Stemmer
 
-from graphrag_mcp.text.scripts import SIMPLIFY
+_flat = "".join(Path(__file__).with_name("simplified.txt").read_text("utf-8").split())
+SIMPLIFY: dict[int, str] = {ord(a): b for a, b in zip(_flat[::2], _flat[1::2], strict=True)}
+
+
+CASED = "A-Za-zÀ-ÖØ-öø-ʯͰ-ϿЀ-ԯԱ-ևḀ-ỿἀ-῾"
+WORD = CASED + "0-9\u0300-\u036f"
+
+
+def _ranges(test: str) -> str:
+    """Character class of all letters of the cased scripts for which `str.<test>()` holds."""
+    found = [
+        c
+        for c in (*range(0x41, 0x250), *range(0x370, 0x588), *range(0x1E00, 0x2000))
+        if getattr(chr(c), test)()
+    ]
+    parts: list[list[int]] = []
+    for code in found:
+        if parts and parts[-1][1] == code - 1:
+            parts[-1][1] = code
+        else:
+            parts.append([code, code])
+    return "".join(f"{chr(a)}-{chr(b)}" if a != b else chr(a) for a, b in parts)
+
+
+UPPER, LOWER = _ranges("isupper"), _ranges("islower")
+
+
+def with_origins(text: str) -> tuple[str, list[int]]:
+    """The composed text, and for each of its characters, and for its end, the offset in `text` at which the pieces of
+    that character begin."""
+    parts: list[str] = []
+    origins: list[int] = []
+    last = 0
+    for match in _pieces().finditer(text):
+        start, end = match.span()
+        whole = unicodedata.normalize("NFC", match[0])
+        parts += (text[last:start], whole)
+        origins.extend(range(last, start))
+        # More than one character comes out where not all of the pieces fit together.
+        origins.extend(
+            min(start + at, end - 1) if whole == match[0] else start for at in range(len(whole))
+        )
+        last = end
+    parts.append(text[last:])
+    origins.extend(range(last, len(text) + 1))
+    return "".join(parts), origins
+
+
+@lru_cache(maxsize=1)
+def _pieces() -> re.Pattern[str]:
+    """Whatever composing can change: a character with what may be joined to it, or one that is written otherwise.
+
+    Read from Python's own table of characters, in 0.1 s, at the first text that is not composed.
+    """
+    joined, other = set(range(0x1161, 0x1176)) | set(range(0x11A8, 0x11C3)), set()
+    for code in (*range(0xA0, 0x1F000), *range(0x2F800, 0x2FA20)):
+        ch = chr(code)
+        if unicodedata.combining(ch):
+            joined.add(code)
+        if unicodedata.normalize("NFC", ch) != ch:
+            other.add(code)
+        parts = unicodedata.decomposition(ch)
+        if parts and parts[0] != "<" and not 0xAC00 <= code < 0xD7A4:
+            joined.update(int(part, 16) for part in parts.split()[1:])
+    return re.compile(
+        f"(?s).[{_class(joined)}]+|[{_class(other - joined)}]|[{_class(other & joined)}]"
+    )
+
+
+def _class(codes: set[int]) -> str:
+    ranges: list[list[int]] = []
+    for code in sorted(codes):
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    return "".join(f"{chr(a)}-{chr(b)}" if a < b else chr(a) for a, b in ranges)
+
 
 # ---- marks and spellings ------------------------------------------------------------------------
 

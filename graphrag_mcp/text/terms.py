@@ -14,8 +14,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 
 from graphrag_mcp.text import folding
-from graphrag_mcp.text.folding import folded
-from graphrag_mcp.text.scripts import SIMPLIFY
+from graphrag_mcp.text.folding import SIMPLIFY, folded
 
 # ---- scripts ------------------------------------------------------------------------------------
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb"

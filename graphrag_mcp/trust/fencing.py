@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 
@@ -88,16 +86,6 @@ _HEAD = re.compile(
     rf"[ \\]{{0,4}}##[ \t]{{1,4}}(?:{SECTIONS.lower()})[ \t]*$)",
     re.MULTILINE,
 )
-
-
-@contextmanager
-def showing(secrets: bool) -> Iterator[None]:
-    """Within it, credentials that stand in documents are shown as they are, or masked."""
-    token = SHOW_SECRETS.set(secrets)
-    try:
-        yield
-    finally:
-        SHOW_SECRETS.reset(token)
 
 
 def fenced(text: str) -> str:

@@ -1,0 +1,483 @@
+"""Community reports for a question: what it asks about, which reports are relevant, their findings.
+
+Takes a snapshot and a question; gives the terms that say what is asked about (none for a question on
+the corpus as a whole), reports rated by their words down the tree, and findings in the order of both.
+Asks no model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import pyarrow.compute as pc
+
+from graphrag_mcp.packing.budget import (
+    Item,
+    one_line,
+    referenced_ids,
+    render_references,
+)
+from graphrag_mcp.query import context, ranking, retrieval
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.text.folding import SIMPLIFY
+from graphrag_mcp.text.terms import is_cjk, query_terms, stop_word, terms
+
+if TYPE_CHECKING:
+    from graphrag_mcp.query.filters import Filters
+
+
+_KINDS = r"(?:people|persons|figures|characters|actors|names|entities|places|locations|organi[sz]ations|events|things)"
+_KINDS_HAN = "(?:人物|人名|事件|地方|地点|组织|机构|概念|事情)"
+
+# Taken out before the terms are made. CJK and Thai have no word ends at all.
+OVERVIEW = re.compile(
+    r"\b(?:(?:main|major|key|overall|common|central|recurring|general)\s+(?:\w+\s+){0,2}?(?:theme|topic|idea|trend|"
+    r"subject|issue|point|pattern)s?|themes|overview|summar(?:y|ise|ize|ies)|big\s+picture|as\s+a\s+whole|"
+    rf"(?:main|major|key|central|important|leading|recurring|principal)\s+{_KINDS}"
+    rf"(?:\s*(?:,|and|or|&|,\s*and)\s*{_KINDS}\b){{0,4}}|"
+    r"what(?:.s|\s+is|\s+are)\s+(?:all\s+)?(?:this|these|it|that|everything|here)(?:\s+all)?(?:\s+about)?(?=\W*$)|"
+    r"what(?:.s|\s+is|\s+are)\s+(?:there\s+)?in\s+(?:here|this|these|it|all\s+this)(?=\W*$)|"
+    r"(?:corpus|collection|dataset|documents?|texts?|files|notes)\s+(?:contain|cover|deal\s+with|talk\s+about)(?=\W*$)|"
+    r"(?:topics|subjects)\s+(?:are\s+)?(?:covered|discussed|treated|there)|"
+    r"trends|(?:corpus|collection|dataset|documents?|texts?|files|notes)\s+(?:is|are)?\s*about|"
+    r"themen|überblick|zusammenfass\w*|hauptthem\w*|worum\s+geht|wovon\s+handeln|insgesamt|"
+    r"thèmes?|aperçu|résum\w*|vue\s+d.ensemble|tendances?|de\s+quoi\s+(?:parlent|traitent)|temas?|resum\w*|panorama|"
+    r"tendencias?|de\s+qu[eé]\s+(?:tratan|hablan)|visão\s+geral|(?:do\s+que\s+tratam|sobre\s+o\s+que\s+são)|"
+    r"temi|riassum\w*|panoramica|tendenze|di\s+(?:che\s+)?cosa\s+(?:parlano|trattano)|overzicht|samenvat\w*|thema.s|"
+    r"темы|темах|обзор\w*|резюме|тенденци\w*|в\s+целом|кратко\w*|теми|огляд\w*|"
+    r"(?:о\s+ч[её]м|про\s+що)\s+(?:\w+\s+){0,3}?(?:документ|текст|материал|матеріал|файл)\w*|"
+    r"özet\w*|tema(?:lar|ları)|(?:ana|genel|temel)\s+konu\w*|konuları?|nelerden\s+bahsed\w*|ne\s+hakkında|"
+    r"chủ\s+đề|tổng\s+quan|tóm\s+tắt|nội\s+dung\s+chính)\b"
+    r"|主题|主題|概述|概览|概要|总结|總結|综述|趋势|趨勢|整体|主要内容|全体|要約|まとめ|テーマ|傾向|주제|요약|개요|전반|동향"
+    r"|ملخص|مواضيع|موضوعات|نظرة عامة|عن ماذا تتحدث|خلاصه|סיכום|תקציר|נושאים|סקירה"
+    r"|सारांश|विषय|अवलोकन|किस बारे में|เกี่ยวกับอะไร|หัวข้อ|ประเด็น|ภาพรวม|สรุป|เนื้อหาหลัก",
+    re.IGNORECASE,
+)
+ASKING_ELSEWHERE = re.compile(
+    r"\b(?:news|articles?|documents?|notes|files?|everything|appears?|emerges?|across|fassen?|zusammen|gib|nenne|zeig\w*|"
+    r"mir|uns|bitte|sind|alle[nrs]?|diese[nrs]?|eine[nr]?|wichtigste[nrs]?|inhalte?s?|dokumente?n?|texten?|principaux|"
+    r"principales?|quel(?:le)?s|quoi|parle(?:nt)?|donne[rz]?|moi|l.ensemble|contenu|textes?|tous|dame|haz|documentos|"
+    r"textos|contenido|archivos|todos|todas|estos|estas|cuáles|principali|quali|dammi|documenti|testi|contenuto|tutti|"
+    r"questi|principais|quais|conteúdo|estes|belangrijkste|geef|documenten|teksten|inhoud|каковы|основн\w+|главн\w+|"
+    r"документ\w*|текст\w*|содержани\w+|все|всё|всех|этих|ana|belge\w*|metin\w*|dosya\w*|nelerdir|nedir|neler|tüm|bütün|"
+    r"tài\s+liệu|văn\s+bản|chính|tất\s+cả|hãy|của|các|những|này|là|gì|về|trong)\b"
+    r"|文書|資料|記事|内容|主な|どんな|すべて|について|ください|お願い(?:し|致し|いたし)?|教えて?|何|で(?:す|した|しょう)か?|ますか?"
+    # particles, but not within きのこ
+    r"|(?<![ぁ-ゖ])(?:これら|この|その)|(?:を)?して|(?<![ぁ-ゖ])[のをはがにで]|[のをはがにで](?![ぁ-ゖ])"
+    r"|주요|전체|무엇(?:인가요|입니까)?|문서\w*|내용\w*|해\s?주세요|(?<!\w)[은는이가을를의]\b"
+    r"|الرئيسية|المستندات|الوثائق|النصوص|الملفات|جميع|(?<!\w)ال(?!\w)|המסמכים|הטקסטים|העיקריים"
+    r"|मुख्य|दस्तावे[जज़]़?[\u0900-\u094d]*|(?<![\u0900-\u097f])(?:इन|सभी)(?![\u0900-\u097f])"
+    r"|เอกสาร|ข้อความ|ทั้งหมด|เหล่านี้|นี้|หลัก|ของ|คือ|อะไร|บ้าง|ช่วย",
+    re.IGNORECASE,
+)
+ASKING_HAN = re.compile(
+    f"(?:主要|重要|关键|哪些|什么)的?{_KINDS_HAN}(?:[和与及、]{_KINDS_HAN}){{0,4}}"
+    "|主要|主题|话题|议题|这里|这儿|内容|概述|概括|总结|介绍|文档|文件|文集|资料|语料库?|讲了?|提到|说了?|关于|整个|这[个些]|有?什么|哪些|是"
+    "|一下|新闻|文章|报道|[请的了吗呢]"
+)
+
+
+Row = dict[str, Any]
+_STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
+_IDS = re.compile(r"\b[0-9a-f]{32}\b")
+_TOLD = re.compile(r"(?<=\)\])\s*(?=\S)")  # ... also where no blank follows, as in Chinese
+REPORT = (
+    "id",
+    "n",
+    "level",
+    "title",
+    "summary",
+    "findings",
+)  # what is kept of reports: their lists of ids are longer
+Finding = tuple[
+    float, int, int, Row, str
+]  # score, place of its report, number in it, the report, the text
+
+
+def similarity(text_terms: str, worth: Mapping[str, float]) -> float:
+    """The worth of the question's terms that a text holds, more where it keeps coming back to them."""
+    padded, doubled, score = f" {text_terms} ", "", 0.0
+    for term, value in worth.items():
+        if (word := f" {term} ") in padded:
+            doubled = doubled or padded.replace(
+                " ", "  "
+            )  # so that the blank between two of them counts for both
+            count = doubled.count(word)
+            score += value * (0.5 + 0.5 * (count - 1) / (count + 2))
+    return score
+
+
+_ancestors: WeakKeyDictionary[Snapshot, dict[str, str]] = WeakKeyDictionary()
+CANDIDATES = 200  # reports that full text proposes
+THRESHOLD = 1.0  # a rating from which a report is relevant
+FINDING = 500  # characters of a finding
+READ = 40  # reports read in full at most
+INCLUDED = 10.0  # added to the rating of reports that an `entity=` filter asks for
+FLOOR = 0.2  # share of the question's words that the best report must cover to set the scale alone
+# a parent is at least this much as relevant as its best child, else its branch would be cut
+FROM_CHILD = 0.8
+ANCESTORS = 3_000  # reports whose terms are remembered, some 3 MB
+
+
+# Words about the asking, not about what is asked: "What is said about X?" is about X.
+_ASKING = frozenset(
+    terms(
+        "say says said tell tells told describe described description mention mentioned discuss discussed explain give "
+        "list main major key important overall general common theme themes topic topics subject subjects point points "
+        "overview summary summarize summarise corpus document documents text texts dataset collection content contents "
+        "happen happens happened affect affects affected come comes came occur occurred case cases involve involved "
+        "way ways reason reasons example examples different various several roughly approximately share shares part "
+        "parts proportion percentage articles article files file stories story entire whole everything much many each "
+        "name people persons places things most "
+    )
+)
+
+
+# Words about how it is asked, which count little beside others: "what was its state at the end".
+_FRAMING = frozenset(
+    terms(
+        "issue issues event events period time times over cover covers covered decide decides decided decisive report "
+        "reports reported state status end ends ended stand stands stood run runs running develop develops developed "
+        "development developments role roles matter matters change changes changed become became between outcome "
+        "outcomes result results resulted resolve resolved dominate dominates dominated according appear appears "
+        "appeared connect connects connected relate related relationship compare compared difference differences "
+        "disagree agree course finally eventually start started begin began follow followed view views opinion opinions "
+        "detail details fact facts figure figures kind kinds type types another first last next long later "
+    )
+)
+LITTLE = 0.15
+
+
+@dataclass(slots=True)
+class Rated:
+    """A report that was looked at. `own` is the rating by its own words, `rating` with what its
+    children lend.
+    """
+
+    id: str
+    level: int
+    parent: str
+    childless: bool
+    own: float
+    rating: float
+    weight: float
+    rank: float
+
+
+def included_first(snapshot: Snapshot, kept: Sequence[Rated], filters: Filters) -> list[Rated]:
+    """Reports on the included entities before all others; where none was relevant, those of the
+    finest communities.
+    """
+    ids = [row["id"] for row in filters.first]
+    paths = snapshot.by_key("memberships", ids, "entity_id", ["path"])["path"].to_pylist()
+    on = {id for path in paths for id in path}
+    held = [one for one in kept if one.id in on]
+    covered = {id for path in paths for id in path if any(one.id in path for one in held)}
+    finest = [path[-1] for path in paths if path and path[-1] not in covered]
+    every = all_rated(snapshot, "") if finest else {}
+    held += [every[id] for id in dict.fromkeys(finest) if id in every]
+    first = [replace(one, rating=INCLUDED + one.rating) for one in held]
+    return [*first, *(one for one in kept if one.id not in on)]
+
+
+def too_deep(snapshot: Snapshot, level: int) -> str:
+    """A sentence when there is no such level."""
+    deepest = (
+        max(snapshot.rows("reports", "", ["level"])["level"].to_pylist(), default=0)
+        if level > 0
+        else 0
+    )
+    return (
+        f"There is no level {level}; the deepest, {deepest}, was used." if level > deepest else ""
+    )
+
+
+# ---- which reports -----------------------------------------------------------------------------
+
+
+def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated], dict[str, int]]:
+    """The relevant reports, best first, and how many were rated, kept and pruned."""
+    total = snapshot.count("reports")
+    coverage = {"reports": total, "rated": 0, "kept": 0, "pruned": 0}
+    if not total:
+        return [], coverage
+    worth = asked_about(snapshot, query)
+    if worth is None:
+        return _ranked_by_weight(snapshot, level, coverage)
+    rated = _rate(snapshot, worth) if worth else {}
+    if level >= 0:
+        deepest = max((one.level for one in rated.values()), default=0)
+        chosen = [one for one in rated.values() if _at_level(one, min(level, deepest))]
+    else:
+        chosen = _descend(rated)
+    kept = [one for one in chosen if one.rating >= THRESHOLD]
+    kept.sort(key=lambda one: (-round(one.rating, 6), -round(one.weight, 6), -one.rank, one.id))
+    kept = kept[:READ]
+    coverage.update(rated=len(rated), kept=len(kept), pruned=len(rated) - len(kept))
+    return kept, coverage
+
+
+def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
+    """Every report by id, with its lexical rating (0 where no word of the question is in it)."""
+    worth = asked_about(snapshot, query)
+    rated = _rate(snapshot, worth) if worth else {}
+    rows = context.every(snapshot, "reports", context.NUMBERS).to_pylist()
+    family = _family(snapshot, [row["id"] for row in rows])
+    most = max((row["n_text_units"] for row in rows), default=0) or 1
+    for row in rows:
+        own, rating = (
+            (rated[row["id"]].own, rated[row["id"]].rating) if row["id"] in rated else (0.0, 0.0)
+        )
+        rated[row["id"]] = Rated(
+            row["id"],
+            row["level"],
+            *family.get(row["id"], ("", True)),
+            own,
+            rating,
+            row["n_text_units"] / most,
+            row["rank"],
+        )
+    return rated
+
+
+def whole_level(snapshot: Snapshot, query: str, level: int) -> tuple[list[Rated], dict[str, int]]:
+    """All reports of a level and the childless ones above it: nearest to the question first, then
+    the weightiest.
+    """
+    every = all_rated(snapshot, query)
+    deepest = max((one.level for one in every.values()), default=0)
+    chosen = [one for one in every.values() if _at_level(one, min(level, deepest))]
+    chosen.sort(key=lambda one: (-round(one.rating, 6), -round(one.weight, 6), -one.rank, one.id))
+    return chosen, {"reports": len(every), "rated": 0, "kept": len(chosen), "pruned": 0}
+
+
+def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
+    """The worth of the terms that say what is asked about; None for an empty or a wholly general
+    question.
+    """
+    asked = query[: retrieval.QUERY_CHARACTERS]
+    if OVERVIEW.search(asked):  # with one word that stays, so that those of grammar go
+        asked = f"{ASKING_ELSEWHERE.sub(' ', OVERVIEW.sub(' ', asked))} corpus"
+    wanted = query_terms(ASKING_HAN.sub(" ", asked.translate(SIMPLIFY)))
+    if all(term in _ASKING or (is_cjk(term[0]) and stop_word(term)) for term in wanted):
+        return None
+    worth, unknown = ranking.term_worth(snapshot, wanted)
+    worth = {term: value for term, value in worth.items() if term not in _ASKING}
+    if worth.keys() <= _FRAMING:
+        return None if (_FRAMING | _ASKING).issuperset(unknown) else worth
+    return {term: value * (LITTLE if term in _FRAMING else 1) for term, value in worth.items()}
+
+
+def _ranked_by_weight(
+    snapshot: Snapshot, level: int, coverage: dict[str, int]
+) -> tuple[list[Rated], dict[str, int]]:
+    """No question: the reports of a level (the coarsest by default) by how much text they cover."""
+    rows = context.every(snapshot, "reports", context.NUMBERS).to_pylist()
+    family = _family(snapshot, [row["id"] for row in rows])
+    most = max((row["n_text_units"] for row in rows), default=0) or 1
+    deepest = max((row["level"] for row in rows), default=0)
+    found = [
+        Rated(
+            id,
+            row["level"],
+            *family.get(id, ("", True)),
+            0.0,
+            0.0,
+            row["n_text_units"] / most,
+            row["rank"],
+        )
+        for row in rows
+        for id in [row["id"]]
+    ]
+    chosen = [one for one in found if _at_level(one, min(max(level, 0), deepest))]
+    chosen.sort(key=lambda one: (-round(one.weight, 6), -one.rank, one.id))
+    coverage.update(rated=0, kept=len(chosen[:READ]), pruned=0)
+    return chosen[:READ], coverage
+
+
+def _at_level(one: Rated, level: int) -> bool:
+    """Level n is the communities of that level and the childless ones above it: each entity once."""
+    return one.level == level or (one.level < level and one.childless)
+
+
+def _family(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, tuple[str, bool]]:
+    """Parent ("" for a root) and whether childless, by id."""
+    rows = context.light(snapshot, "communities", ids, context.FAMILY)
+    alone = pc.equal(pc.list_value_length(rows["children"]), 0).to_pylist()
+    pairs = zip(rows["parent"].to_pylist(), alone, strict=True)
+    return dict(zip(rows["id"].to_pylist(), pairs, strict=True))
+
+
+def _rate(snapshot: Snapshot, worth: Mapping[str, float]) -> dict[str, Rated]:
+    """Reports proposed by full text, and all their ancestors, rated 0 to 5 on a scale set by the
+    best of them.
+    """
+    whole = sum(worth.values())
+    proposed = snapshot.full_text("reports", list(worth), CANDIDATES, ["id", "terms"])
+    words = dict(zip(proposed["id"].to_pylist(), proposed["terms"].to_pylist(), strict=True))
+    family = _family(snapshot, list(words))
+    missing = {parent for parent, _ in family.values() if parent} - family.keys()
+    while missing:  # at most the depth of the tree
+        above = _family(snapshot, sorted(missing))
+        family |= above
+        missing = {parent for parent, _ in above.values() if parent} - family.keys()
+    words |= _terms_of(snapshot, sorted(family.keys() - words.keys()))
+    rows = context.light(snapshot, "reports", list(words), context.NUMBERS).to_pylist()
+    similar = {row["id"]: similarity(words[row["id"]], worth) / whole for row in rows}
+    scale = 5 / max(max(similar.values(), default=0.0), FLOOR)
+    most = max((row["n_text_units"] for row in rows), default=0) or 1
+    rated = {
+        row["id"]: Rated(
+            row["id"],
+            row["level"],
+            *family.get(row["id"], ("", True)),
+            similar[row["id"]] * scale,
+            similar[row["id"]] * scale,
+            row["n_text_units"] / most,
+            row["rank"],
+        )
+        for row in rows
+    }
+    for one in sorted(rated.values(), key=lambda one: (-one.level, one.id)):
+        if one.parent in rated:
+            rated[one.parent].rating = max(rated[one.parent].rating, FROM_CHILD * one.rating)
+    return rated
+
+
+def _terms_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
+    """The terms of reports, remembered: the ancestors of what is proposed are few, and the same
+    every time.
+    """
+    held = _ancestors.setdefault(snapshot, {}) if type(snapshot) is Snapshot else {}
+    missing = [id for id in ids if id not in held]
+    rows = snapshot.by_key("reports", missing, "id", ["id", "terms"])
+    fresh = dict(zip(rows["id"].to_pylist(), rows["terms"].to_pylist(), strict=True))
+    found = {id: held.get(id, fresh.get(id)) for id in ids}
+    if len(held) + len(fresh) > ANCESTORS:
+        held.clear()
+    held |= fresh
+    return {id: one for id, one in found.items() if one is not None}
+
+
+def _descend(rated: Mapping[str, Rated]) -> list[Rated]:
+    """From the roots to the children of what is relevant; a parent is kept only where no child of
+    it is relevant.
+
+    When nothing on a frontier is relevant, the whole next level is looked at before giving up,
+    twice at most.
+    """
+    children: dict[str, list[Rated]] = {}
+    for one in rated.values():
+        children.setdefault(one.parent if one.parent in rated else "", []).append(one)
+    kept: list[Rated] = []
+    frontier = children.get("", [])
+    fallback = 0
+    while frontier:
+        following: list[Rated] = []
+        relevant = [one for one in frontier if one.rating >= THRESHOLD]
+        if not relevant and not kept and fallback < 2:
+            fallback += 1
+            relevant = frontier
+        for one in relevant:
+            least = max(THRESHOLD, FROM_CHILD * one.own)
+            below = [child for child in children.get(one.id, []) if child.rating >= least]
+            following += below
+            if not below and one.rating >= THRESHOLD:
+                kept.append(one)
+        frontier = following
+    return kept
+
+
+# ---- their findings ----------------------------------------------------------------------------
+
+
+def finding_items(
+    snapshot: Snapshot, query: str, kept: Sequence[Rated]
+) -> tuple[list[Item], list[str]]:
+    """Findings as items, best first, and the aliases of their communities."""
+    found = ranked(snapshot, asked_about(snapshot, query) or {}, kept)
+    aliases, cited = context.resolve_references(snapshot, [one[4] for one in found])
+    items = []
+    for score, _, number, row, text in found:
+        shown = render_references(text, aliases)
+        alias = f"c{row['n']}"
+        places = [place for id, place in cited.items() if f"{id})" in shown or f"{id}," in shown]
+        at = {"score": round(min(score / 100, 1.0), 3), "line_start": 0, "line_end": 0}
+        scored = tuple(place.model_copy(update=at) for place in places[:5])
+        line = f"- {shown} ({one_line(row['title'], 60)}, {alias})"
+        items.append(Item(f"{alias}.{number}", line, None, "Points", score, also=scored))
+    return items, list(dict.fromkeys(f"c{one[3]['n']}" for one in found))
+
+
+def ranked(snapshot: Snapshot, worth: Mapping[str, float], kept: Sequence[Rated]) -> list[Finding]:
+    """Findings, best first: two thirds the report's rating, one third the finding's own words."""
+    whole = sum(worth.values()) or 1.0
+    rating = {one.id: one.rating for one in kept}
+    found: list[Finding] = []
+    for place, row in enumerate(snapshot.served("reports", [one.id for one in kept], REPORT)):
+        findings = context.findings(row) or [
+            {"summary": row["title"], "explanation": row["summary"]}
+        ]
+        for number, one in enumerate(
+            findings, 1
+        ):  # of equal points those of the weightier report first
+            text, words = _point(str(one.get("summary", "")), str(one.get("explanation", "")))
+            own = min(1.0, similarity(words, worth) / whole) if worth else 1 / number
+            found.append((20 * rating[row["id"]] * 2 / 3 + 100 * own / 3, place, number, row, text))
+    return sorted(found, key=lambda one: (-round(one[0], 6), one[1], one[2]))
+
+
+def passing(
+    snapshot: Snapshot, found: Sequence[Finding], documents: Collection[str]
+) -> list[Finding]:
+    """The points with only those statements that cite a document that passes, or no text at all: a
+    report on a wide community tells of many documents."""
+    wanted = {id for one in found for id in referenced_ids(one[4]).get("Sources", ())}
+    units = (
+        snapshot.by_key("text_units", sorted(wanted), "id", ["id", "document_id"])
+        if wanted
+        else None
+    )
+    pairs = (
+        zip(units["id"].to_pylist(), units["document_id"].to_pylist(), strict=True) if units else ()
+    )
+    fits = {id for id, document in pairs if document in documents}
+    kept = []
+    for score, place, number, row, text in found:
+        told = [
+            one
+            for one in _TOLD.split(text)
+            if not (ids := referenced_ids(one).get("Sources")) or not fits.isdisjoint(ids)
+        ]
+        if told:
+            kept.append((score, place, number, row, " ".join(told)))
+    return kept
+
+
+@lru_cache(maxsize=2_000)
+def _point(summary: str, explanation: str) -> tuple[str, str]:
+    """A finding on one line, whole statements with their references, without the summary where they
+    begin with it; and its terms. Remembered, because reports of large communities come with every
+    question."""
+    limit = FINDING
+    kept: list[str] = []
+    length = 0
+    for piece in _STATEMENTS.split(explanation.strip()):
+        body, mark, references = piece.partition("[Data:")
+        if kept and length + len(body) > limit:
+            break
+        kept.append(one_line(body, limit) + (f" {mark}{references}" if mark else ""))
+        length += len(body)
+    body = " ".join(kept)
+    if body.startswith(summary.rstrip(".…")) or not summary:
+        text = body
+    else:
+        text = f"**{one_line(summary, 200)}** {body}"
+    return text, " ".join(
+        terms(_IDS.sub("", text))
+    )  # each id has some ten terms, of which none says anything
