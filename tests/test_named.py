@@ -114,3 +114,27 @@ def test_a_rare_name_of_a_question_decides_before_its_common_words(tmp_path: Pat
         row["text"].startswith("Quillmark")
         and found.passages[1].score < 0.75 * found.passages[0].score
     )
+
+
+def test_an_organization_is_named_where_its_longer_names_stand(tmp_path: Path) -> None:
+    snapshot = made(tmp_path, {
+        "a": "Marley Foods Ltd opened a shop. Marley Foods Ltd hired Ned Farrow.",
+        "b": "The Marley Foods Ltd Museum shows old tins. The Marley Foods Ltd Museum is free.",
+        "c": "Ned Farrow walked to the pier, and the day was fine.",
+    })  # fmt: skip
+    assert "Marley Foods Ltd, 2 documents" in list_documents(snapshot, by="organization").text
+    found = list_documents(snapshot, filters=["entity=Marley Foods Ltd"]).text
+    assert found.count("- [d") == 2, found
+    found = list_documents(snapshot, filters=["entity!=Marley Foods Ltd"]).text
+    assert found.count("- [d") == 1, found
+
+
+def test_a_single_name_that_several_people_share_is_no_person_of_the_list(tmp_path: Path) -> None:
+    snapshot = made(tmp_path, {
+        "a": "Alex Ferguson met Barry Ferguson. Mr Ferguson said that Alex Ferguson was late.",
+        "b": "Barry Ferguson wrote to Alex Ferguson. Mr Ferguson did not answer.",
+        "c": "Mr Ferguson came alone. Mr Ferguson left with Ned Farrow.",
+    })  # fmt: skip
+    text = list_documents(snapshot, by="person").text
+    assert "Alex Ferguson, 2 documents" in text and "Barry Ferguson, 2 documents" in text, text
+    assert "] Ferguson," not in text, text
