@@ -202,6 +202,7 @@ class Retrieved:
         default_factory=dict
     )  # of the entities, by id, columns ENTITY
     vector: bytes = b""  # of the question
+    query: str = ""
     trust: float = 0.0  # how far the vectors of this index bear out its words, 0 to 1
 
 
@@ -223,7 +224,7 @@ def retrieve(
     adds the entities.
     """
     query = composed(query)
-    found = Retrieved(names=extract(query[:NAME_CHARACTERS]), vector=vector or b"")
+    found = Retrieved(names=extract(query[:NAME_CHARACTERS]), vector=vector or b"", query=query)
     wanted = terms_of(query[:QUERY_CHARACTERS])
     worth, found.unknown = term_worth(snapshot, wanted, weights)
     _add_keywords(snapshot, found, worth, keywords, weights)
