@@ -1,8 +1,5 @@
-"""The open corpora of a server or command: their snapshots, and which folders may be read.
-
-Takes `Settings`; gives corpus names, folders, snapshots pinned to the newest generation, resolved
-paths. Knows no MCP, computes nothing about documents, and imports the store only when a snapshot is
-wanted.
+"""The open corpora of a server or command: snapshots of the newest generations, and the folders
+that may be read.
 """
 
 from __future__ import annotations

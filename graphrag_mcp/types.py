@@ -1,9 +1,5 @@
-"""Data types: rows of the engine and results of the tools.
-
-Frozen dataclasses travel between the workshops; pydantic models are what a tool returns, used by
-the engine as they are so that nothing is repacked. Bulk travels as `pyarrow.Table` (columns:
-store/schema.py). All spans are character offsets into `Document.text` (Python string indices, end
-exclusive).
+"""Data types: rows of the engine and results of the tools. All spans are character offsets into
+`Document.text`, end exclusive.
 """
 
 from __future__ import annotations

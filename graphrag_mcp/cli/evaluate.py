@@ -1,7 +1,5 @@
-"""The command eval: questions from a file asked of an index.
-
-Takes parsed arguments; gives tables, or one JSON object, through the printing of the other
-commands. What is measured and how stands in evaluate/evaluate.py; here its search function is made.
+"""The command eval: questions from a file asked of an index. What is measured stands in
+evaluate/evaluate.py.
 """
 
 from __future__ import annotations

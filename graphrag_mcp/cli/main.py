@@ -1,14 +1,7 @@
-"""The command line: commands, their arguments, and the exit status.
+"""The command line: commands, their arguments and help, and the exit status (0 done, 1 something
+failed or was left out, 2 wrong use).
 
-Takes arguments; gives 0 where all is done, 1 where something failed or was left out (named), 2 for
-wrong use. Commands are functions of the other modules in this folder, described by their docstring.
-Only this folder prints.
-
-The help of the command line: commands in groups, examples, and the nearest name after a mistake.
-
-Takes the arguments that were given; gives an `argparse` parser that prints its help in groups and
-ends a wrong command or option with the nearest right one. Bold only on a terminal, and never where
-NO_COLOR is set. Runs no command.
+Commands are functions of the other modules in this folder, described by their docstring.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """Shared by all commands: settings, the open index, and what is printed.
 
-Takes parsed arguments and results; gives an `App`, snapshots and paths, and prints Markdown, or one
-JSON object, on stdout and everything else on stderr. Knows no command.
-
-What the engine advises, in the words of the command line.
-
-Takes a sentence written for agents (`Call index_documents(paths=["."])`, `Give corpus= one of:
-...`); gives the same advice as commands and options. The one place that translates. Knows the names
-of tools and commands, no index; what stands in quotation marks, or is a name with its id behind it,
-is someone's data and stays as it is.
+Markdown or one JSON object goes to stdout, everything else to stderr. Advice written for agents
+(`Call index_documents(paths=["."])`) is translated into commands and options here; what stands in
+quotation marks, or is a name with its id behind it, is data of a user and stays as it is.
 """
 
 from __future__ import annotations

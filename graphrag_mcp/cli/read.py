@@ -1,17 +1,7 @@
 """Commands that read an index: search, list, entity, explore, report, source, drift, status.
 
-Takes parsed arguments; prints what the searches give. Each command imports what it needs when it
-runs.
-
-Commands that walk: explore (the graph of an index) and drift (the sessions that agents walked).
-
-Takes parsed arguments; gives results and sessions through the printing of the other commands. Each
-command imports what it needs when it runs.
-
-What a person sees on a terminal: hits with marked words and links to their files, and tables.
-
-Takes a result and the snapshot that it came from; prints with rich, which is imported here alone
-and only when stdout is a terminal. A pipe, NO_COLOR and CI get the plain text of the commands.
+rich is imported here alone, and only when stdout is a terminal. A pipe, NO_COLOR and CI get plain
+text.
 """
 
 from __future__ import annotations

@@ -1,12 +1,4 @@
-"""Commands that maintain an index: doctor, digest, export, import, rollback, delete.
-
-Takes parsed arguments; prints what was found. Each command imports what it needs when it runs.
-
-The command that puts this server into a host: install.
-
-Takes parsed arguments; prints what was written where, and what to do next. The work is in
-install/install.py, install/hosts.py and install/launch.py.
-"""
+"""Commands that maintain an index (doctor, digest, export, import, rollback, delete), and install."""
 
 from __future__ import annotations
 

@@ -1,16 +1,5 @@
-"""Commands that write: serve, index, edit, remove, tune, init, answers.
-
-Takes parsed arguments; prints what was done. Each command imports what it needs when it runs.
-
-Commands that change an index by hand: edit (the graph), remove (documents).
-
-Takes parsed arguments; prints what would change, and with --yes what has changed and how to undo
-it. Each command imports what it needs when it runs.
-
-The command `try`: indexes a folder and shows what it is about.
-
-Takes parsed arguments; prints what the folder is about, three questions with the sentences that
-answer them, and how to connect the assistants that are found on this machine.
+"""Commands that write: serve, index, edit, remove, tune, init, answers; and `try`, which shows what
+a folder is about.
 """
 
 from __future__ import annotations

@@ -1,31 +1,10 @@
 """Checks of the rows of one generation against each other.
 
 Takes a snapshot whose tables can be read; gives (kind, table, what) for every promise that is
-broken: ids that lead nowhere, spans that do not give the text, counts that do not recount,
-communities without report, vectors without row. Repairs nothing and knows no file. Texts are read a
-batch of documents at a time.
-
-What the tables owe to the edit log: that every edit in force can be seen in the rows, and none that
-is not.
-
-Takes a snapshot whose tables can be read; gives (kind, table, what) for every edit that the rows do
-not follow, and for what is wrong with the log itself. Repairs nothing: the tables are derived
-again, and the log is the truth.
-
-Whether texts are cut, and names found, by the parameters that the manifest names.
-
-Takes a snapshot and how a document is cut by given parameters (that is the index workshop's, and
-handed in); gives (kind, table, what) for rows that other parameters have made: an indexing with new
-settings that was stopped half way, and then called with the old ones again. Every document is cut
-once more; names are looked up in a sample, as finding them is most of the work of indexing. What
-was imported is cut as it came, and not looked at.
-
-What one table repeats of another: that both say the same, and that no row stands twice.
-
-Takes a snapshot whose tables can be read; gives (kind, table, what) for every row that its table
-has twice, whose id is not that of what it is about, or that repeats another table wrongly: a
-passage its document and text unit, evidence its relationship, a report its community, a text unit's
-names its passages. Reads no text, and repairs nothing.
+broken: ids that lead nowhere, spans that do not give the text, counts that do not recount, tables
+that contradict each other, edits that the rows do not follow, rows made by other parameters than
+the manifest names (every document is cut once more, names are looked up in a sample). Repairs
+nothing.
 """
 
 from __future__ import annotations

@@ -1,19 +1,10 @@
-"""Doctor: finds damage in everything that is stored and says how to repair it.
+"""Doctor: finds damage in everything that is stored, says how to repair it, and prints the facts
+that a bug report needs.
 
-Takes a corpus folder; gives findings, none for a sound index. First every file against what is
-known of it (manifest, truth segments, the tables' files, the reply cache), then, where all tables
-open, what their rows promise each other (doctor/checks.py). Repairs by itself only what loses
-nothing: the manifest from its kept copy, files that no generation names, older generations that
-cannot be read, the reply cache without its damaged entries. Tables are derived, so they are
-repaired by deriving them again; that needs the index workshop, which is handed in, as is how it
-cuts a text (doctor/checks.py).
-
-The facts that a bug report needs, printed at the end of `doctor`.
-
-Takes the settings, the names of the corpora and the folder of the one that is meant; gives one
-record, and the same as lines of text: version and installation, extras, who would answer, where
-things are, what is live, in which hosts this server is, what to do next. Reads, never writes; calls
-no one, opens no index, shows no key.
+Every file is compared with what is known of it, then the rows with each other (doctor/checks.py).
+Repaired is what loses nothing: the manifest from its kept copy, files that no generation names,
+older generations that cannot be read, damaged entries of the reply cache. Tables are derived again;
+that needs `index/`, so the function is handed in.
 """
 
 from __future__ import annotations

@@ -1,25 +1,8 @@
 """Doctor for indexes of other programs: damage in GraphRAG's tables or LightRAG's storage.
 
-Takes the folder; gives faults, each with a count, up to three examples and what to do about it;
-none for a sound one. Reads files and changes none. Tables, entities, relationships, text units and
-documents are looked at here, communities, reports, claims and vectors in exchange/model.py,
-LightRAG in exchange/lightrag.py.
-
-A fault of another program's index, and the tables it is looked for in.
-
-Takes what is wrong as a list of examples; gives at most one `Fault` for it, with their number and
-the first three. Knows no file.
-
-Faults of GraphRAG's communities, reports, claims and vector store.
-
-Takes tables that could be read; gives faults. An update of GraphRAG appends the new documents'
-communities to the old ones, so two hierarchies stand in one table, entities are in both, and old
-reports speak of what has changed since: that is told here by its own name. Changes nothing.
-
-Faults of a working directory of LightRAG: documents, chunks, graph, vectors and their lists.
-
-Takes the folder; gives faults. Reads the JSON, GraphML and vector files as they are, and changes
-none.
+Gives faults, each with a count, up to three examples and what to do about it; none for a sound
+index. Changes no file. An update of GraphRAG appends the communities of new documents to the old
+ones, so two hierarchies stand in one table; that has a fault of its own.
 """
 
 from __future__ import annotations

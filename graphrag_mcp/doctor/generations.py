@@ -1,15 +1,8 @@
-"""Generations: which are kept, what changed since one, and rollback.
+"""Generations: which are kept, what changed since one, rollback, and digests.
 
-Takes a corpus folder and the number of a generation; gives what is kept, a `Changes`, or a new
-generation whose content is that of the old one. Going back writes no table: the new manifest names
-the versions that the old one named.
-
-Digest: two hashes that say whether two indexes hold the same.
-
-Takes a snapshot; gives {"content", "communities"}. Rows are hashed sorted by what they mean (uri,
-span, key), never by id numbers, so the hashes know no time, alias, table layout, absolute path or
-history. The heavy texts are read in batches; of the rest only the columns that are hashed are in
-memory.
+Going back writes no table: the new manifest names the versions that the old one named. A digest
+hashes rows sorted by what they mean (uri, span, key), so it knows no time, alias, table layout,
+absolute path or history.
 """
 
 from __future__ import annotations

@@ -1,27 +1,15 @@
 """Evaluation: how often an index finds the answers to given questions, and whether another index
-does better.
+does better. No model is asked.
 
-Takes questions (evaluate/evaluate.py) and a function that searches; gives frozen records with a
-table in Markdown. How a search is made (in this process, or through a server) is the caller's
-business. Asks no model.
-
-- recall@k: share of a question's gold documents among the first k distinct documents cited, mean
-  over questions.
+- recall@k: share of a question's gold documents among the first k distinct documents cited.
 - evidence: share of a question's evidence strings in the text of a result of at most `tokens`
-  tokens, compared by
-  letters and digits after NFKC and lower case, mean over questions that have some.
-- answer: share of questions of which one answer string stands in that text, compared in the same
-  way.
-- wall and CPU milliseconds of that call, p50 and p95; CPU is of this process, so none is given
-  through a server.
+  tokens, compared by letters and digits after NFKC and lower case.
+- answer: share of questions of which one answer string stands in that text.
+- wall and CPU milliseconds of the call, p50 and p95; no CPU through a server.
 
-Question files for an evaluation: what is asked, and what a good index finds for it.
-
-Takes a JSON Lines, JSON or CSV file, or a folder with `corpus.jsonl` and `queries.jsonl`; gives
-`Question`s, and the documents of such a folder as files. One question has `question` and any of
-`gold` (documents: their uri, file name, title or id), `evidence` (strings that the context should
-hold) and `answer` (strings of which one should be in it); common other names of these fields are
-understood. Knows no index.
+A file of questions is JSON Lines, JSON or CSV, or a folder with `corpus.jsonl` and `queries.jsonl`.
+A question has `question` and any of `gold`, `evidence` and `answer`, or common other names of
+these.
 """
 
 from __future__ import annotations

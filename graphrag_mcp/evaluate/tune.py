@@ -1,29 +1,11 @@
 """Prompt tuning: prompts that fit a corpus, from one question about a sample and one per worked
 example.
 
-Takes a snapshot, settings and an asker; writes into the `prompts` folder of the index (or another)
-and says what it found, what it spent and where defaults stayed. Always starts from the shipped
-prompts: tuning twice is tuning once, and with the same sample the second time asks nothing, because
-the answers are in the book. Knows no indexing.
-
-All that a prompt needs is asked at once: what comes later in the JSON of the profile (types, rating
-criteria) is then written in view of what came before (domain, persona), and the sample is paid for
-once instead of seven times. An example is asked for with the extraction prompt itself, one text
-each, so its form is the one that extraction reads; each goes with every later question, so there
-are as few as asked for and each is at most EXAMPLE_TOKENS long.
-
-A few text units that stand for a corpus, and excerpts of them that fit into a prompt.
-
-Takes a snapshot and how to choose (random, top or centroid); gives texts, each once, in an order
-that depends on content and seed alone. Cuts at sentence ends. Knows no prompt; asks an asker for
-vectors and for nothing else.
-
-What a model says about a corpus, made fit to stand in prompts: a profile, and worked examples of
-extraction.
-
-Takes replies; gives cleaned values, or raises BadReply in a few words. What a model makes of
-documents that no one has checked ends up in instructions here, so it is short, one paragraph, and
-holds no variable, tag or delimiter. Knows no prompt and no file.
+Tuning starts from the shipped prompts and a deterministic sample, so a second run is answered by
+the reply cache. The profile is one question, so the sample is paid for once. An example is asked
+for with the extraction prompt itself, so its form is the one that extraction reads. What a model
+says of unchecked documents becomes part of instructions here, so it is one short paragraph without
+variables, tags or delimiters.
 """
 
 from __future__ import annotations

@@ -1,20 +1,10 @@
-"""Export of an index as Parquet files with the column names of GraphRAG 3.x.
+"""Export of an index as Parquet files with the column names of GraphRAG 3.x, or as one GraphML
+file.
 
-Takes a snapshot and a folder; writes documents, text_units, entities, relationships, communities,
-community_reports and covariates (claims) and gives the number of rows of each. `id` is the content
-id, `human_readable_id` the number behind our alias (e12 is 12). What depends on the whole corpus is
-derived here: degrees of both ends, relationships inside a community, which text unit names what.
-
-Relationships and claims name their ends by title, as GraphRAG joins them, so titles are made
-unique: of several entities with one title the first by number keeps it, the next are called `Title
-(type)`, and `Title (key)` where that is taken.
-
-The graph as one GraphML file, for networkx, Gephi, Cytoscape and whatever else reads it.
-
-Takes a snapshot and a path; writes entities as nodes (title, type, description, degree, frequency,
-aliases, and of each level of the community tree the number of the community that holds it) and
-relationships as undirected edges (weight, description, keywords). Node and edge ids are the short
-ones (e12, r7). Row by row, so a graph of any size is written.
+`id` is the content id, `human_readable_id` the number behind our alias (e12 is 12). Relationships
+and claims name their ends by title, as GraphRAG joins them, so titles are made unique: of several
+entities with one title the first by number keeps it, the next are called `Title (type)`, and `Title
+(key)` where that is taken.
 """
 
 from __future__ import annotations

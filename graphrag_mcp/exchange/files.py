@@ -1,9 +1,8 @@
 """Readers of other programs' files: GraphRAG's tables, LightRAG's JSON and GraphML, ids of Lance
 tables.
 
-Takes a folder and a name; gives rows as mappings, or raises Unreadable with the reason. Values are
-tamed here (NaN, numbers and lists written as text), as every version of a program has habits of its
-own. Changes no file and knows no meaning.
+Gives rows as mappings, or raises Unreadable. NaN, and numbers and lists written as text, are
+converted.
 """
 
 from __future__ import annotations

@@ -1,31 +1,11 @@
 """Import of another index: its content as documents of a corpus, with its entities and claims,
 without a model.
 
-Takes a `Foreign` (what another program's folder holds) and a corpus folder; gives an `IndexResult`
-and notes of what could not be taken as it was. Every text unit is placed in its document, every
-entity and relation in its units; then indexing does what it does with any documents, but for
-extraction, and commits as ever. The same folder again changes nothing; a changed one brings its
-changes.
-
-Where the text units of another index stand in its documents.
-
-Takes a document's text and the units' texts in their order; gives a span for each, or None. Cutting
-by tokens and writing down again leaves marks: blanks taken off, halves of characters, lines put
-before a unit, other line ends. What was looked for and how it was found is told, so that no one
-takes a near match for an exact one. Knows no table.
-
-Another program's communities as one sound hierarchy.
-
-Takes communities by their numbers and the entities that are here; gives rows of communities with
-content ids, in which children divide their parent and every entity has one place a level, which
-number became which of them, and what had to be put right. A community that lost or gained members
-on the way is another one: its report speaks of another set.
-
-The graph of an import: which unit names what, and communities and reports in our ids.
-
-Takes a `Foreign` and the holders of its documents, whose units have their places; fills their
-records with names, statements and claims, and gives what the log of imports holds of communities
-and reports. What hangs on nothing that can be cited is counted in the notes. Knows no file.
+Every text unit is placed in its document, every entity and relation in its units; then indexing
+does what it does with any documents, but for extraction. Communities are made one sound hierarchy,
+in which children divide their parent and every entity has one place a level; one that lost or
+gained members on the way has another id, and its report is not taken. The same folder again changes
+nothing.
 """
 
 from __future__ import annotations

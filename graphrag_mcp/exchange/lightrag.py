@@ -1,9 +1,7 @@
 """Import of a working directory of LightRAG (JSON and GraphML files).
 
-Takes the folder; reads documents, chunks, the graph, and, where a version keeps them, the complete
-lists of chunks by entity and by pair. What is missing or does not open is said in the notes; a lost
-graph is read from the vector files, which repeat its names and words. LightRAG has no communities.
-Changes no file.
+A lost graph is read from the vector files, which repeat its names and words. LightRAG has no
+communities.
 """
 
 from __future__ import annotations

@@ -1,9 +1,5 @@
-"""The content of another program's index in our terms: documents, text units, entities,
-relationships, claims, communities.
-
-Filled by the one that reads that program's files (exchange/graphrag.py, exchange/lightrag.py), read by
-importing.py. Ids and numbers here are the other program's. `notes` says what was missing or damaged
-and what was done instead.
+"""The content of another program's index in our terms. Ids and numbers are the other program's;
+`notes` says what was missing or damaged.
 """
 
 from __future__ import annotations

@@ -1,9 +1,5 @@
-"""Claims extracted by a model: subject, object, type, dates, status and quotes.
-
-Takes an asker and a unit's text; gives `Claim`s whose quotes all stand in that text, as its own
-characters. A claim without such a quote is not kept. Reads replies as forgivingly as records.py
-does. Knows nothing of other units and of the graph; subjects and objects are names as the model
-gave them.
+"""Claims extracted by a model: subject, object, type, dates, status and quotes. A claim whose
+quotes do not stand in the text is dropped.
 """
 
 from __future__ import annotations

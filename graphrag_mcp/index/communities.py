@@ -1,14 +1,10 @@
 """Communities: text units divided by topic, and the entities that stand in them.
 
-Takes the terms of text units, the text units of entities and the links between entities; gives a
-hierarchy with content ids. Knows no tables and no reports.
-
 Text units and their characteristic terms form a bipartite graph, which Leiden (Traag, Waltman, van
-Eck 2019, arXiv:1810.08473), in Rust by `graspologic-native`, divides. Links between entities take
-no part: what names stand beside each other says less about a topic than words do. Each community is
-divided again in the same way, with its terms weighted inside it. An entity belongs where most of
-its text units do. The result is a function of the content alone, so an update finds what a fresh
-index finds.
+Eck 2019, arXiv:1810.08473) divides. Links between entities take no part: names that stand beside
+each other say less about a topic than words do. Each community is divided again in the same way,
+with its terms weighted inside it. An entity belongs where most of its text units do. The result is
+a function of the content alone.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """The second commit of a run: descriptions, communities, reports and vectors of the current graph.
 
-Takes the run of a call after its documents were committed; gives a new manifest in `run.manifest`.
-Until then results say that communities are stale. What a model could not write stays in the table
-`pending`, and is asked again by the next run. Knows no files, no formats and no names.
-
-Communities and reports of a generation: what has to be written so that they fit the graph as it is.
-
-Takes a snapshot, the hierarchy computed from its relationships and the entities that were touched
-since the last one; gives the rows to delete and to add. A report is made again only when its
-community is new or something that it speaks of changed; its fingerprint decides.
+Until then results say that communities are stale. A report is made again only when its community is
+new or its fingerprint (what it speaks of) changed. What a model could not write stays in the table
+`pending`, and is asked again by the next run.
 """
 
 from __future__ import annotations

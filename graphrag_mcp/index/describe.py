@@ -1,8 +1,5 @@
-"""The description of an entity or a relationship as one text: joined, or summarised by a model.
-
-Takes fragments in an order that the caller has fixed; gives one description, who wrote it, and why
-no model did where none did. Without a model each fragment stands once, up to a limit. Knows no
-table.
+"""The description of an entity or a relationship as one text: joined up to a limit, or summarised
+by a model.
 """
 
 from __future__ import annotations

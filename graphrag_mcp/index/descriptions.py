@@ -1,12 +1,8 @@
-"""Descriptions that became too long, summarised by a model.
+"""Descriptions that became too long, summarised by a model; one that no model could write stays
+joined, and pending.
 
-Takes a snapshot and the list of what is pending; starts the questions, and gives the rows with
-their new descriptions. A description that no one could write stays the joined one, and pending.
-Knows the asker, and of the graph only names, pairs and what was said of them.
-
-Names are those of the documents, also where an edit gave another: what was written before an edit
-is kept after it, so a title that was given by hand would make the description depend on which of
-the two came first.
+Names are those of the documents, also where an edit gave another: otherwise the description would
+depend on which of edit and description came first.
 """
 
 from __future__ import annotations

@@ -1,25 +1,10 @@
 """The first commit of a run: documents, text units, passages, mentions and their merge into the
 graph.
 
-Takes the run of a call and a batch of rows; gives a new manifest in `run.manifest`. Everything of a
-batch becomes visible at once, or nothing. Knows no files and no formats, and no communities
-(communities_stage.py).
-
-What rows are derived by: the parameters that decide whether they still hold.
-
-Takes settings, chosen models and a manifest; gives parameters, the manifest that this release goes
-on from, and how a document is cut by them. Reads documents and their log; takes no lock and writes
-nothing.
-
-Rows of one document: its text units, their passages, search terms and names.
-
-Takes a `Document` and what the previous generation held of it; gives rows for three tables and the
-units whose names are new. A unit's id is a hash of the document's uri and the unit's own text, so
-text that did not change keeps its id, its short alias and its names, wherever an edit above has
-moved it.
-
-In two steps: `cut` says what the text units are, in a quarter of the time, so that a model can be
-asked about them while `fill` looks for names and search terms.
+A unit's id is a hash of the document's uri and the unit's own text, so text that did not change
+keeps its id, alias and names wherever it has moved. `cut` says what the text units are, in a
+quarter of the time, so that a model can be asked about them while `fill` looks for names and search
+terms.
 """
 
 from __future__ import annotations

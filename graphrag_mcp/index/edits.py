@@ -1,30 +1,8 @@
-"""Removal of documents: which are meant, what is deleted with them, and the record that they stay
-out.
+"""Edits by hand: changes of the graph and removal of documents, checked, tried or made.
 
-Takes ids as agents write them (d12, full ids, uris, file names, ids of inline texts); gives what
-would go, or a row of the edit log by which these documents stay out of the index, whatever folder
-they lie in, until they are asked for by name. The rows themselves go with the indexing that
-follows, or with any later one. Knows no tool.
-
-What may be edited: a wish against the graph as it is and the log as it is, as rows of the log.
-
-Takes an operation with its names and fields; gives the rows to append, none where everything is so
-already. What cannot be done is said with what to do instead. Also says in a sentence what a row
-means. Reads single rows, writes none.
-
-Editing the graph by hand: one change checked, tried or made, and said in plain words.
-
-Takes what to do with which names (already resolved to the entities that hold them) and who does it;
-gives an `EditResult`: what changes, and the id by which it is undone. A change is a row of the edit
-log, which outlives every re-indexing; what it does to the tables is worked out by the same merge
-that reads documents. Knows no tool.
-
-Edits as generations: the rows that change when the edit log says something new.
-
-Takes the log, and how many of its rows the tables follow; gives a new manifest in which rows and
-log agree. Everything of a call is visible at once, or nothing, and on disk when the call returns.
-Tables that were derived again follow the log before the first document goes in. Reads and writes
-only what the names concerned touch; knows no tool.
+An edit is a row of the edit log, which outlives every re-indexing; the same merge that reads
+documents works out what it does to the tables, and only what the names concerned touch is read and
+written. Removed documents stay out until they are asked for by name.
 """
 
 from __future__ import annotations

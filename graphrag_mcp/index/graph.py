@@ -1,35 +1,12 @@
-"""The merge: adds new text units to entities and relationships, and subtracts those that are gone.
+"""The merge: adds new text units to entities and relationships, subtracts those that are gone, and
+applies edits.
 
-Takes the previous generation, the ids of the units that went and the names of the units that came,
-and the edits in force; gives the rows to delete and to add in four tables. Every touched entity and
-pair is recomputed from all its remaining mentions and evidence, so the result of any history equals
-a fresh index; untouched rows are not read.
-
-Why four steps: a name that becomes an entity (or stops being one, or is found to be an alias)
-changes the pairs of every unit that holds it, also of units that were not edited; step 2 finds
-those units.
-
-Rows as edits want them: what a person or an agent said wins over what was computed from the
-documents.
-
-Takes a row of `entities` or `relationships` as the merge made it, and the edits in force; gives the
-row that is stored. Knows no table and no log.
-
-Candidates per text unit: which names a text unit holds, in which of its sentences.
-
-Takes a text unit's text and where its core begins (the part that no other unit repeats); gives one
-`Named` per name. The same text always gives the same rows, so they can be kept, subtracted and
-recomputed.
-
-Then resolves names: which mean the same thing, and which deserve an entity. Both depend on the
-mentions of those names alone, never on totals of the corpus, so an edit can only change the names
-that it touches.
-
-Relationships of one text unit: which entities stand in one sentence, how strongly, and what the
-sentence says.
-
-Takes the names of a unit and which of them are entities; gives evidence rows. Also chooses the
-sentences that describe an entity or a relationship. Knows one unit, one name or one pair at a time.
+Every touched entity and pair is recomputed from all its remaining mentions and evidence, so the
+result of any history equals a fresh index; untouched rows are not read. Four steps, because a name
+that becomes an entity (or stops being one, or is found to be an alias) changes the pairs of every
+unit that holds it, also of units that were not edited; step 2 finds those units. Which names mean
+the same, and which deserve an entity, depends on the mentions of those names alone, never on totals
+of the corpus.
 """
 
 from __future__ import annotations

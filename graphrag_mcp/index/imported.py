@@ -1,20 +1,10 @@
-"""Imported content as each later run needs it: text units, entities, statements and claims of a
-document.
+"""Imported content as each later run needs it.
 
-Takes records of another index (already placed in their documents) and gives rows for the log of
-imports, which is part of the truth, as the documents are; and for a document of that log its text
-units and, for each, the names, statements and claims that stand in the place of what we would
-extract. So whatever derives the tables again (a new setting, `doctor --repair`) gives what was
-imported. Knows no other program's files.
-
-Communities and reports of imports, in the place of computed ones as long as they speak of the same
-entities.
-
-Takes the communities that imports brought and the graph as it is; gives the hierarchy, and for a
-community the report that was imported for exactly its members. A top community whose entities have
-the very relationships that were imported keeps its whole subtree; where other documents have joined
-in, clustering goes on from there. Depends on the log of imports and the graph, not on history.
-Knows no other program.
+The log of imports is part of the truth, as the documents are: it gives for a document its text
+units with their names, statements and claims, so whatever derives the tables again gives what was
+imported. Imported communities and reports stand in the place of computed ones as long as they speak
+of the same entities: a top community whose entities have the very relationships that were imported
+keeps its subtree.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Records with named fields in a model's reply: JSON objects, and tables with a header.
-
-Takes JSON values with the key that each stands under (replies.py), or text with tables; gives
-`Found`s, with the values as they were said. What an object is for is told from its own keys, so the
-shape around it does not matter. Knows neither how a value is cleaned nor which names are believed.
+"""Records with named fields in a model's reply: JSON objects, and tables with a header. What an
+object is for is told from its own keys.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Counts of what was lost in replies of models and agents: records left out, and records repaired.
-
-Takes counts by reason, as the parsers of replies give them; gives a sentence, a row of the table
-`losses` (one a text unit and kind of question), and the reason for which a question is asked once
-more. Knows no reply.
+"""Counts of records that were left out of, or repaired in, replies of models and agents: as a
+sentence and as rows of the table `losses`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 """The models of a run and what each is used for.
 
-Takes the request, the settings and what the index was made with; gives a `Models`: the asker and
-the parameters of every step that a model takes part in. Decides, asks nothing, and knows no row.
-
-Who reads the texts: method "fast" no one; "llm" the configured model; "agent" the calling agent
-(index/work.py); "reports" no one, but the agent writes the reports of the top topics; "auto" the
-configured model, else the one that has read them before (its answers are in the reply cache), else
-no one. So an index made with a model stays one when the model is switched off, and nothing that was
-paid for is thrown away.
+Who reads the texts: method "fast" no model; "llm" the configured model; "agent" the calling agent
+(index/work.py); "reports" no model, but the agent writes the reports of the top topics; "auto" the
+configured model, else the one that has read them before (its replies are in the cache), else none.
+So an index made with a model stays one when the model is switched off.
 """
 
 from __future__ import annotations

@@ -1,15 +1,8 @@
 """Indexing: from a request to committed generations.
 
 read -> diff -> chunk -> extract -> resolve -> merge -> commit, in batches of about 2,000 passages;
-then communities -> reports -> commit. Takes a corpus folder, a request and settings; gives an
-`IndexResult`. One call holds the writer's lock from its first look to its last commit; readers
-never wait. Blocking: run it in a thread or a process. Knows nothing of MCP and prints nothing.
-
-What a call of indexing says of itself: counts, errors, what a model still has to answer and what
-was lost of its replies.
-
-Takes the run and its plan when everything is committed; gives an `IndexResult`. Reads, and changes
-nothing.
+then communities -> reports -> commit. One call holds the writer's lock from its first look to its
+last commit; readers never wait. Blocking: run it in a thread or a process.
 """
 
 from __future__ import annotations

@@ -1,10 +1,5 @@
-"""Entity and relationship records from a model's reply, in whatever form it was written.
-
-Takes a reply and the configured types; gives `Records`, or raises BadReply in a few words when
-nothing usable is in it. Reads the tuple protocol of the prompt with the damage that models do to
-it, one record a line, and JSON (whole, cut off, in fences, amid prose). Pure, in linear time, at
-most MOST_ENTITIES and MOST_RELATIONS. Knows no prompt but the names of its example, and neither
-documents nor the graph.
+"""Entity and relationship records from a model's reply: the tuple protocol of the prompt with the
+damage that models do to it, one record a line, or JSON (whole, cut off, in fences, amid prose).
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
-"""The content of a community for its report: counts, entities, relationships and sentences.
+"""The content of a community for its report: counts, entities, relationships, and sentences worth
+quoting.
 
-Takes rows (`of_rows`) or whole columns of one generation (`Columns`); gives an `Inside`, the same
-by either way. A top community has thousands of members, and a report names the heaviest: so these
-are chosen in Arrow and numpy, and rows are made of them alone. Knows no sentences and no words.
-
-Evidence of a community as sentences worth quoting.
-
-Takes rows of entities and relationships, and what the children's reports say; gives candidate
-sentences, each once, with what it speaks of and where it stands. Knows how good a sentence is to
-read, not which ones a report takes.
+A top community has thousands of members, and a report names the heaviest: these are chosen in Arrow
+and numpy (`Columns`), and rows are made of them alone.
 """
 
 from __future__ import annotations

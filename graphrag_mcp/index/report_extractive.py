@@ -1,13 +1,9 @@
 """Community reports without a model: sentences of the community's own evidence, chosen, ordered and
 cited.
 
-Takes one community with its entities, the relationships inside it and its children's reports; gives
-a `Report`, whose fields are columns of the table `reports`. Works in any script: nothing is
-generated but headings made of names. Knows no store and no corpus: nothing here depends on what
-lies outside the community, so an edit elsewhere changes nothing.
-
-A reference names content ids, ` [Data: Entities (<32 hex>, ...); Relationships (...); Sources
-(...)]`, at most 3 of a kind, then `+more`; readers see them as short aliases.
+Nothing is generated but headings made of names, and nothing depends on what lies outside the
+community. A reference names content ids, ` [Data: Entities (<32 hex>, ...); Relationships (...);
+Sources (...)]`, at most 3 of a kind, then `+more`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,5 @@
-"""A model's reply as the draft of a community report, in whatever form it came.
-
-Takes the reply's text; gives a `Draft`, its references still the prompt's numbers. Raises BadReply
-when the reply holds no title and summary: an empty one, a refusal, a web page, the prompt again.
-What a reply that was cut off holds complete is kept. Knows neither the community nor what the
-numbers stand for.
+"""A model's reply as the draft of a community report, in whatever form it came. The complete part
+of a reply that was cut off is kept.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """The tuples of a model's reply: where each record starts and ends, and its fields.
 
-Takes a reply as text (replies.py) and a test whether fields make a whole record; gives `Tuple`s in
-their order, and the text between them. A record starts with its tag (entity, relationship) where a
-record can start: behind an opening bracket, at the start of a line or behind the record mark. The
-same word elsewhere belongs to a name or keyword. Pure, in linear time. Knows nothing of what the
-fields mean.
+A record starts with its tag (entity, relationship) behind an opening bracket, at the start of a
+line or behind the record mark. The same word elsewhere belongs to a name or keyword.
 """
 
 from __future__ import annotations

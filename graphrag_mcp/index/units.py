@@ -1,9 +1,5 @@
-"""Text units read by a model: its records as rows of entities, statements and claims.
-
-Takes text units, and the way to the names that the keyless extractor finds in them; starts the
-questions at once and gives the rows when they are wanted. A unit that no one could read keeps the
-keyless names, and `pending` says so and why, so that a later run asks again for exactly those.
-Knows the asker and the records, no table and no commit.
+"""Text units read by a model: its records as rows of entities, statements and claims. A unit
+without a usable reply keeps the keyless names and is listed in `pending`.
 """
 
 from __future__ import annotations

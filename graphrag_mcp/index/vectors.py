@@ -1,8 +1,5 @@
-"""Vectors of passages, entities, relationships and reports, where an embedding model is configured.
-
-Takes rows as they are written; starts embedding them at once and gives the changes of the vector
-tables when they are there. What could not be embedded has no vector, and is found missing by the
-next run. Knows which words of a row are embedded, no search.
+"""Vectors of passages, entities, relationships and reports. What could not be embedded has no
+vector, and is found missing by the next run.
 """
 
 from __future__ import annotations

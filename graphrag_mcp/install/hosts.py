@@ -1,9 +1,5 @@
-"""The MCP clients that `install` knows: where each keeps its configuration, and the form of an
-entry.
-
-Takes a host, the platform, the environment and the user's folder; gives the file, and whether the
-host seems to be on this machine. Reads no configuration and writes nothing. What is said of a host
-is from its own documentation, named beside it.
+"""The MCP clients that `install` knows: where each keeps its configuration, the form of an entry,
+and the documentation that says so.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Init: a settings file with every default, and the shipped prompts, to edit.
+"""Init: a settings file and the shipped prompts, to edit.
 
-Takes a folder; writes `graphrag-mcp.toml` and `prompts/` and gives the paths. Every default stands
-behind a `#`, so that the file changes nothing until a line is edited, and a later release may
-change a default. No key is ever written: a setting holds the name of the variable that has it.
-Knows no corpus.
+Every default stands behind a `#`, so a later release may change it. No key is written: a setting
+holds the name of the variable that has it.
 """
 
 from __future__ import annotations

@@ -1,15 +1,7 @@
 """Install: adds this server to the configuration of an MCP client, and removes it.
 
-Takes a host's file and what the server shall be started with; gives what would change, writes it,
-and undoes it. Everything else in the file keeps its meaning and its order. A file that cannot be
-read is refused with its line and left alone, and so is JSON with comments; a key is never written,
-only the name of the variable that holds it. Knows no corpus and starts nothing.
-
-The arguments of our entry in a host's configuration, when it is written again: what a user added by
-hand stays.
-
-Takes the entry that stands there and the one to be written; gives the arguments of the new one, and
-sentences on what was kept or replaced. Knows no file and no host.
+A file that cannot be read is refused with its line, and so is JSON with comments. No key is
+written, only the name of its variable. Arguments of the entry that a user added by hand stay.
 """
 
 from __future__ import annotations

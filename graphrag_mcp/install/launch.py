@@ -1,8 +1,5 @@
-"""The command that starts this installation, what kind of installation it is, and a trial start.
-
-Takes the running interpreter and the environment; gives the words of a command with absolute paths.
-The trial speaks the first lines of the protocol by hand, as a host does, in the environment that
-the poorest host gives. Knows no host and no configuration.
+"""The command that starts this installation, what kind of installation it is, and a trial start as
+a client would do it.
 """
 
 from __future__ import annotations

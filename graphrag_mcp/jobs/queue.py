@@ -1,14 +1,7 @@
-"""The job queue: one durable record per job with request, owner, process, progress and result.
+"""The job queue: one durable record per job, and the processes that do them.
 
-Takes a home folder; gives `Job`s. `<home>/jobs/<job_id>.json` is the truth, and only the holder of
-the corpus's lease (jobs/start.py) writes it once it exists; `<home>/jobs/open/<corpus>/<job_id>` is there
-as long as the job is not over, so that the one that looks for work reads no record of what is done.
-Knows neither MCP nor indexing, and starts nothing.
-
-Processes of jobs: one started beside the server, and which of two with one number is meant.
-
-Takes a home folder and a job's id; gives a process that does that job (`graphrag-mcp index --job`),
-and for any number a mark that no later process of that number has. Knows no record.
+`<home>/jobs/<job_id>.json` is written by the holder of the corpus's lease (jobs/start.py) alone
+once it exists; `<home>/jobs/open/<corpus>/<job_id>` is there as long as the job is not over.
 """
 
 from __future__ import annotations

@@ -1,18 +1,9 @@
 """One run for all queued jobs that can go together, and each job's share of the result.
 
-Takes the open jobs of a corpus from the one process that leads it; writes their records while they
-run and when they are over. While others wait, a run ends with its documents: they are visible and
-durable then, and the communities of all of them are made once, when the queue is empty
-(`communities`), at the latest after SETTLED_AFTER seconds. Knows neither who waits nor how it came
-to lead.
-
-The documents of a job, one by one: pending, processing, processed or failed, and why.
-
-Takes jobs and the log of their corpus; gives states by uri (a file's uri, or `text:<id>`), pages of
-them, and the result of each job of a group that was indexed in one run.
-`<home>/jobs/<job_id>.documents.jsonl` holds what changed, line by line, the last line of a uri
-counts: only the process that does the job appends to it. What the index itself says is worth more:
-`mended` compares the two before a job goes on. Knows no tool and starts nothing.
+While others wait, a run ends with its documents; the communities of all of them are made once, when
+the queue is empty, at the latest after SETTLED_AFTER seconds. The state of each document stands in
+`<home>/jobs/<job_id>.documents.jsonl`, to which only the process that does the job appends; the
+last line of a uri counts, and the index itself counts more (`mended`).
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """Jobs: started or joined by any process, done by the process that holds the corpus's lease, taken
 over when that process dies.
 
-Takes `Settings` and an `IndexRequest`; gives `Job` records (jobs/queue.py), which lie on disk
-before the first reply. What is open stands in a queue on disk. One process at a time leads a
-corpus: it holds a lock that ends with it, takes what is open in the order it came, and makes one
-run of everything that can go together (jobs/run.py). All others look a few times a second whether
-the lead is free, so no dead process is waited for. Large jobs have a process of their own, which
-neither the end of the server nor a cancelled call stops. Knows no MCP and nothing about how
-indexing works.
+The lease is a lock that ends with its process. Its holder takes what is open in the order it came,
+and makes one run of everything that can go together (jobs/run.py). All others try the lock a few
+times a second. Large jobs have a process of their own, which neither the end of the server nor a
+cancelled call stops.
 """
 
 from __future__ import annotations

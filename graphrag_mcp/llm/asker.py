@@ -1,29 +1,9 @@
 """Calls of models: looked up in the reply cache first, then asked, then answered without a model.
 
-Takes `Ask`s (a rendered prompt, how to read a reply, what to do when no one answers); gives
-`Answer`s. Three kinds of answerer exist (a model, the calling agent, no one), and no algorithm
-above knows which one it had: each is straight-line code around `await asker.ask(...)`. Only replies
-that could be read are written into the book, before anybody builds on them; what `without` gives
-never is. Knows no prompt, no table and no protocol.
-
-Coroutines run on one event loop in a thread of its own, so that the engine's functions stay
-ordinary functions: they `start` work, go on, and take its result when they need it.
-
-What holds an asker back: how many calls at once, and where a run stops.
-
-Takes numbers from the settings; gives turns and an account of what was spent. Knows no model and no
-question.
-
-Threads of the asker: the one its loop lives in, and those that compute beside it.
-
-Takes a loop, and work of milliseconds; gives the loop a life with an orderly end, and the work's
-result. Knows no question, no model and no book.
-
-Answers on their way into the book: durable when a write returns, and those that arrive together in
-one flush.
-
-Takes answers and vectors on the asker's loop; gives nothing. Anyone who waits for a write hears of any
-failure of it.
+An `Ask` is a rendered prompt, how to read a reply, and what to give when no model answers. Only
+replies that could be read are written into the cache, before they are used; what `without` gives
+never is. Coroutines run on one event loop in a thread of its own, so the functions of the engine
+stay ordinary functions.
 """
 
 from __future__ import annotations

@@ -1,17 +1,8 @@
-"""A reranker in this process: a cross-encoder that scores question and text together.
+"""An embedding model and a reranker in this process, by sentence-transformers: no server, no key,
+no network.
 
-Takes the setting `local:<folder or name>`; gives one score per text, higher for what answers
-better; only their order and distances mean anything. The library is the one of llm/local.py,
-imported with the first question. Knows no ranking that went before.
-
-An embedding model that runs in this process, by sentence-transformers: no server, no key, no
-network.
-
-Takes the setting `local:<folder or name>`; gives vectors of unit length. A folder is read as it is;
-only a name that the user has configured is ever looked up in the library's cache, and fetched when
-it is not there. Nothing heavy is imported before the first text is embedded, or `warm` is called.
-Knows which words a model wants before questions and before texts, but not which texts are
-questions: the one that asks puts the prompt in front.
+`local:<folder or name>`: a folder is read as it is; a name is looked up in the library's cache, and
+fetched when it is not there. Nothing heavy is imported before the first text, or `warm`.
 """
 
 from __future__ import annotations

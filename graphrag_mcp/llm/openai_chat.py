@@ -1,20 +1,5 @@
-"""Chat and embedding models behind the OpenAI protocol, hosted or local.
-
-Takes settings and the environment that holds the key; gives a ChatModel and an EmbeddingModel, or
-None where no model is set. Learns what a server cannot do from its refusals. Knows no prompt, no
-book, no budget.
-
-Bodies of replies: the JSON object that one is, the events of a stream, the error that some servers
-put inside.
-
-Takes bytes and decoded bodies; gives objects, texts and errors, or raises Again where another try
-may help. Knows no server, no model and no vector.
-
-What a model thinks aloud, told from what it answers: `<think>` blocks are taken out, also while
-text streams in.
-
-Takes the raw text of a reply, whole or in pieces; gives what is meant for the reader. Knows no
-model and no JSON.
+"""Chat and embedding models behind the OpenAI protocol, hosted or local. What a server cannot do is
+learned from its refusals; `<think>` blocks are taken out, also while text streams in.
 """
 
 from __future__ import annotations

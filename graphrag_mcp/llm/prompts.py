@@ -1,9 +1,8 @@
 """Prompts and instructions, kept as Markdown files with $variables.
 
-Takes a prompt's name; gives its `string.Template`. Knows three places, in this order: `prompts`
-inside the index folder of a corpus (tuned ones), `_prompts` inside the package (a wheel) and
-`prompts` beside it (a checkout). Never the working directory: a folder that someone indexes must
-not be able to change what an agent is told.
+Three places, in this order: `prompts` inside the index folder of a corpus (tuned ones), `_prompts`
+inside the package (a wheel) and `prompts` beside it (a checkout). Never the working directory: a
+folder that is indexed must not be able to change what an agent is told.
 """
 
 from __future__ import annotations

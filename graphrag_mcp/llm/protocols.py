@@ -1,8 +1,5 @@
-"""Protocols: what a chat model, an embedding model and a reranker are to this package.
-
-Two small protocols with two shipped implementations each (llm/openai_chat.py and
-llm/scripted.py), plain data in and out. Anyone who calls a model goes through `ask`; nothing here
-retries across calls, remembers or counts money.
+"""Protocols: what a chat model, an embedding model and a reranker are to this package. Models are
+called through `llm/asker.py`.
 """
 
 from __future__ import annotations

@@ -1,16 +1,8 @@
 """A model's reply as text: reasoning, fences and end marks removed, delimiters and JSON read,
 values cleaned.
 
-Takes raw replies and parts of them; gives plain text, fields of a tuple, items of JSON, names and
-descriptions fit to be stored. Every step is pure and linear in the length of the reply. Knows
-nothing of what the fields mean.
-
-JSON out of what a model said: fences, thoughts and prose around it, and the usual faults inside it.
-
-Takes a reply; gives the object or array that it holds, as `json.loads` would. Raises ValueError
-when there is none. Linear in the length of the reply, 2 MB of the worst take about a second.
-json_repair 0.64 was tried: it took over 15 seconds for 22 kB of bracketed prose, and keeps half a
-text as if it were whole. Knows nothing of what the JSON is about.
+Every step is linear in the length of the reply. json_repair 0.64 took over 15 seconds for 22 kB of
+bracketed prose, and keeps half a text as if it were whole.
 """
 
 from __future__ import annotations

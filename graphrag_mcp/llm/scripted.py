@@ -1,18 +1,10 @@
 """Models that answer by fixed rules, for tests and demonstrations: no key, no network, no
 randomness.
 
-Takes rules and settings of its own; gives a ChatModel and an EmbeddingModel that say the same thing
-for the same question, always. `demonstration()` has rules for this package's own prompts.
+    chat = ScriptedChat([(r"capital of France", "Paris"), (r"", "I do not know")])
+    reply = await chat.complete([Message("user", "What is the capital of France?")])   # Paris
 
-    chat = ScriptedChat([(r"capital of France", "Paris"), (lambda messages, schema: None, ""), (r"",
-    "I do not know")]) reply = await chat.complete([Message("user", "What is the capital of
-    France?")])   # Paris
-
-Rules for a ScriptedChat that answers this package's prompts from what they contain.
-
-Takes the conversation; gives records, JSON or prose of the form that was asked for, made of names,
-sentences and ids of the prompt. Good for trying things out and for tests; says nothing about how
-well a model would answer.
+`demonstration()` has rules for this package's own prompts.
 """
 
 from __future__ import annotations

@@ -1,15 +1,8 @@
 """HTTP to a server that speaks the OpenAI protocol: one client per event loop, retries, waits,
-errors.
+errors, limits. Never shows the key.
 
-Takes attempts (functions that make one HTTP call with the client they are given); gives what they
-return, or raises ModelError, or Refusal when the server objects to this one request. Never shows
-the key. Knows no prompt, no reply.
-
-How many calls may be under way, and how fast they may begin.
-
-Takes the three limits of the settings; gives `slot`, entered around every attempt of a call. One
-object serves any number of models, event loops and threads, so that a process as a whole keeps its
-limits. Knows no model and no HTTP.
+`Limits` says how many calls may be under way and how fast they may begin; one object serves all
+models, event loops and threads of a process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Names in scripts without capitals: Arabic, Persian, Hebrew, Hindi, Thai; by the words that stand
 before or after.
 
-Takes a text, gives candidates `(start, end, type, strong)`, sorted by start, free of overlaps. A
-name is what follows a title or a head (in Hindi also what a head follows), begins with a given
+A name is what follows a title or a head (in Hindi also what a head follows), begins with a given
 name, or is a known place; then every other place where it stands. Words without such a sign are
 weak, when they are repeated or the text is a question.
 """

@@ -1,15 +1,8 @@
-"""Names in Chinese text, and the choice of the extractor for other scripts without capitals.
+"""Names in Chinese, Japanese and Korean text.
 
-Takes a text, gives candidates `(start, end, type, strong)`, each finder sorted by start and free of
-overlaps of its own. Chinese words and their classes come from `rjieba`, loaded at the first Han
-character; its known faults are repaired here. It knows nothing of other texts, keys or caps.
-
-Names in Japanese and Korean, whose words no blank and no capital tells: by the words and letters
-beside them.
-
-Takes a text, gives candidates sorted by start, free of overlaps. A Japanese name changes script
-inside (中村レイナ, さざなみ市) or is glued to its title; a Korean one carries particles. It knows no other
-texts.
+Chinese words and their classes come from `rjieba`, loaded at the first Han character; its known
+faults are repaired here. A Japanese name changes script inside (中村レイナ, さざなみ市) or is glued to its
+title; a Korean one carries particles.
 """
 
 from __future__ import annotations

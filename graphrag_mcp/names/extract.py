@@ -1,18 +1,9 @@
 """Names in text without a model: the `nlp` extractor, for documents and questions.
 
-Takes a text in any script, gives its `Mention`s sorted by start: proper names, acronyms, code
-identifiers, quoted terms (strong) and noun phrases with local evidence (weak). Linear time,
-deterministic, no download. It knows nothing of other texts: how often a name must be seen before it
-counts is decided where mentions are merged.
-
-A candidate is `(start, end, type, strong)`. Where two overlap the finder that ran first wins; only
-a quoted term may contain other names.
-
-What stands in a text without being said by it: addresses, attributes, keys; and who says it, in a
-log of a chat.
-
-Takes a text; gives it in the same length with NULs for what names no one, and the names of those
-who speak. Linear time. Knows no names of its own (names/latin.py, names/cjk.py find them in what is left).
+Gives proper names, acronyms, code identifiers, quoted terms (strong) and noun phrases with local
+evidence (weak). A candidate is `(start, end, type, strong)`. Where two overlap the finder that ran
+first wins; only a quoted term may contain other names. Addresses, attributes and keys are blanked
+first. How often a name must be seen before it counts is decided where mentions are merged.
 """
 
 from __future__ import annotations

@@ -1,14 +1,7 @@
 """Proper names in scripts with capitals: phrases of capitalised words, cut where a name ends.
 
-Takes a text and the set of its lower-case words, gives candidates `(start, end, type, strong)`. A
-word that opens a sentence counts only when it is seldom anything but a name or stands capitalised
-elsewhere too. It knows nothing of scripts without capitals, quotes, code, keys or other texts.
-
-What names in other languages than English ask for, where capitals say less: cuts, strength, types.
-
-Takes a text, its language and a name's words and span; gives where to cut, whether the name is
-strong, what it is. Linear, one look at the words beside a name. Knows nothing of how phrases are
-found, and nothing of English.
+A word that opens a sentence counts only when it is seldom anything but a name or stands capitalised
+elsewhere too. The second half holds what languages other than English ask for.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Word lists of the extractor without a model: names, heads, titles and common words by language.
+"""Word lists of the extractor without a model, from `lexicon.toml`, folded as their text is folded
+before the look-up.
 
-Takes `lexicon.toml`; gives frozen sets and small maps, keys folded where their text is folded before
-they are looked up (Arabic, Persian, Hebrew, Hindi, Thai, Cyrillic, Greek: without the endings of
-cases, so that one entry serves all of them). Every list is a hint, never a gate alone: a word that
-is missing costs one doubtful name. Knows nothing of texts, spans or mentions.
+Every list is a hint, never a gate alone: a word that is missing costs one doubtful name.
 """
 
 from __future__ import annotations

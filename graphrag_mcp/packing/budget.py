@@ -1,14 +1,5 @@
-"""Rows into a token budget: whole items in order of worth, citations, cursors, short aliases.
-
-Takes plain data (items, dicts, result models) and gives text and results that never pass their
-budget. A result's tokens are those of the text that is read. Knows no table and no search: the one that calls has ranked the
-items already.
-
-Short forms of what is packed: lines, joined passages, cursors, aliases, references with aliases for
-content ids.
-
-Takes offsets, rows and texts; gives strings for an agent to read and to hand back. Part of packing,
-by which these are used; knows no budget and no table.
+"""Rows into a token budget: whole items in order of worth, citations, cursors, short aliases. A
+result's tokens are those of the text that is read.
 """
 
 from __future__ import annotations

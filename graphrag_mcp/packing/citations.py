@@ -1,17 +1,9 @@
 """Ids inside prompts, and the references of an answer checked against them.
 
-A stored id such as t33 depends on the history of an index; a prompt may not, or its answer could
-never be found again. So the rows of a prompt are numbered 1..n in the order in which they stand
-(t1, t2, e1, ...), and the references of the reply are mapped back, brought into one form and
-checked: what the prompt did not hold is removed and reported. Takes items and texts; gives texts.
-Knows no table and no model.
-
-References as models write them: `[Data: Entities (1, 4); Relationships (3)]` and what they make of
-it.
-
-Takes a text; gives every reference in it as numbers by group, whatever brackets, punctuation,
-spelling or language of the group names were used, and puts another text in its place. Linear in the
-length of the text. Knows no table: what a number stands for is the caller's.
+A stored id such as t33 depends on the history of an index; a prompt may not, or its reply would not
+be found in the cache. So the rows of a prompt are numbered 1..n (t1, t2, e1, ...), and the
+references of the reply (`[Data: Entities (1, 4)]`, in whatever brackets, spelling or language) are
+mapped back: what the prompt did not hold is removed and reported.
 """
 
 from __future__ import annotations

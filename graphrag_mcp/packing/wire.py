@@ -1,8 +1,5 @@
-"""The text of a result as it is sent: fences, flags, footer, and its size.
-
-Takes a result as the engine made it; gives its text with words of documents fenced (trust/fencing.py) and
-our own words (how to go on) outside, the JSON of its fields, and the tokens of both. Part of
-packing, which counts what goes out and not what it has; knows no table.
+"""The text of a result as it is sent: fences around words of documents, flags, footer, and its
+size.
 """
 
 from __future__ import annotations

@@ -1,16 +1,8 @@
-"""Answers by a model from the context of a search.
+"""Answers by a model from the context of a search: the prompt, the reply read, its references
+checked.
 
-Takes the sections that a search has ranked; gives its `SearchResult` with the answer first (checked
-references, then their titles) and as much of the context as the budget has left. Without a model,
-or when it fails, the context alone, and a hint that says so: a model that does not answer never
-looks like a corpus that does not know. Ranks nothing.
-
-What models reply to the questions of the searches, read: texts, points, ratings, keywords, DRIFT
-answers.
-
-Takes the raw reply; gives plain values, or raises `BadReply` with the reason in a few words.
-Forgiving about keys, scores and wrapping, strict about there being something to use. Knows no
-prompt, no table and no id.
+Without a model, or when it fails, the result is the context alone and a hint that says so: a model
+that does not answer never looks like a corpus that does not know.
 """
 
 from __future__ import annotations

@@ -1,14 +1,5 @@
-"""Rows for searches: read, verified, and turned into items with short ids.
-
-Takes a snapshot and content ids; gives items for `pack`, rendered references, nearest names. Every
-row that is shown has passed its check value. Knows no ranking: ids come in the order in which they
-are wanted.
-
-Which entity a caller means: by alias, full id, name, other name, name without courtesies, then by
-words.
-
-Takes a snapshot and what was asked for; gives the entity's row, or the candidates. Knows neither
-results nor budgets.
+"""Rows for searches: read, verified, and turned into items with short ids; and which entity a
+caller means.
 """
 
 from __future__ import annotations

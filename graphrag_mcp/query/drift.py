@@ -1,31 +1,14 @@
-"""DRIFT: a question as a graph of questions that an agent walks, one node at a time.
+"""DRIFT: a question as a graph of questions that an agent works through, one node at a time.
 
-Takes a snapshot and the path of a journal; gives the context of one node per call, records the
-agent's answer, score and follow-ups, and in the end the ranked, cited answers. The state is the
-journal (store/sessions.py), folded into a graph (query/drift_state.py) at every call, so any process may
-take the next step. Calls no model; a model walks the same session through query/drift_llm.py.
+The state is the journal (store/sessions.py), folded into a graph (query/drift_state.py) at every
+call, so any process may take the next step. The method is that of GraphRAG (a primer over community
+reports, local searches over follow-up questions, a reduction); the order is ours: a stated score
+picks the next node.
 
-The method is that of DRIFT search in GraphRAG (a primer over community reports, then local searches
-over follow-up questions, then a reduction); the order is ours: a stated score picks the next node,
-nothing is random.
-
-The answers of a DRIFT walk: ranked, merged, their references checked against the index as it is
-now.
-
-Takes a snapshot and a `Walk`; gives items for the final text with the references of every answer
-resolved, and the ids among them that are gone. Opens no node and writes no event.
-
-Questions that the graph itself proposes for a DRIFT walk, when no one else does.
-
-Takes a snapshot, a `Walk` and an answer; gives questions about neighbours of what the answer cites
-which the walk has not come to yet. Each asks one thing in the language of the first question: what
-a person did, what happened at a place, with what a model or the texts say of the relationship.
-Opens no node and writes no event.
-
-Rank: the weight of the relationship / (1 + ln of the neighbour's degree), times how new the
-neighbour is: 1 where the walk has not met it, 0.7 where it stands in what was cited but no answer
-names it, 0.3 where an answer does; one that a question names is left out. At most two questions
-begin at the same entity, so that the walk spreads.
+The graph proposes follow-ups where the agent gives none: questions about neighbours of what the
+answer cites, ranked by the weight of the relationship / (1 + ln of the neighbour's degree), times 1
+for a new neighbour, 0.7 where it stands in what was cited but no answer names it, 0.3 where an
+answer does; at most two begin at the same entity.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""A DRIFT session as node-link JSON, Mermaid chart, Markdown tree or networkx graph.
+"""A DRIFT session as node-link JSON, Mermaid chart, Markdown tree or networkx graph, whole or
+shortened to a budget.
 
-Takes a session (query/drift.py); gives text in one of these forms, whole or shortened to a budget
-without breaking it: JSON stays JSON. Ids that answers cite and the index no longer has are marked.
-Writes nothing, opens no node.
-
-    graph = networkx.node_link_graph(json.loads(export(session, "json")), edges="edges")   # a
-    MultiDiGraph again
+    graph = networkx.node_link_graph(json.loads(export(session, "json")), edges="edges")
 """
 
 from __future__ import annotations

@@ -1,15 +1,11 @@
 """DRIFT by a model: primer, rounds of local questions, one answer, in the same journal that agents
 write.
 
-Takes a session (query/drift.py), an asker and limits; gives its `DriftResult`. Every reply is
-journalled when it is there and kept in the reply cache, so a walk that was killed or ran out of
-time goes on where it was when it is started again, and an agent may take over with drift_step at
-any node.
-
-Fewer calls than one per fold and follow-up: reports go into as few folds as a model reads well,
-questions that ask nearly the same are one node, nodes whose contexts are mostly the same passages
-are asked together, each round takes a share of what is left of 8 calls per level of depth (8 in all
-where the texts fit into two prompts), and the walk ends when its scores are saturated.
+A session that was stopped goes on where it was, and an agent may take over. Reports go into as few
+folds as a model reads well, questions that ask nearly the same are one node, nodes whose contexts
+are mostly the same passages are asked together, each round takes a share of what is left of 8 calls
+per level of depth (8 in all where the texts fit into two prompts), and it ends when its scores are
+saturated.
 """
 
 from __future__ import annotations

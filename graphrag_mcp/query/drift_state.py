@@ -1,9 +1,7 @@
-"""The query-state graph of a DRIFT session: built from its journal, scored and shown.
+"""The query-state graph of a DRIFT session: built from the events of its journal, scored and shown.
 
-Takes the events of a journal (plain dictionaries); gives a `Walk` around a networkx `MultiDiGraph`
-whose nodes carry {parent, query, kind, status, score, answer, ...} and whose edges lead from a
-question to its follow-ups. Folding the same events always gives the same graph, so any process
-resumes a session by reading its journal. Knows no index, no budget in tokens, no tool.
+A networkx `MultiDiGraph` whose nodes carry {parent, query, kind, status, score, answer, ...} and
+whose edges lead from a question to its follow-ups. The same events always give the same graph.
 """
 
 from __future__ import annotations

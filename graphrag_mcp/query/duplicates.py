@@ -1,15 +1,8 @@
-"""Proposals of entities that may be the same. They are found on request and never merged alone.
+"""Proposals of entities that may be the same, found on request and never merged alone; and the
+edits made by hand.
 
-Takes a snapshot and names, or none for all; gives pairs with the reason, best first, without those
-that were refused. One name costs a search for its words and its own sentences; all names cost one
-pass over the names and the texts. Nothing is stored: what is accepted is an edit, what is refused
-stands in the edit log.
-
-What was changed by hand: the last edits with their state, and what an entity owes to them.
-
-Takes a snapshot; gives the log as a result of edit_graph, and lines about one entity. An edit is in
-force, undone, or dormant: the documents do not name at present what it speaks of. Reads the log and
-looks names up; changes nothing.
+What is accepted is an edit, what is refused stands in the edit log. An edit is in force, undone, or
+dormant: the documents do not name at present what it speaks of.
 """
 
 from __future__ import annotations

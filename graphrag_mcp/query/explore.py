@@ -1,24 +1,11 @@
-"""The graph as an agent walks it: around an entity, between two, or an overview.
+"""The graph around an entity, between two, or an overview from the most central ones down. No model
+is asked.
 
-Takes a snapshot and names or ids as agents write them; gives an `ExploreResult` whose relationships
-carry the sentence that says so and its place. Without a start it gives the central entities and the
-top of the community tree, with a community's id what lies under that. How the graph is walked
-stands in the second half of this module; no model is asked.
-
-In an undirected graph a random walker is at each entity in proportion to its degree, so the most
-central entities are those of the highest degree (PageRank without jumps), and degrees are stored.
-
-Walks over the stored graph: what lies around an entity, and how two entities are connected.
-
-Takes a snapshot and content ids; gives rings of neighbours and paths as ids with weights. Edges are
-read by key and only where the walk goes, so a graph of any size costs what is walked of it; a small
-one is read once and kept. Knows no text, no result and no budget in tokens (query/explore.py).
-
-Strength. A neighbour is as strong as the weight of the relationship that led to it / (1 + ln of its
-own degree), times the strength of where the walk came from: what everything is linked with does not
-flood. A path is as strong as the product of weight / sqrt(degree x degree) over its relationships,
-each 0.99 at most: the normalised adjacency matrix of spectral graph theory, in which a way through
-an entity that knows everybody is worth little.
+Edges are read by key and only where the search goes; a small graph is read once and kept. A
+neighbour is as strong as the weight of the relationship that led to it / (1 + ln of its own
+degree), times the strength of where it was reached from. A path is as strong as the product of
+weight / sqrt(degree x degree) over its relationships, each 0.99 at most (the normalised adjacency
+matrix of spectral graph theory). The most central entities are those of the highest degree.
 """
 
 from __future__ import annotations

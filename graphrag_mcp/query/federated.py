@@ -1,9 +1,8 @@
 """One question to several corpora: results merged by normalised score, with ids that name their
 corpus (`a/e12`).
 
-Takes (name, snapshot) pairs and what the single searches take; gives the same kinds of results. The
-scores of one corpus are relative to its best passage, so they are weighed by how much of the
-question that passage holds. Gives context; an answer by a model is made of one corpus.
+Scores of one corpus are relative to its best passage, so they are weighed by how much of the
+question that passage holds. An answer by a model is made of one corpus.
 """
 
 from __future__ import annotations

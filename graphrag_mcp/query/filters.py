@@ -1,11 +1,8 @@
-"""Filters of a search: conditions on documents, entities and reports.
+"""Filters of a search: conditions on documents, entities and reports, such as `uri=notes/*`,
+`date>=2024`, `entity!=Ada`.
 
-Takes strings such as `uri=notes/*`, `date>=2024`, `entity!=Ada`; gives a `Filters` and, by it, a
-`Narrowed` snapshot that proposes only what passes, so that a list refills instead of running short.
-Knows no ranking.
-
-`entity=` asks for what names this entity, `entity!=` for what does not.
-Conditions `=` on one field are alternatives; everything else must hold together.
+A `Narrowed` snapshot proposes only what passes. Conditions `=` on one field are alternatives;
+everything else must hold together.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Global search: what the corpus as a whole says about a question.
 
-Takes a snapshot and a question. Without a model it gives a map of the topics where the question names
-none (topics.py), and otherwise sentences from many documents, grouped by topic, after what a model or
-an agent wrote of it in community reports (reports.py). With a model it gives an answer (map_reduce.py).
+Without a model: a map of the topics where the question names none (topics.py), else sentences from
+many documents by topic, after what community reports say (reports.py). With a model: an answer
+(map_reduce.py).
 """
 
 from __future__ import annotations

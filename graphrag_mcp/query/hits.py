@@ -1,15 +1,8 @@
 """Hits as an agent reads them: strong ones in full, weaker ones as one line.
 
-Takes ranked passages, what the words of the question are worth, and a number of tokens; gives text
-and citations. Text is made readable, long passages are cut to the sentences around the match, and
-passages that repeat another are named with it. Where relevance falls, full text stops. Knows no
-ranking.
-
-One sentence from each of many places, for questions whose answer is spread over a corpus.
-
-Takes hits in the order of rank; adds a line for each place that has something to say on the
-question. Relevance ends the list, not a number. Where the question names a person, only places that
-name the person count, and the name is no word to match.
+Long passages are cut to the sentences around the match, and passages that repeat another are named
+with it. For questions whose answer is spread over a corpus, a line from each place that has
+something to say; where the question names a person, only from places that name the person.
 """
 
 from __future__ import annotations

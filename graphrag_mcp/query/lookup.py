@@ -1,8 +1,5 @@
-"""Entities, community reports and exact sources by id or name.
-
-Takes a snapshot and ids or names as agents write them (`e12`, `c5`, `t33.2`, full ids, uris, names,
-brackets around them); gives results within their budget. What is unknown is said, with the nearest
-names or the range of ids that there are.
+"""Entities, community reports and exact sources by id or name, as agents write them (`e12`, `c5`,
+`t33.2`, full ids, uris, names).
 """
 
 from __future__ import annotations

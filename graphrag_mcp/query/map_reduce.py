@@ -1,8 +1,5 @@
-"""The answer of a model to a question on the corpus: reports rated down the tree, read for points, joined.
-
-Takes a snapshot, a question and an asker; gives the result of a global search with its answer, and
-how much of the reports it rests on. A batch holds as much as a model reads well; reports are numbered
-inside each prompt in the order of their weight, never by stored ids.
+"""The answer of a model to a question on the corpus: reports rated down the tree, read for points,
+joined.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """The worth of words: terms and names of a question, BM25 over the counters of one generation.
-
-Takes a snapshot and a question's words; gives weights of terms, keys of names and a function that
-scores a row of terms. Scores depend on what the index holds, not on how it came to hold it. Knows
-no vectors, no graph, no budget.
+Scores depend on what the index holds, not on its history.
 """
 
 from __future__ import annotations

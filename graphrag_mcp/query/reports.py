@@ -1,8 +1,5 @@
 """Community reports for a question: what it asks about, which reports are relevant, their findings.
-
-Takes a snapshot and a question; gives the terms that say what is asked about (none for a question on
-the corpus as a whole), reports rated by their words down the tree, and findings in the order of both.
-Asks no model.
+No model is asked.
 """
 
 from __future__ import annotations

@@ -1,30 +1,14 @@
 """Retrieval: which passages answer a question, and which entities it is about.
 
-Takes a snapshot, a question and, where there is one, its vector; gives passages and entities with
-scores between 0 and 1 and the raw parts they are made of. Full text proposes candidates; our own
-BM25, from the generation's counters, scores them, so the history of the index does not change a
-ranking. Vectors propose more and say how near in meaning each is. The graph adds what neither can:
-a passage of a document whose title is named in a high passage (title links), and passages that
-share a rare name with one; a passage next to a high one counts. Knows no budget, no model.
+Full text proposes candidates; our own BM25 scores them. Vectors propose more and say how near in
+meaning each is. The graph adds a passage of a document whose title is named in a high passage
+(title links), and passages that share a rare name with one.
 
-What each part is worth was measured on questions over encyclopaedic text, long documents and
-Chinese; where no title is ever named (chats, code) the graph has nothing to say and plain text
-decides.
-
-What stands beside the best passages: an answer is often given a few lines before or behind the
-words of a question; and what nothing beside or linked to it is carried past.
-
-Takes a snapshot and scored candidates; gives the passages next to the best ones a share of their
-score, and adds those that no word brought in. Knows neither questions nor budgets.
-
-A small share is free. A large one, for neighbours of what stands out, may not carry them past the
-two best: what a question's words say best comes first, and what stands around it before what holds
-a few of its words elsewhere.
-
-Worth, evidence within 2,000 tokens, small share -> both: chats 43 -> 83 (English) and 42 -> 73
-(Chinese), transcripts 65 -> 81, long English documents 94.8 -> 96.1 through the tool. Without the
-limit, evidence within 600 tokens fell from 85 to 78 in Chinese text; with it it is 86. No change on
-encyclopaedic text, whose documents are one passage each.
+Passages next to the best ones get a share of their score, since an answer is often a few lines
+before or behind the words of a question: a small share always, a large one for neighbours of what
+stands out, which may not carry them past the two best. Evidence within 2,000 tokens, with a small
+share and with both: chats 43 and 83 (Chinese 42 and 73), transcripts 65 and 81, long documents 94.8
+and 96.1.
 """
 
 from __future__ import annotations

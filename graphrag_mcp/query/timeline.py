@@ -1,8 +1,7 @@
 """Timelines: sentences by the days they speak of, of an entity, of two together, or of passages.
 
-Takes entities or passages; gives dated items, oldest first, and the number of undated sentences. Where two
-sentences of different days have the same form and say different things, each names the other as
-`later` or `earlier`. Neither is withdrawn: which one holds is for the reader to say.
+Where two sentences of different days have the same form and say different things, each names the
+other as `later` or `earlier`; neither is withdrawn.
 """
 
 from __future__ import annotations

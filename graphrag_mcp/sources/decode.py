@@ -1,8 +1,7 @@
 """Bytes to text: encoding, front matter, title and date.
 
-Takes bytes or a text; gives text, metadata, titles. Text is given as decoded, except that CR LF and
-CR become LF, and a byte order mark, NULs and lone surrogates go: the spans of a document refer to
-that text. Linear in its length. Knows no file types (formats.py) and no paths (read.py).
+Text is given as decoded, except that CR LF and CR become LF, and a byte order mark, NULs and lone
+surrogates go: the spans of a document refer to that text.
 """
 
 from __future__ import annotations

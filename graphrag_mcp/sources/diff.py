@@ -1,23 +1,12 @@
 """The difference between a folder and the index: documents to add, update and remove.
 
-Takes the request, the previous manifest and the light columns of the document log; gives files to
-read, documents to keep and documents that are gone. Opens no LanceDB: an unchanged folder costs a
-walk, a hash per file and nothing else.
+Opens no LanceDB: an unchanged folder costs a walk, a hash per file and nothing else. A document
+goes only when its file lay under a folder named in this call, that folder was read completely, and
+the file is not there; or when its folder has moved. Unreadable is not gone. What was removed by
+hand stays out until a call names that file, or gives that text, itself.
 
-Gone has a scope: a document goes only when its file lay under a folder named in this call, that
-folder was read completely, and the file is not there; or when its folder has moved, is named where
-it is now, and does not hold the file any more (diff.py). Unreadable is not gone. What was removed
-by hand goes and stays out, wherever its file lies, until a call names that file, or gives that
-text, itself.
-
-Folders that were moved or renamed: a source that is no longer where it was, and whose files are
-found again.
-
-Takes the paths of a call, the sources of the corpus and the light rows of its documents; gives what
-the walk found, under the labels that a fresh index would give, and the labels of sources that have
-moved: what of them was not found again is gone. Only a source whose folder is not there any more is
-looked for, by the hashes of its files. Where too few of them are found, nothing is taken for moved;
-it is said, with what to do.
+A source whose folder is gone is looked for by the hashes of its files. Where too few of them are
+found, nothing is taken for moved; it is said, with what to do.
 """
 
 from __future__ import annotations

@@ -2,17 +2,9 @@
 FORMATS.
 
 A function takes (bytes, suffix) and yields `Piece`s: one for a plain document, one per row for
-tables. It raises ReadError with a reason in plain words; anything else it raises becomes one too
-(read.py). Knows neither paths nor corpora. What happens to line ends and stray bytes is said in
-decode.py; the text of HTML is its readable text.
-
-HTML to readable text: title, headings as Markdown `#`, lists, table rows, paragraphs; no script, no
-style.
-
-Takes markup as a string; gives (title, text). Linear in its length whatever the markup: one pass,
-no recursion, no pattern that looks back. The standard library's HTMLParser is not used because it
-is quadratic on unclosed tags (`<a<a<a...`: 4.6 s for 80 KB on Python 3.11, so hours for a file of
-20 MB).
+tables. It raises ReadError with a reason in plain words. HTML is read in one pass without the
+standard library's HTMLParser, which is quadratic on unclosed tags (`<a<a<a...`: 4.6 s for 80 KB on
+Python 3.11).
 """
 
 from __future__ import annotations

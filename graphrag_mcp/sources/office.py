@@ -1,13 +1,9 @@
-"""Text of pdf, docx, pptx, xlsx, epub and msg files, with the libraries of the extra graphrag-
-mcp[docs].
+"""Text of pdf, docx, pptx, xlsx, epub and msg files, with the libraries of the extra
+graphrag-mcp[docs].
 
-Takes the bytes of one file and its suffix; gives (text, title, metadata). Runs in the parser's own
-process only (parser_child.py): these libraries are large, and their input is anybody's. What a
-packed file would unpack to is added up before anything is unpacked. Knows neither paths nor
-corpora.
-
-`<!-- page 3 -->` and `<!-- slide 3 -->` stand before each page and slide, `## name` before each
-sheet, so a citation's lines can be found in the original.
+Runs in the parser's own process only (parser_child.py). What a packed file would unpack to is added
+up before anything is unpacked. `<!-- page 3 -->` and `<!-- slide 3 -->` stand before each page and
+slide, `## name` before each sheet.
 """
 
 from __future__ import annotations

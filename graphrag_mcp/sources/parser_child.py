@@ -1,14 +1,11 @@
-"""The child process that parses untrusted files, one after another, each within limits.
+"""The child process that parses untrusted files, one after another, each within limits of memory
+and time.
 
 Takes frames on standard input (a line of JSON {"suffix", "size", "seconds"}, then the bytes); gives
 lines of JSON on standard output: one per piece of the document, at the end {"end": true} or
-{"error": reason}. Run as `python -P -m graphrag_mcp.sources.parser_child`; read.py starts it and
-believes nothing of what it says.
-
-Limits: memory and CPU time by the system where it has them (on Linux both), wall time by a thread
-in C that ends this process even when Python hangs. While bytes are parsed no socket, no other
-process, no file outside the installed Python can be opened from Python. The environment holds no
-key, and this process is never given a file's name.
+{"error": reason}. Wall time is limited by a thread in C that ends this process even when Python
+hangs. While bytes are parsed no socket, no other process, no file outside the installed Python can
+be opened from Python. The environment holds no key, and the process is never given a file's name.
 """
 
 from __future__ import annotations

@@ -1,15 +1,8 @@
-"""A file's hash and its documents.
+"""A file's hash and its documents, and the parser process.
 
-`find` says which files there are; `sha` and `load` take one of them, so that an unchanged folder
-costs a walk and a hash. `inline` makes documents of texts handed over in a call. Knows nothing of
-what is already indexed.
-
-The parser process: started for the first file that needs it, reused, ended soon after.
-
-Takes the bytes of a file (its name never leaves this process) and its suffix; gives its pieces, or
-raises ReadError with the reason. A parser that dies, hangs or floods costs that one document; the
-next gets a new process. What comes back is checked like anything from outside. Knows no paths; the
-limits inside are those of parser_child.py.
+The parser is started for the first file that needs it, reused, and ended soon after. A parser that
+dies, hangs or floods costs that one document; what comes back is checked like anything from
+outside.
 """
 
 from __future__ import annotations

@@ -1,25 +1,8 @@
 """The files of a folder: which are read, and a count of the others with their reason.
 
-Takes paths and the sources of the corpus; gives the files to index, the scopes that were read, new
-sources, what was skipped and what went wrong. Reads no file beyond its first 8 KB and knows nothing
-of what is already indexed.
-
 A source is a folder with a label; a file's uri is `<label>/<relative path>` whatever call found it.
 A folder or file inside a source belongs to the deepest one that holds it. Links in a folder are
-never followed.
-
-What a folder walk leaves out, and why: one reason in plain words, or "" to take the entry.
-
-Takes names, sizes and the lines of ignore files; gives reasons. Opens only ignore files (through
-the opener it is given) and knows neither documents nor how a file is parsed.
-
-How much one call of indexing may read and make, so that a huge tree fills neither the disk nor the
-day.
-
-Takes the settings, and each file as it is read; says when the call has had enough and what is left.
-Counts only files that were read and taken: what is left is read by the next call, which finds the
-others unchanged. A file is never cut, so one call can pass a limit by one file. Knows nothing of
-how a file is read or what becomes of it.
+never followed. `Quota` limits how much one call reads; what is left is read by the next.
 """
 
 from __future__ import annotations

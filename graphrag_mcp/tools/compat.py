@@ -1,8 +1,5 @@
-"""The tools `search` and `fetch`, which connectors of chat applications ask for by these names.
-
-Takes a query, or an id from such a search; gives exactly the fields those hosts read: results of
-{id, title, url}, and {id, title, text, url, metadata}. The text channel is the same object as JSON.
-Both are other tools in their clothes.
+"""The tools `search` and `fetch`, which connectors of chat applications ask for by these names,
+with exactly the fields that they read.
 """
 
 from __future__ import annotations

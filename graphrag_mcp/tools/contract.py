@@ -1,17 +1,10 @@
-"""Middleware for wrong calls: guessed arguments are understood, errors say what to do next.
+"""Arguments: the types that the tools share, and middleware for wrong calls.
 
-Takes the raw `tools/call` before the SDK validates it. The SDK drops an unknown argument silently
-and shows pydantic's own text for a wrong one; here the first is named with its nearest known name,
-the second becomes two sentences. A tool that only reads still answers and says what it ignored; one
-that writes refuses, because what the caller meant may matter (a misspelt `dry_run`). Knows the
-tools only by their argument models.
-
-The arguments that the tools share: types that forgive, with schemas that stay flat.
-
-Takes what models really send (numbers as strings, one string for a list, null for "not given",
-other names for the same thing) and gives plain Python values. Schemas have no anyOf, oneOf, allOf
-or $ref, because hosts reject them. Knows no tool; bounds are not here but in the tools, which clamp
-and say so.
+The SDK drops an unknown argument silently and shows pydantic's own text for a wrong one; here the
+first is named with its nearest known name, the second becomes two sentences. A tool that only reads
+still answers and says what it ignored; one that writes refuses. Types take what models send
+(numbers as strings, one string for a list, null for "not given"); their schemas have no anyOf,
+oneOf, allOf or $ref, because clients reject them.
 """
 
 from __future__ import annotations

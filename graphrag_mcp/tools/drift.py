@@ -1,10 +1,4 @@
-"""DRIFT tools: drift_search begins an investigation, drift_step answers its next node.
-
-Takes a question, then per node the agent's answer, score and follow-ups; gives each next node's
-context. The session is a journal on disk (query/drift.py), so any process goes on with it. On
-request the server's model answers a node, the whole walk, or joins the answers
-(query/drift_llm.py).
-"""
+"""DRIFT tools: drift_search begins an investigation, drift_step answers its next node."""
 
 from __future__ import annotations
 

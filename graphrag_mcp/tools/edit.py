@@ -1,8 +1,5 @@
-"""Tools that edit an index: edit_graph and remove_documents.
-
-Takes ids and fields as agents write them; resolves names to entities, asks the engine
-(index/edits.py, index/edits.py) what would change, and does it when asked to. Everything can be undone,
-and survives every re-indexing. Works out nothing.
+"""Tools that edit an index: edit_graph and remove_documents. Everything can be undone, and survives
+every re-indexing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""The explorer as an MCP App: its resource and the tool that gives it data.
-
-Takes the tools of a server; gives them their `_meta` and the extension that the server is built
-with. The tool `explore_data` is for the page alone: clients that render no apps are not told of it,
-and results say everything as text.
+"""The explorer as an MCP App: its resource and the tool `explore_data`, which is for the page
+alone.
 """
 
 from __future__ import annotations

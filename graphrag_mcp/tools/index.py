@@ -1,8 +1,5 @@
-"""Tools for indexing: index_documents, graph_status, cancel_job.
-
-Takes paths and texts; starts or joins a job (jobs/start.py) and waits for it as long as asked, which
-never changes what the job does. Gives what was done, or the job to ask about. Texts are checked
-here one by one.
+"""Tools for indexing: index_documents, graph_status, cancel_job. How long a call waits never
+changes what its job does.
 """
 
 from __future__ import annotations

@@ -1,11 +1,5 @@
-"""Tools for ids and names: entities, community reports, sources, documents.
-
-Takes an id that another tool gave, or a name; gives that one thing, complete within its budget.
-
-Walking the graph: around an entity, from one entity to another, or from its most central ones down.
-
-Takes names or ids; gives entities, relationships and paths with the sentences that say so. One call
-of query/explore.py; nothing is computed here.
+"""Tools for ids and names (entities, community reports, sources, documents) and for the graph
+around and between them.
 """
 
 from __future__ import annotations

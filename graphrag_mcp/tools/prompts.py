@@ -1,13 +1,7 @@
-"""MCP prompts: whole tasks that a person picks in a client.
+"""MCP prompts (whole tasks that a person picks in a client), and completions of arguments.
 
-Takes the person's few words; gives one message made from `prompts/<name>.md`. A prompt is offered
-only where the tools that it speaks of are. A wrong request is told what is wrong, which the SDK by
-itself does not do.
-
-Completions of arguments: corpora, entities, ids, prompts, sessions and jobs.
-
-Takes the argument being typed and what is typed already; gives at most 100 values, the likeliest
-first. Never an error: where nothing is known there is nothing to offer.
+A prompt is offered only where the tools that it speaks of are. Completions are at most 100 values,
+the likeliest first, and never an error.
 """
 
 from __future__ import annotations

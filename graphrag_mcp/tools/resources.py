@@ -1,8 +1,5 @@
-"""MCP resources: corpora, entities, reports, texts, sessions, jobs and prompts.
-
-Takes the parts of a `graphrag://` address; gives Markdown, plain text or JSON of bounded size, the
-same that the tools say. Unknown addresses are ResourceNotFoundError with two sentences. Computes
-nothing of its own.
+"""MCP resources: corpora, entities, reports, texts, sessions, jobs and prompts, of bounded size,
+with the same content as the tools give.
 """
 
 from __future__ import annotations

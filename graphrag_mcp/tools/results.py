@@ -1,7 +1,5 @@
-"""From engine to MCP result: worker threads, time limits, errors, one shape of result.
-
-Takes a function of the engine (sync, gives a `Result`); gives the `CallToolResult` with its text.
-Here, and only here, a `GraphRAGError` becomes a `ToolError`. Knows no single tool.
+"""From engine to MCP result: worker threads, time limits, errors, one shape of result. Only here a
+`GraphRAGError` becomes a `ToolError`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Search tools: questions in, cited context out.
-
-Takes a question and a budget; gives the passages, entities or reports that answer it, and a model's
-answer where one is asked for; its words go out as progress while it writes. Each tool is one call
-of query/*; nothing is computed here.
+"""Search tools: questions in, cited context out. A model's answer goes out as progress while it is
+written.
 """
 
 from __future__ import annotations

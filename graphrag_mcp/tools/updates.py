@@ -1,9 +1,5 @@
-"""Subscriptions to resources, and the task that notifies subscribers.
-
-Takes subscriptions of both protocol eras (`resources/subscribe`, and `subscriptions/listen` through
-a bus); looks at the files behind the resources as long as someone listens, the one that wrote them, and
-sends `resources/updated`. Gives no content: a client reads the resource again. Knows of a resource
-only which files it is made from.
+"""Subscriptions to resources, and the task that notifies subscribers when the files behind a
+resource change.
 """
 
 from __future__ import annotations

@@ -1,9 +1,5 @@
-"""Tools for the agent as the model: claim_work gives texts to read, submit_work takes the results.
-
-Takes kinds, budgets and results; gives items of index/work.py, their instructions once. What is
-accepted is durable at once and merged into the graph a moment later, coalesced, by an indexing job
-(jobs.merge_later): of this process, or of another should this one end before. Nothing is computed
-here.
+"""Tools for the agent as the model: claim_work gives texts to read, submit_work takes the results,
+which an indexing job merges a moment later.
 """
 
 from __future__ import annotations

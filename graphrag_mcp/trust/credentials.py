@@ -1,8 +1,5 @@
-"""Keys, tokens and private keys in a text, found by their form and masked.
-
-Takes text; gives where credentials begin, and the text with stars in their place, character for
-character, so that every offset stays. Knows forms only: a password in a sentence is not found.
-Every pattern is linear in the length of the text. Knows no result, and nothing of who asked.
+"""Keys, tokens and private keys in a text, found by their form and masked character for character,
+so that every offset stays.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 """Fences around text of documents, with marks that the text cannot contain.
 
-Takes text that may hold words of documents, names, titles, reports; gives it with invisible
-characters escaped, look-alikes of our own marks broken, credentials masked, and a fence around the
-whole. Changes nothing that is stored, and no offset: citations point into the originals. Knows no
-result, no budget and no protocol.
-
-A fence is `<documents-4821093375162: data only>` to `</documents-4821093375162>`. Its mark is made of what it
-holds with the key of the home, so no document can compute it, and whatever looks like any fence is
-broken, so none can close the one that it stands in.
+A fence is `<documents-4821093375162: data only>` to `</documents-4821093375162>`. Its mark is made
+of what it holds with the key of the home, so no document can compute it, and whatever looks like
+any fence is broken, so none can close the one that it stands in. Invisible characters are escaped
+and credentials masked. Nothing that is stored changes, and no offset.
 """
 
 from __future__ import annotations

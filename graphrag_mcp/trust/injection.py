@@ -1,8 +1,5 @@
-"""Text of a document that reads like an instruction to a model.
-
-Takes text; gives the places that read as instructions to the one that reads, as calls of tools or as
-requests for secrets, in the languages that such texts are written in. Only finds: nothing is
-removed for being found. Every pattern is linear in the length of the text. Knows no result.
+"""Text of a document that reads like an instruction to a model, as a call of a tool or as a request
+for secrets, in many languages. Only finds: nothing is removed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """The key of a home, and marks made with it that documents and other clients cannot compute.
-
-Takes the folder of a home; gives its key, which is created on first use in a file that only its
-owner can read. Without a home, or where the file cannot be written, the key is one of this process.
-Knows nothing of what the marks stand in.
+Without a home the key is one of this process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""The caller of a request: the name of its token, "" where no token is needed.
-
-Takes the name that the HTTP door has verified (server.py sets it for each request); gives whether a
-handle may be used. A job, a DRIFT session and a cursor belong to the subject that began them. Knows
-no token, no HTTP and no MCP.
+"""The caller of a request: the name of its token, "" where no token is needed. A job, a DRIFT
+session and a cursor belong to the principal that began them.
 """
 
 from __future__ import annotations
