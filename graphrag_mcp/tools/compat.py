@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.tools.contract import Query, Text, names
+from graphrag_mcp.tools.contract import Query, Text, argument
 from graphrag_mcp.tools.resources import CHARACTERS, document_row
 from graphrag_mcp.tools.results import Ctx, encodable, serve
 from graphrag_mcp.types import Result
@@ -28,13 +28,7 @@ LINKS = (
     "source",
 )  # metadata in which documents keep their address on the web
 
-FetchId = Annotated[
-    Text,
-    Field(
-        description="An id from search",
-        validation_alias=names("id", "result_id", "document_id", "ids"),
-    ),
-]
+FetchId = argument(Text, "An id from search", "id result_id document_id ids")
 
 
 class Found(BaseModel):

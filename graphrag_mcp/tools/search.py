@@ -7,12 +7,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
-from pydantic import BeforeValidator, Field
 
 from graphrag_mcp.tools.contract import (
     Answer,
@@ -32,8 +31,7 @@ from graphrag_mcp.tools.contract import (
     Query,
     ResponseType,
     Sort,
-    as_int,
-    names,
+    number,
 )
 from graphrag_mcp.tools.results import Ctx, budgets, clamp, read, remark, serve, too_long
 from graphrag_mcp.types import Result, SearchResult
@@ -51,14 +49,7 @@ ANSWER_SECONDS = (
 )
 TELL_EVERY = 0.5  # seconds between two progress messages
 
-Level = Annotated[
-    int,
-    BeforeValidator(as_int(-1)),
-    Field(
-        description="-1: by relevance; 0: the coarsest; higher: finer",
-        validation_alias=names("level", "community_level"),
-    ),
-]
+Level = number(-1, "-1: by relevance; 0: the coarsest; higher: finer", "level community_level")
 
 
 async def local_search(
