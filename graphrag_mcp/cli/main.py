@@ -1,8 +1,7 @@
 """The command line: commands, their arguments and help, and the exit status (0 done, 1 something
 failed or was left out, 2 wrong use).
 
-Commands are functions of the other modules in this folder, described by their docstring.
-"""
+Commands are functions of the other modules in this folder, described by their docstring."""
 
 from __future__ import annotations
 
@@ -152,8 +151,7 @@ class Options:
 
 def parser(runs: Sequence[Run]) -> Parser:
     """The whole command line; each of `runs` is a command named after it and described by its
-    docstring.
-    """
+    docstring."""
     common = argparse.ArgumentParser(add_help=False)
     add = Options(common)
     where = "where indexes are kept, a folder or s3://bucket/prefix (else GRAPHRAG_MCP_HOME)"
@@ -402,8 +400,7 @@ COMMANDS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (argparse itself exits with 2 for arguments it does
-    not know).
-    """
+    not know)."""
     if arguments is None:
         if not os.environ.get("HOME", "?"):
             del os.environ["HOME"]  # set to nothing it would make "~" the root of the disk

@@ -1,8 +1,7 @@
 """Commands that read an index: search, list, entity, explore, report, source, drift, status.
 
 rich is imported here alone, and only when stdout is a terminal. A pipe, NO_COLOR and CI get plain
-text.
-"""
+text."""
 
 from __future__ import annotations
 

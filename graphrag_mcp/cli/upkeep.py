@@ -272,8 +272,7 @@ def _roots(
     options: argparse.Namespace, host: Host, project: Path | None, settings: Settings
 ) -> tuple[Path, ...]:
     """Folders named here or in the settings; else the project; else this folder where the host has
-    none of its own.
-    """
+    none of its own."""
     if options.root:
         roots = tuple(existing(root) for root in options.root)
         if files := [root for root in roots if not root.is_dir()]:
@@ -401,8 +400,7 @@ def _examine(options: argparse.Namespace) -> int:
 
 def _derive(folder: Path, settings: Settings) -> None:
     """All tables again from the stored originals: what indexing does when it finds a generation
-    without tables.
-    """
+    without tables."""
     from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.types import IndexRequest
 
@@ -520,8 +518,7 @@ def rollback(options: argparse.Namespace) -> int:
 
 def delete(options: argparse.Namespace) -> int:
     """Delete a corpus with all that is kept of it; the documents that were indexed stay where they
-    are.
-    """
+    are."""
     from graphrag_mcp.jobs import delete
 
     app = app_of(options)

@@ -1,6 +1,5 @@
 """Commands that write: serve, index, edit, remove, tune, init, answers; and `try`, which shows what
-a folder is about.
-"""
+a folder is about."""
 
 from __future__ import annotations
 
@@ -201,8 +200,7 @@ YES = "Nothing was changed. The same with --yes does it."
 
 def edit(options: argparse.Namespace) -> int:
     """Create, update, rename, merge or delete entities and relationships; undo; proposals of names;
-    the log.
-    """
+    the log."""
     from graphrag_mcp.tools.edit import edit as change  # the edit_graph tool, without its wire
 
     app = app_of(options)

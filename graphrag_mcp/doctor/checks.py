@@ -4,8 +4,7 @@ Takes a snapshot whose tables can be read; gives (kind, table, what) for every p
 broken: ids that lead nowhere, spans that do not give the text, counts that do not recount, tables
 that contradict each other, edits that the rows do not follow, rows made by other parameters than
 the manifest names (every document is cut once more, names are looked up in a sample). Repairs
-nothing.
-"""
+nothing."""
 
 from __future__ import annotations
 
@@ -579,8 +578,7 @@ def _check_reports(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
 
 def _claims(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
     """Every quote stands in its text unit where the claim says. Subjects are names; not every name
-    is an entity.
-    """
+    is an entity."""
     of_unit: dict[str, list[Row]] = defaultdict(list)
     columns = "id text_unit_id subject subject_id object object_id quotes spans".split()
     for row in _rows(snapshot, "claims", columns):
@@ -669,8 +667,7 @@ def _terms(snapshot: Snapshot) -> Iterator[Broken]:
 
 def _indexes(snapshot: Snapshot) -> Iterator[Broken]:
     """Rows spread over each table are found through each of its indexes, through full text by their
-    rarest term.
-    """
+    rarest term."""
     seen: Counter[str] = Counter()
     for table in FULL_TEXT:
         for batch in snapshot.batches(table, [FULL_TEXT[table]]):

@@ -4,8 +4,7 @@ that a bug report needs.
 Every file is compared with what is known of it, then the rows with each other (doctor/checks.py).
 Repaired is what loses nothing: the manifest from its kept copy, files that no generation names,
 older generations that cannot be read, damaged entries of the reply cache. Tables are derived again;
-that needs `index/`, so the function is handed in.
-"""
+that needs `index/`, so the function is handed in."""
 
 from __future__ import annotations
 
@@ -214,8 +213,7 @@ def doctor(
     readers find nothing until it is done, and if it fails the next index call derives everything.
     Raises NotFound when there is no index, Busy when another process holds the lock (repair only),
     NewerFormat. `cut`: how the index workshop cuts a document by given parameters; without it
-    no one looks whether the rows follow those that the manifest names.
-    """
+    no one looks whether the rows follow those that the manifest names."""
     if not repair:
         return _examined(folder, cut)
     with manifests.writer_lock(folder, LOCK_SECONDS), manifests.writing(folder):
@@ -334,8 +332,7 @@ def _answers(folder: Path) -> Iterator[Finding]:
 
 def _files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
     """Every file of the tables that a commit has recorded, those of older generations and of
-    indexes included.
-    """
+    indexes included."""
     for where, what in checksums.verify(folder, manifest.files, manifest.tables):
         yield Finding("file", where, what, REMOVE if where.endswith(checksums.HINT) else DERIVE)
 
@@ -348,8 +345,7 @@ def _orphans(folder: Path) -> Iterator[Finding]:
 
 def _orphaned(folder: Path) -> list[tuple[Path, str]]:
     """Files that no kept generation names: left by a crash, or by generations that have been
-    forgotten.
-    """
+    forgotten."""
     current = manifests.read(folder)
     kept = [*([current] if current else []), *manifests.generations(folder)]
     named = {f"{name}.lance" for manifest in kept for name in manifest.tables}
@@ -370,8 +366,7 @@ def _orphaned(folder: Path) -> list[tuple[Path, str]]:
 
 def _tables(snapshot: Snapshot) -> Iterator[Finding]:
     """Every table is read whole, once, in batches: that it opens, and that rows match their check
-    values.
-    """
+    values."""
     for name in TABLES:
         wanted = snapshot.manifest.counters.get(name)
         try:
@@ -392,8 +387,7 @@ def _tables(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _repair_files(folder: Path, found: list[Finding]) -> None:
     """What loses nothing: manifest and copies made equal, copies that cannot be read and orphans
-    removed.
-    """
+    removed."""
     if any(finding.kind == "answers" for finding in found):
         salvage(folder)
     lost = {finding.where for finding in found if finding.kind == "generation"}
@@ -430,8 +424,7 @@ def _forget_tables(folder: Path, damaged: Set[str]) -> None:
 
     Older generations are forgotten, as their tables go. The new ones come into a folder of their
     own, since processes that have the old one open remember parts of it. Killed anywhere here, the
-    next repair begins again.
-    """
+    next repair begins again."""
     manifest = manifests.read(folder)
     assert manifest is not None
     unsound = {where.split(".")[0] for where in damaged}

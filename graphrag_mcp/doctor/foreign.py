@@ -2,8 +2,7 @@
 
 Gives faults, each with a count, up to three examples and what to do about it; none for a sound
 index. Changes no file. An update of GraphRAG appends the communities of new documents to the old
-ones, so two hierarchies stand in one table; that has a fault of its own.
-"""
+ones, so two hierarchies stand in one table; that has a fault of its own."""
 
 from __future__ import annotations
 
@@ -172,8 +171,7 @@ def several(values: Iterable[Any]) -> list[Any]:
 
 def examine(folder: Path) -> list[Fault]:
     """Every fault, in the order of the tables. Raises NotFound for a folder that is no index of
-    these kinds.
-    """
+    these kinds."""
     kind = kind_of(folder)
     if kind == "lightrag":
         storage = Storage(folder)

@@ -2,8 +2,7 @@
 
 Going back writes no table: the new manifest names the versions that the old one named. A digest
 hashes rows sorted by what they mean (uri, span, key), so it knows no time, alias, table layout,
-absolute path or history.
-"""
+absolute path or history."""
 
 from __future__ import annotations
 
@@ -224,8 +223,7 @@ def rollback(folder: Path, generation: int) -> Manifest:
     Numbers behind aliases are never given again, so an alias of what is gone now stays gone. The
     next indexing of the same folders brings back what they hold. Raises NotFound when that
     generation is not kept any more, BadInput when it is the current one, Busy when another process
-    is writing.
-    """
+    is writing."""
     with manifests.writer_lock(folder, LOCK_SECONDS):
         current = _current(folder)
         if generation == current.generation:
@@ -267,8 +265,7 @@ def generation_of(folder: Path, since: str) -> int:
 def changes(folder: Path, generation: int, about: str = "") -> Changes:
     """What the documents and the graph have become since `generation`, and with `about` what new
     text says of that entity. Raises NotFound when the generation is not kept any more, or there is
-    no such entity.
-    """
+    no such entity."""
     current = _current(folder)
     old = current if generation == current.generation else _find(folder, current, generation)
     before, now = _documents(folder, old), _documents(folder, current)

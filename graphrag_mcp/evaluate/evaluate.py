@@ -9,8 +9,7 @@ does better. No model is asked.
 
 A file of questions is JSON Lines, JSON or CSV, or a folder with `corpus.jsonl` and `queries.jsonl`.
 A question has `question` and any of `gold`, `evidence` and `answer`, or common other names of
-these.
-"""
+these."""
 
 from __future__ import annotations
 
@@ -59,8 +58,7 @@ _ADVICE = 'Give JSON Lines such as {"question": "Who was Ada?", "gold": ["ada.md
 @dataclass(frozen=True, slots=True)
 class Question:
     """`gold`: documents; `evidence`: strings that all belong to it; `answers`: strings of which one
-    suffices.
-    """
+    suffices."""
 
     id: str
     text: str
@@ -72,8 +70,7 @@ class Question:
 
 def read_questions(path: Path) -> tuple[Question, ...]:
     """The questions of a file or evaluation folder. BadInput where there are none, or one cannot be
-    read.
-    """
+    read."""
     if path.is_dir():
         path = path / NAMES[1]
     try:
@@ -185,8 +182,7 @@ def is_set(path: Path) -> bool:
 
 def write_documents(folder: Path, target: Path) -> int:
     """The documents of an evaluation folder as one Markdown file each, `<id>.md`; how many there
-    are.
-    """
+    are."""
     target.mkdir(parents=True, exist_ok=True)
     count = 0
     for number, line in enumerate((folder / NAMES[0]).read_text("utf-8").split("\n"), 1):
@@ -232,8 +228,7 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class ModeScores:
     """One mode over all questions. `means` by metric, in percent; `counted` how many questions have
-    it.
-    """
+    it."""
 
     mode: str
     means: Mapping[str, float]
@@ -264,8 +259,7 @@ class Difference:
     """One metric in one mode, in percent. `low` and `high`: 95 % of the resampled differences
     (other - one).
 
-    `p`: two-sided sign test over the questions on which they differ.
-    """
+    `p`: two-sided sign test over the questions on which they differ."""
 
     mode: str
     metric: str
@@ -368,8 +362,7 @@ def plain(text: str) -> str:
 
 def is_document(gold: str, held: Citation) -> bool:
     """Does a gold entry mean this document: by uri or the end of it, file name, its stem, title, or
-    id?
-    """
+    id?"""
     if gold in (held.uri, held.document_id):
         return True
     path = PurePosixPath(held.uri.partition("#")[0])
@@ -410,8 +403,7 @@ def _quantiles(values: Sequence[float]) -> tuple[float, float]:
 
 def compare(one: EvalResult, other: EvalResult, seed: int = 7) -> tuple[Difference, ...]:
     """The other's values less the one's, question by question, for every mode and metric that both
-    have.
-    """
+    have."""
     found = []
     for mine in one.modes:
         theirs = next((scores for scores in other.modes if scores.mode == mine.mode), None)
@@ -451,8 +443,7 @@ def _difference(
 
 def interval(changes: Sequence[float], seed: int = 7) -> tuple[float, float]:
     """The middle 95 % of the means of resampled changes (bootstrap over questions, the same for the
-    same seed).
-    """
+    same seed)."""
     draw = random.Random(seed)
     means = sorted(
         sum(draw.choices(changes, k=len(changes))) / len(changes) for _ in range(RESAMPLES)
@@ -462,8 +453,7 @@ def interval(changes: Sequence[float], seed: int = 7) -> tuple[float, float]:
 
 def sign_test(better: int, worse: int) -> float:
     """Two-sided: how likely so uneven a split is when each question is as likely to be better as
-    worse; 1 for none.
-    """
+    worse; 1 for none."""
     count = better + worse
     tail = sum(math.comb(count, at) for at in range(min(better, worse) + 1))
     return round(min(1.0, 2 * tail / 2**count), 4)

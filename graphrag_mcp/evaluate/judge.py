@@ -2,8 +2,7 @@
 paper (arXiv 2404.16130).
 
 Each pair is judged in both orders, because models prefer what they read first (or last): who wins
-in both has won, else it is a tie.
-"""
+in both has won, else it is a tie."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ file.
 `id` is the content id, `human_readable_id` the number behind our alias (e12 is 12). Relationships
 and claims name their ends by title, as GraphRAG joins them, so titles are made unique: of several
 entities with one title the first by number keeps it, the next are called `Title (type)`, and `Title
-(key)` where that is taken.
-"""
+(key)` where that is taken."""
 
 from __future__ import annotations
 
@@ -45,8 +44,7 @@ _FORBIDDEN = re.compile(
 def graphml(snapshot: Snapshot, path: Path) -> dict[str, int]:
     """Write the file, over one of the same name; {"nodes": n, "edges": n}.
 
-    Raises BadInput where the path lies inside the index itself or cannot be written.
-    """
+    Raises BadInput where the path lies inside the index itself or cannot be written."""
     target, home = path.resolve(), snapshot.folder.resolve()
     if home in target.parents:
         raise BadInput(f"{path} lies inside the index", "Name a file outside it")
@@ -178,8 +176,7 @@ def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
     """Write one Parquet file a table into `folder`, replacing only files of these names; {table:
     rows}.
 
-    Raises BadInput where the folder lies inside the index itself or cannot be written.
-    """
+    Raises BadInput where the folder lies inside the index itself or cannot be written."""
     target, home = folder.resolve(), snapshot.folder.resolve()
     if target == home or home in target.parents:
         raise BadInput(f"{folder} lies inside the index", "Name a folder outside it")

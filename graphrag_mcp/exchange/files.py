@@ -2,8 +2,7 @@
 tables.
 
 Gives rows as mappings, or raises Unreadable. NaN, and numbers and lists written as text, are
-converted.
-"""
+converted."""
 
 from __future__ import annotations
 
@@ -50,8 +49,7 @@ def kind_of(folder: Path) -> str:
 
 def located(folder: Path) -> Path:
     """The folder itself, or the one in it where both programs keep their output when they are left
-    to it.
-    """
+    to it."""
     inner = (folder / "output", folder / "output" / "artifacts", folder / "rag_storage")
     return next((one for one in (folder, *inner) if kind_of(one)), folder)
 

@@ -2,8 +2,7 @@
 
 What is missing or does not open is said in the notes. Forms of older versions that are understood:
 `create_final_` before the names, `name` for `title`, `document_ids`, members of communities only in
-the table of nodes or by their relationships.
-"""
+the table of nodes or by their relationships."""
 
 from __future__ import annotations
 

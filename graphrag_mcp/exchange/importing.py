@@ -5,8 +5,7 @@ Every text unit is placed in its document, every entity and relation in its unit
 does what it does with any documents, but for extraction. Communities are made one sound hierarchy,
 in which children divide their parent and every entity has one place a level; one that lost or
 gained members on the way has another id, and its report is not taken. The same folder again changes
-nothing.
-"""
+nothing."""
 
 from __future__ import annotations
 
@@ -215,8 +214,7 @@ def _parents(
     communities: Sequence[SourceCommunity], members: Mapping[int, set[str]]
 ) -> dict[int, int]:
     """The number of each one's parent, -1 for the top; where the other index names none, the one
-    that holds it.
-    """
+    that holds it."""
     levels = {one.number: one.level for one in communities}
     found: dict[int, int] = {}
     for one in communities:
@@ -289,8 +287,7 @@ class _Writer:
 
     def _statements(self) -> list[tuple[str, str, Any, list[str]]]:
         """Each relation with the keys of its ends and its units: where it names none, those of both
-        its ends.
-        """
+        its ends."""
         own = {key_of(one): one.units for one in reversed(self.foreign.entities)}
         found: list[tuple[str, str, Any, list[str]]] = []
         nowhere = moved = loops = light = 0
@@ -376,8 +373,7 @@ class _Writer:
 
     def _ends(self, statements: Sequence[tuple[str, str, Any, list[str]]]) -> None:
         """Ends that are no entity of their own, or are not named in a unit that speaks of them, are
-        named there.
-        """
+        named there."""
         strange: set[str] = set()
         named = {key_of(one): one for one in reversed(self.foreign.entities)}
         for source, target, one, units in statements:
@@ -419,8 +415,7 @@ class _Writer:
 
 def _at(rows: list[Any], row: Any) -> int:
     """The place of a row in a list that holds each once. The newest are looked at first: a name
-    comes in runs.
-    """
+    comes in runs."""
     for place in range(len(rows) - 1, max(-1, len(rows) - 4), -1):
         if rows[place] == row:
             return place
@@ -587,8 +582,7 @@ class Holder:
 
 def read(folder: Path) -> Foreign:
     """What a folder of GraphRAG's tables, LightRAG's storage or our own export holds. Raises
-    BadInput for others.
-    """
+    BadInput for others."""
     kind = kind_of(folder)
     if not kind:
         raise BadInput(
@@ -607,8 +601,7 @@ def import_folder(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[IndexResult, list[str]]:
     """Bring the content of `source` into the corpus. Raises GraphRAGError (BadInput, Busy, Damaged,
-    ...).
-    """
+    ...)."""
     from graphrag_mcp.index.pipeline import index_documents
 
     foreign = read(source)
@@ -706,8 +699,7 @@ def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], 
 
 def _cut_anew(foreign: Foreign, settings: Settings) -> None:
     """Where no text unit can be read: documents are cut by us, and an entity stands where its name
-    does.
-    """
+    does."""
     places: dict[str, list[str]] = defaultdict(list)
     params = ChunkParams(
         settings.chunk_size, settings.chunk_overlap, passage_size=settings.passage_size

@@ -1,8 +1,7 @@
 """Import of a working directory of LightRAG (JSON and GraphML files).
 
 A lost graph is read from the vector files, which repeat its names and words. LightRAG has no
-communities.
-"""
+communities."""
 
 from __future__ import annotations
 
@@ -143,8 +142,7 @@ def _from_content(row: Row, names: int) -> Row:
 
 def _units(known: Mapping[str, Any] | None, row: Row) -> list[str]:
     """Ids of chunks: the complete list where there is one, else the one in the graph, which may be
-    cut short.
-    """
+    cut short."""
     listed = known.get("chunk_ids") if known else None
     return [str(one) for one in listed] if isinstance(listed, list) else parts(row, "source_id")
 

@@ -1,6 +1,5 @@
 """The content of another program's index in our terms. Ids and numbers are the other program's;
-`notes` says what was missing or damaged.
-"""
+`notes` says what was missing or damaged."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ class SourceDocument:
 @dataclass(slots=True)
 class SourceUnit:
     """`start`, `end`: characters of the document where the other index says so; -1 where it does
-    not.
-    """
+    not."""
 
     id: str
     number: int

@@ -1,6 +1,5 @@
 """Claims extracted by a model: subject, object, type, dates, status and quotes. A claim whose
-quotes do not stand in the text is dropped.
-"""
+quotes do not stand in the text is dropped."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ LONGEST_NAME, LONGEST_TYPE, LONGEST_DESCRIPTION, LONGEST_QUOTE = 200, 80, 4000, 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """`object` "NONE" when unknown; dates ISO 8601 or "". `text[start:end]` of each of `spans` is
-    the quote there.
-    """
+    the quote there."""
 
     subject: str
     object: str
@@ -109,8 +107,7 @@ async def claims_of_unit(
     """The claims in `text`, and why there was no answer ("" when there was one): of a second pass
     that was due, too; then those of the first stay. `dropped` counts what was not kept.
 
-    With gleanings `auto` a second pass follows only a reply that was cut off.
-    """
+    With gleanings `auto` a second pass follows only a reply that was cut off."""
     counts = Counter[str]() if dropped is None else dropped
     messages: tuple[Message, ...] = (Message("user", params.prompt(text)),)
 
@@ -155,8 +152,7 @@ def _worth(reading: Reading | None) -> int:
 
 def merged(claims: list[Claim], more: list[Claim]) -> list[Claim]:
     """`claims` with those of a further reply: the longer of two with one subject, object, type and
-    quote stays.
-    """
+    quote stays."""
     kept = {_identity(claim): claim for claim in claims}
     for claim in more:
         old = kept.get(_identity(claim))
@@ -207,8 +203,7 @@ def read_claims(reply: str, text: str) -> Reading:
     nothing usable is in it.
 
     Claims that quote nothing of the text are dropped, not doubted: that a model made them up is all
-    that is known.
-    """
+    that is known."""
     plain, marked = plain_reply(reply)
     lost: Counter[str] = Counter()
     raws: list[Raw] = []
@@ -293,8 +288,7 @@ def _from_tuple(body: str) -> Raw | None:
 
 def _dates(rest: list[str]) -> int:
     """How many of the first two fields after the status are dates; with four or more, by their
-    places.
-    """
+    places."""
     if len(rest) > 3 and max(len(rest[0]), len(rest[1])) <= 60:
         return 2
     dated = [
@@ -374,8 +368,7 @@ def _checked(raw: Raw, text: str, lost: Counter[str]) -> Claim | None:
 
 def quoted(text: str, quotes: list[str]) -> list[tuple[int, int]]:
     """Where the quotes stand, each once, in the order given: whatever case, blanks and kind of
-    quotation marks.
-    """
+    quotation marks."""
     folded, starts = folded_with_starts(text)
     spans: dict[tuple[int, int], None] = {}
     for quote in quotes[:MOST_QUOTES]:
@@ -424,8 +417,7 @@ _SPOKEN = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%B %Y", "%d.%m.%Y"
 
 def iso_date(value: str) -> str:
     """A date in ISO 8601 as exact as it was said (`2022`, `2022-01`, `2022-01-10`, with a time);
-    else "".
-    """
+    else ""."""
     said = clean(value, 60).strip(" .()\"'")
     if match := _ISO.fullmatch(said):
         year, month, day, time = match.groups()

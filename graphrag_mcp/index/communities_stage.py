@@ -2,8 +2,7 @@
 
 Until then results say that communities are stale. A report is made again only when its community is
 new or its fingerprint (what it speaks of) changed. What a model could not write stays in the table
-`pending`, and is asked again by the next run.
-"""
+`pending`, and is asked again by the next run."""
 
 from __future__ import annotations
 
@@ -159,8 +158,7 @@ class Moved:
 @dataclass
 class Made:
     """What to write, the new counters, and why which report is not by a model although one was
-    asked.
-    """
+    asked."""
 
     changes: dict[str, Change]  # but for the table of reports
     counters: Mapping[str, int]
@@ -286,8 +284,7 @@ def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Move
 
 def _suspects(tree: Hierarchy, fresh: Set[str], touched: set[str]) -> set[str]:
     """Communities whose report may have to change: new ones, those of touched entities, and all
-    above them.
-    """
+    above them."""
     found = set(fresh)
     for id in touched:
         found.update(tree.path.get(id, ()))
@@ -338,8 +335,7 @@ class _Job:
 
 def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str], dict[str, str]]:
     """Rows of the reports that changed, which of them replace an older one, and what a model could
-    not write.
-    """
+    not write."""
     tree, wanted = job.tree, job.wanted
     shown = job.models is not None and job.models.reports is not None
     before = _stored(job.snapshot, tree, wanted, _UNREAD if shown else _UNREAD | _CITED)
@@ -486,8 +482,7 @@ def _claims(job: _Job, meant: Mapping[str, str]) -> dict[str, list[Claim]]:
 
 class _Spoken(dict[str, str]):
     """Search terms of a name or sentence, worked out once: it is said by the reports of several
-    levels.
-    """
+    levels."""
 
     def __missing__(self, text: str) -> str:
         found = self[text] = " ".join(terms(text))
@@ -495,8 +490,7 @@ class _Spoken(dict[str, str]):
 
     def by(self, made: Report, names: Sequence[str]) -> str:
         """The terms of a report: its title, its summary without references (ids are no words), some
-        of its names.
-        """
+        of its names."""
         said = [*made.title.split(" · "), *_REFERENCES.split(made.summary), *names]
         return " ".join(filter(None, map(self.__getitem__, said)))
 
@@ -508,8 +502,7 @@ def _content(
     snapshot: Snapshot, tree: Hierarchy, wanted: set[str]
 ) -> tuple[dict[str, EntityRow], dict[str, list[EdgeRow]]]:
     """The entities of these communities, and of each the relationships with both ends inside, by
-    id.
-    """
+    id."""
     members = sorted({id for community in wanted for id in tree.communities[community].members})
     found = some(
         snapshot, "entities", members, "id", ["id", "title", "text_unit_ids", "evidence"]
@@ -532,8 +525,7 @@ def _content(
 
 def _stored(snapshot: Snapshot, tree: Hierarchy, wanted: set[str], unread: Row) -> dict[str, Row]:
     """Reports of these communities and of their children, with what no one reads of them here as in
-    `unread`.
-    """
+    `unread`."""
     ids = wanted.union(*(tree.communities[id].children for id in wanted))
     names = ["fingerprint", *(name for name in _REPORT if name not in unread)]
     there = snapshot.rows(

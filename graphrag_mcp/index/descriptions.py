@@ -2,8 +2,7 @@
 joined, and pending.
 
 Names are those of the documents, also where an edit gave another: otherwise the description would
-depend on which of edit and description came first.
-"""
+depend on which of edit and description came first."""
 
 from __future__ import annotations
 
@@ -44,8 +43,7 @@ class Started:
 @dataclass
 class Described:
     """`changes` of the two tables; `texts`: new descriptions by row id; `done` and `failed` ids of
-    pending rows.
-    """
+    pending rows."""
 
     changes: dict[str, Change] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)

@@ -4,8 +4,7 @@ graph.
 A unit's id is a hash of the document's uri and the unit's own text, so text that did not change
 keeps its id, alias and names wherever it has moved. `cut` says what the text units are, in a
 quarter of the time, so that a model can be asked about them while `fill` looks for names and search
-terms.
-"""
+terms."""
 
 from __future__ import annotations
 
@@ -83,8 +82,7 @@ def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
 
 def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
     """What the derived rows depend on besides the documents; another value here means deriving
-    everything again.
-    """
+    everything again."""
     named = chosen.parameters()
     return {
         "derivation": DERIVATION,
@@ -222,8 +220,7 @@ class Names:
 
     def repeated(self) -> UnitNames:
         """Those in the part that the unit before holds as well: who reads the whole text finds them
-        again.
-        """
+        again."""
         return collect(self.id, self.text[: self._core], 0)[0]
 
 
@@ -267,8 +264,7 @@ def cut_rows(
     """`number` holds the next free alias number of "d" and "t" and is advanced.
 
     `given`: what an import says of the document; then units and names are those, and nothing is
-    extracted. `derived`: what an executor has computed of it.
-    """
+    extracted. `derived`: what an executor has computed of it."""
     document_id = document.id  # a hash over the whole text: once a document, not once a unit
     n = before.n or number["d"]
     number["d"] += not before.n
@@ -353,8 +349,7 @@ def fill(rows: DocumentRows, check: Callable[[], object] = lambda: None) -> None
 
 def unit_ids(uri: str) -> Callable[[Unit, str], str]:
     """Names the units of one document, in their order: by their text, and equal ones by their place
-    among these.
-    """
+    among these."""
     seen: Counter[str] = Counter()
 
     def name(unit: Unit, text: str) -> str:
@@ -450,8 +445,7 @@ class Cancelled(Exception):
 @dataclass
 class Run:
     """One call while it runs: where it writes, what it has counted, how long each stage took (CPU
-    seconds).
-    """
+    seconds)."""
 
     folder: Path
     settings: Settings
@@ -493,8 +487,7 @@ class Run:
 
     def take(self, future: Future[T]) -> T:
         """The result of work on the asker's loop, looking now and then whether the call was
-        cancelled meanwhile.
-        """
+        cancelled meanwhile."""
         while True:
             try:
                 return future.result(0.25)
@@ -545,8 +538,7 @@ class Run:
 
     def apply(self, base: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
         """Write these changes beside what `base` names; versions for the next manifest. NOT a
-        commit.
-        """
+        commit."""
         return tables.apply(self.folder, base, changes)
 
     def commit(self, manifest: Manifest) -> None:
@@ -596,8 +588,7 @@ def documents(
     """Everything of one batch becomes visible at once, or not at all.
 
     What no model has a part in is written first, while its answers are still on their way; and when
-    the `last` batch is written, long descriptions are asked for.
-    """
+    the `last` batch is written, long descriptions are asked for."""
     snapshot = run.snapshot()
     with run.stage("terms"):
         old_units, old_passages = _replaced(snapshot, batch.gone)
@@ -822,8 +813,7 @@ def _terms(
     snapshot: Snapshot | None, old: Mapping[str, Row], new: list[Row]
 ) -> tuple[Change, Counter[str]]:
     """How many passages hold each term, for the terms whose number moves; and by how much the total
-    length moves.
-    """
+    length moves."""
     rows = _counted(new)
     known: list[str] = []
     if snapshot is not None and (new or old):

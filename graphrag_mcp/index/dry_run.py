@@ -4,8 +4,7 @@ they are made.
 Everything that follows from documents, settings, index and reply cache is exact; only the replies
 are imitated. How much a model says is read from its replies in the cache. Without any: the 18 names
 of a text that are connected most, each sentence's first name related with those after it; a second
-pass finds a third of that; a report has a finding for every few rows.
-"""
+pass finds a third of that; a report has a finding for every few rows."""
 
 from __future__ import annotations
 
@@ -189,8 +188,7 @@ class ImitatedChat:
 
 class ImitatedEmbedder:
     """Vectors of `length` bytes, all alike. `text_prompt` is what the model of this name puts
-    before a text.
-    """
+    before a text."""
 
     def __init__(self, name: str, text_prompt: str = "") -> None:
         self.name, self.text_prompt, self.length = name, text_prompt, lambda: 4
@@ -468,8 +466,7 @@ def estimate(run: Rehearsal, request: IndexRequest, asker: Asker, work: Work) ->
 
 def record(spent: Spent, habits: Habits) -> dict[str, Any]:
     """Totals, cost by the prices of the settings, and the same by stage; `because`: what is assumed
-    of the model.
-    """
+    of the model."""
     found: dict[str, Any] = {**spent.record(), "cost": round(spent.cost, 4)}
     if "extract" in spent.by_stage:
         why = (

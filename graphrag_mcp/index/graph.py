@@ -6,8 +6,7 @@ result of any history equals a fresh index; untouched rows are not read. Four st
 that becomes an entity (or stops being one, or is found to be an alias) changes the pairs of every
 unit that holds it, also of units that were not edited; step 2 finds those units. Which names mean
 the same, and which deserve an entity, depends on the mentions of those names alone, never on totals
-of the corpus.
-"""
+of the corpus."""
 
 from __future__ import annotations
 
@@ -74,8 +73,7 @@ def pair_row(row: EditedRow, fact: PairFact) -> EditedRow:
 @dataclass(slots=True)
 class Named:
     """One name in one text unit. Offsets count from the start of the unit's text; `sentences` is
-    start, end, ...
-    """
+    start, end, ..."""
 
     key: str
     text_unit_id: str
@@ -94,8 +92,7 @@ class Named:
 @dataclass(frozen=True, slots=True)
 class Said:
     """One relationship as a model or an agent stated it; start and end are of the sentence it rests
-    on.
-    """
+    on."""
 
     source: str  # names, normalised
     target: str
@@ -111,8 +108,7 @@ class UnitNames:
     """A text unit with its names; `text` is kept only while the unit is being indexed.
 
     `said`: its relationships where a model read it; None: they follow from names that share a
-    sentence.
-    """
+    sentence."""
 
     id: str
     text: str
@@ -148,8 +144,7 @@ KEPT, PART = 40, 3
 
 def collect(unit_id: str, text: str, core: int) -> tuple[UnitNames, list[tuple[int, str]]]:
     """The unit's names grouped, and every single mention as its start in the unit's text and its
-    key. Of a list the best names are kept.
-    """
+    key. Of a list the best names are kept."""
     core_text = text[core:]
     every = mentions(core_text)
     spans, listed = _with_lists_parted(core_text, recent_sentences(core_text), every)
@@ -235,8 +230,7 @@ def mentions_from_table(table: pa.Table) -> list[Named]:
 
 def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
     """Title, type and aliases by majority, their letters composed; under its own name where it has
-    one.
-    """
+    one."""
     forms: Counter[str] = Counter()
     own: Counter[str] = Counter()
     types: Counter[str] = Counter()
@@ -265,8 +259,7 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
     definition.
 
     Only one step: an expansion that is itself defined as an alias is not followed, so there are no
-    chains.
-    """
+    chains."""
     definitions: dict[str, Counter[str]] = {}
     for key, rows in by_key.items():
         for row in rows:
@@ -284,8 +277,7 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
 
 def is_entity(rows: Sequence[Named]) -> bool:
     """A proper name at its first mention; a common noun phrase only when a second text unit uses it
-    too.
-    """
+    too."""
     if any(row.strong for row in rows):
         return True
     first = rows[0].text_unit_id
@@ -299,8 +291,7 @@ def group(
     has an entity.
 
     An edit decides over what the texts define: which name stands for which, which is hidden, and
-    which has an entity although nothing mentions it.
-    """
+    which has an entity although nothing mentions it."""
     canonical = canonical_names(by_key)
     edits = edits if edits is not None and edits.log else None
     if edits is not None:
@@ -331,8 +322,7 @@ SENTENCES = 3
 @dataclass(slots=True)
 class Evidence:
     """One pair of entities in one text unit; start and end are of its best sentence, in the unit's
-    text.
-    """
+    text."""
 
     relationship_id: str
     source_id: str
@@ -358,8 +348,7 @@ def pairs(
     common noun takes part. Where they would be more than MOST_PAIRS, only nearer names are linked.
 
     entity_of: name -> name of its entity, for names that have one. capped: gains the unit's id
-    where pairs are left out.
-    """
+    where pairs are left out."""
     by_sentence: dict[tuple[int, int], dict[str, tuple[bool, int]]] = {}
     unit = ""
     for name in named:
@@ -463,8 +452,7 @@ def as_said(rows: Iterable[Evidence]) -> list[Said]:
 
 def best_for_entity(rows: Sequence[Named]) -> list[tuple[str, int, int]]:
     """(text unit, start, end) of the sentences that say most about a name: where it stands first,
-    and often.
-    """
+    and often."""
     if len(rows) == 1:
         return [(rows[0].text_unit_id, rows[0].sentences[0], rows[0].sentences[1])]
     ranked = sorted(
@@ -502,8 +490,7 @@ Row = dict[str, object]
 @dataclass
 class Merge:
     """What to write, how the counters move, and which entities a community may have to be told
-    about.
-    """
+    about."""
 
     changes: dict[str, Change] = field(default_factory=dict)
     entities: int = 0  # more or fewer than before
@@ -632,8 +619,7 @@ def _read(
 
 def _gather(state: _State, keys: set[str]) -> None:
     """Read all mentions of `keys`, of the names that they may stand for, and of the names that
-    stand for them.
-    """
+    stand for them."""
     arrived: dict[str, list[Named]] = defaultdict(list)
     for unit in state.fresh.values():
         for row in unit.named:
@@ -666,8 +652,7 @@ def _gather(state: _State, keys: set[str]) -> None:
 
 def _reopened(state: _State, entity_of: Mapping[str, str]) -> set[str]:
     """Old units whose pairs change although their text did not: they hold a name whose entity
-    changed.
-    """
+    changed."""
     moved = _moved(state, entity_of)
     return {row.text_unit_id for key in moved for row in state.by_key[key]} - state.fresh.keys()
 
@@ -783,8 +768,7 @@ def _by_hand(
     by_pair: dict[str, list[Evidence]],
 ) -> set[str]:
     """Add the relationships that edited pairs of names are, and were; give those whose description
-    is concerned.
-    """
+    is concerned."""
     before, told = _before(state), set()
     for pair in pairs:
         for ends in (pair, *(tuple(of.get(key, "") for key in pair) for of in (before, entity_of))):
@@ -800,8 +784,7 @@ def _evidence(
     state: _State, entity_of: Mapping[str, str], old: Sequence[Evidence], capped: set[str]
 ) -> list[Evidence]:
     """Rows of the new units, and of old ones whose pairs change: from what a model said, else from
-    shared sentences. Units of which not all names or pairs are kept are added to `capped`.
-    """
+    shared sentences. Units of which not all names or pairs are kept are added to `capped`."""
     new: list[Evidence] = []
     for unit in state.fresh.values():
         if unit.capped:
@@ -889,8 +872,7 @@ def _keeps_description(state: _State, key: str, row: Row, before: Row) -> bool:
 
 def _entity(key: str, found: Sequence[Named], quotes: Sequence[tuple[Row, str]]) -> Row:
     """The row of an entity as its mentions have it, without its description; no title where nothing
-    mentions it.
-    """
+    mentions it."""
     if len(found) == 1:
         one = found[0]
         kind = UNTYPED if one.type in VAGUE else one.type
@@ -938,8 +920,7 @@ def _quotes(
     state: _State, places: Sequence[tuple[str, int, int]]
 ) -> dict[tuple[str, int, int], tuple[Row, str]]:
     """Each sentence as evidence is stored, and with its white space folded. Many pairs share one
-    sentence.
-    """
+    sentence."""
     _fetch_texts(state, places)
     quotes: dict[tuple[str, int, int], tuple[Row, str]] = {}
     for place in places:
@@ -954,8 +935,7 @@ def _quotes(
 
 def told_of_entity(found: Sequence[Named]) -> list[str]:
     """What models said of a name, each once, from where it is named most. No id decides: a rename
-    would cost calls.
-    """
+    would cost calls."""
     said = sorted(
         (row for row in found if row.description),
         key=lambda row: (-row.count, row.description, row.type),
@@ -975,8 +955,7 @@ def _described(
     quotes: Sequence[tuple[Row, str]], id: str, kind: str, told: list[str], merged: Merge
 ) -> str:
     """What models said, joined, and remembered where that is long; else the evidence sentences,
-    each once.
-    """
+    each once."""
     if told:
         if merged.is_long is not None and merged.is_long(told):
             merged.long[id] = (kind, told)

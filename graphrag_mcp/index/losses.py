@@ -1,6 +1,5 @@
 """Counts of records that were left out of, or repaired in, replies of models and agents: as a
-sentence and as rows of the table `losses`.
-"""
+sentence and as rows of the table `losses`."""
 
 from __future__ import annotations
 
@@ -78,8 +77,7 @@ def counted(*parts: Mapping[str, int]) -> Counter[str]:
 
 def listed(counts: Mapping[str, int], records: Iterable[tuple[str, str]] = ()) -> str:
     """`2 x no name, 1 x no description`, the most frequent first; with the first `records` of each
-    reason.
-    """
+    reason."""
     named: dict[str, list[str]] = {}
     for why, record in records:
         named.setdefault(why, []).append(record)

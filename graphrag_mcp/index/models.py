@@ -3,8 +3,7 @@
 Who reads the texts: method "fast" no model; "llm" the configured model; "agent" the calling agent
 (index/work.py); "reports" no model, but the agent writes the reports of the top topics; "auto" the
 configured model, else the one that has read them before (its replies are in the cache), else none.
-So an index made with a model stays one when the model is switched off.
-"""
+So an index made with a model stays one when the model is switched off."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ TOP_TOKENS = 3_000  # of what it is shown of one
 @dataclass(frozen=True, slots=True)
 class Models:
     """`extract` and what follows it are None where no one reads texts; `embedding` is "" without
-    vectors.
-    """
+    vectors."""
 
     asker: Asker
     settings: Settings
@@ -59,8 +57,7 @@ class Models:
 
     def parameters(self) -> dict[str, Any]:
         """What rows depend on besides documents and settings; all but the last two decide about
-        documents' rows.
-        """
+        documents' rows."""
         return {
             "extraction": self.extract.fingerprint if self.extract else KEYLESS,
             "claims": self.claims.fingerprint if self.claims else "",
@@ -155,8 +152,7 @@ def _print(*words: str) -> str:
 
 def with_tuned(settings: Settings, corpus_folder: Path) -> Settings:
     """The settings with what tuning found for a corpus (`prompts/tuned.json`), where they still are
-    the defaults.
-    """
+    the defaults."""
     try:
         found = json.loads((corpus_folder / "prompts" / "tuned.json").read_bytes())
     except (OSError, ValueError):

@@ -1,6 +1,5 @@
 """A model's reply as the draft of a community report, in whatever form it came. The complete part
-of a reply that was cut off is kept.
-"""
+of a reply that was cut off is kept."""
 
 from __future__ import annotations
 
@@ -29,8 +28,7 @@ MOST_WORDS = 2_400  # 2,000 are asked for
 @dataclass(frozen=True, slots=True)
 class Draft:
     """`rating` is 0-10, None where the reply has none; `findings` are pairs of a heading and what
-    it says.
-    """
+    it says."""
 
     title: str
     summary: str
@@ -245,8 +243,7 @@ _ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+", re.MULTILINE)
 
 def _from_markdown(text: str) -> Draft | None:
     """A title as the first heading, paragraphs as the summary, a finding under each further
-    heading.
-    """
+    heading."""
     heads = list(_HEAD.finditer(text))
     if not heads or not any(match[1] for match in heads[:1]):
         return None

@@ -2,8 +2,7 @@
 
 The key of a name is the qualified name of its symbol. The table `code` holds what each file defines
 and uses; `link` resolves all of it again and gives the text units whose statements or names
-changed, also in files that were not edited.
-"""
+changed, also in files that were not edited."""
 
 from __future__ import annotations
 

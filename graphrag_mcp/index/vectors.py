@@ -1,6 +1,5 @@
 """Vectors of passages, entities, relationships and reports. What could not be embedded has no
-vector, and is found missing by the next run.
-"""
+vector, and is found missing by the next run."""
 
 from __future__ import annotations
 
@@ -64,8 +63,7 @@ class Vectors:
         snapshot: Snapshot | None = None,
     ) -> None:
         """Embed these rows; forget the vectors of `gone`. `snapshot`: where the ends of
-        relationships have names.
-        """
+        relationships have names."""
         self.gone.setdefault(table, set()).update(gone)
         latest = self.latest.setdefault(table, {})
         self.given.setdefault(table, set()).difference_update(gone)
@@ -91,8 +89,7 @@ class Vectors:
 
     def early(self, rows: Sequence[Any]) -> None:
         """Embed reports into the book of answers before they are rows of a table; called on the
-        asker's loop.
-        """
+        asker's loop."""
         said = [
             embedded_text("reports", {"title": row.title, "summary": row.summary}, {})
             for row in rows
@@ -108,8 +105,7 @@ class Vectors:
 
     def want_missing(self, snapshot: Snapshot, everything: bool) -> None:
         """Embed the rows of the generation that have no vector; `everything`: all, another model
-        made the others.
-        """
+        made the others."""
         for table, vectors in VECTORS.items():
             there = (
                 set()
@@ -132,8 +128,7 @@ class Vectors:
     @property
     def failed(self) -> int:
         """Rows without a vector. What failed may have been asked for once more, by the second
-        commit, and been had.
-        """
+        commit, and been had."""
         return sum(map(len, self.lacking.values()))
 
     def changes(self) -> Iterator[tuple[str, Change]]:
@@ -163,8 +158,7 @@ class Vectors:
 
 def forgotten(changes: Mapping[str, Change], named: Mapping[str, int]) -> dict[str, Change]:
     """Vectors of rows that a commit replaces go with them: after a kill they would speak of other
-    words.
-    """
+    words."""
     return {
         VECTORS[table]: Change(sorted(changes[table].gone), None)
         for table in ("entities", "relationships")

@@ -1,6 +1,5 @@
 """Configuration files of clients: one server entry put in or taken out, in JSON (values, order,
-indentation and line ends are kept) and in TOML (every other line is kept).
-"""
+indentation and line ends are kept) and in TOML (every other line is kept)."""
 
 from __future__ import annotations
 

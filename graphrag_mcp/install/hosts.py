@@ -1,6 +1,5 @@
 """The MCP clients that `install` knows: where each keeps its configuration, the form of an entry,
-and the documentation that says so.
-"""
+and the documentation that says so."""
 
 from __future__ import annotations
 

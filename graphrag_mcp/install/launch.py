@@ -1,6 +1,5 @@
 """The command that starts this installation, what kind of installation it is, and a trial start as
-a client would do it.
-"""
+a client would do it."""
 
 from __future__ import annotations
 
@@ -127,8 +126,7 @@ def trial(
     words: Sequence[str], env: Mapping[str, str], folder: Path, seconds: float
 ) -> tuple[float, int]:
     """Start a server, shake hands, list its tools: seconds until then, and how many. GraphRAGError
-    when it fails.
-    """
+    when it fails."""
     began = time.monotonic()
     try:
         process = subprocess.Popen(

@@ -38,8 +38,7 @@ class Stored:
 
 def stored(home: Path, corpus: str) -> Stored:
     """What a corpus is on disk. NotFound where there is none, BadInput where its place is a link or
-    a file.
-    """
+    a file."""
     folder = _folder(home, corpus)
     inside = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
     try:

@@ -1,8 +1,7 @@
 """The job queue: one durable record per job, and the processes that do them.
 
 `<home>/jobs/<job_id>.json` is written by the holder of the corpus's lease (jobs/start.py) alone
-once it exists; `<home>/jobs/open/<corpus>/<job_id>` is there as long as the job is not over.
-"""
+once it exists; `<home>/jobs/open/<corpus>/<job_id>` is there as long as the job is not over."""
 
 from __future__ import annotations
 
@@ -62,8 +61,7 @@ def started(home: Path, job_id: str) -> subprocess.Popen[bytes]:
 
 def process_mark(pid: int) -> str:
     """What tells this process from a later one with the same number; "" when there is no such
-    process.
-    """
+    process."""
     if pid <= 0:
         return ""
     if sys.platform.startswith("linux"):
@@ -117,8 +115,7 @@ TAKEN_OVER_SOON = (
 @dataclass(slots=True)
 class Job:
     """The record on disk. `key` is what makes two requests the same job; `process` tells a reused
-    pid apart.
-    """
+    pid apart."""
 
     job_id: str
     corpus: str
@@ -183,8 +180,7 @@ def read(home: Path, job_id: str) -> Job | None:
 
 def as_it_is(home: Path, job: Job) -> Job:
     """A job of a dead process waits for another one; one of an earlier release, that no one takes
-    over, has failed.
-    """
+    over, has failed."""
     if job.status in FINAL:
         return job
     if job.status == "queued":
@@ -261,8 +257,7 @@ def save(home: Path, job: Job, durably: bool = True) -> None:
 
 def open_up(home: Path, job: Job) -> None:
     """Make a job known: its marker first, so that no record is ever without one while it is not
-    over.
-    """
+    over."""
     path = marker(home, job.corpus, job.job_id)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(job.key, "ascii")
@@ -315,8 +310,7 @@ def joined(home: Path, corpus: str, key: str) -> Job | None:
 
 def behind(home: Path, corpus: str) -> str:
     """The start of a job that comes now: later than that of all that are open, also where the clock
-    was put back.
-    """
+    was put back."""
     last = max(
         (job.started for name in waiting(home, corpus) if (job := read(home, name))), default=""
     )
@@ -329,9 +323,8 @@ def behind(home: Path, corpus: str) -> str:
 
 
 def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
-    """The records of what is open, oldest first; markers without work are cleared away. For the one that
-    leads.
-    """
+    """The records of what is open, oldest first; markers without work are cleared away. For the one
+    that leads."""
     found = []
     for name in waiting(home, corpus):
         if not name.startswith("job-"):

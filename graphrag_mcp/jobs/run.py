@@ -3,8 +3,7 @@
 While others wait, a run ends with its documents; the communities of all of them are made once, when
 the queue is empty, at the latest after SETTLED_AFTER seconds. The state of each document stands in
 `<home>/jobs/<job_id>.documents.jsonl`, to which only the process that does the job appends; the
-last line of a uri counts, and the index itself counts more (`mended`).
-"""
+last line of a uri counts, and the index itself counts more (`mended`)."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ State = dict[str, str]  # {"uri", "state", "error"}
 @dataclass
 class Scope:
     """What one job names: uris in the order in which they are read; `files` are those that lie on
-    disk.
-    """
+    disk."""
 
     uris: list[str] = field(default_factory=list)
     errors: list[dict[str, str]] = field(default_factory=list)
@@ -89,8 +87,7 @@ def note(
 
 def page(home: Path, job: Job, wanted: str, cursor: str) -> tuple[list[State], dict[str, int], str]:
     """So many documents in that state ("all": in each), how many there are by state, and the cursor
-    of the next.
-    """
+    of the next."""
     start = 0
     if cursor:
         owner, _, number = cursor.rpartition(".")
@@ -119,8 +116,7 @@ def scopes(
     group: Sequence[Job], settings: Settings, folder: Path, held: Manifest | None
 ) -> dict[str, Scope]:
     """What each job of a group names, by job id. One look at the folders for all of them, as the
-    run itself takes.
-    """
+    run itself takes."""
     from graphrag_mcp.sources import diff
     from graphrag_mcp.store import segments as segment_store
 
@@ -272,8 +268,7 @@ def states_begun(home: Path, job: Job) -> bool:
 
 def mended(home: Path, folder: Path, job: Job, scope: Scope) -> list[str]:
     """Put right what a dead process left of this job, and say it: its documents against what the
-    index holds.
-    """
+    index holds."""
     earlier = states(home, job) if states_begun(home, job) else {}
     if not earlier:
         return []
@@ -322,8 +317,7 @@ log = logging.getLogger(__name__)
 
 def group(settings: Settings, queue: Sequence[Job], others: Callable[[], int]) -> None:
     """Do the first of the queue, and with it what can go with it. `others` counts what is open by
-    now.
-    """
+    now."""
     home, able = settings.home, []
     jobs = together(queue, TOGETHER)
     for job in jobs:
@@ -339,8 +333,7 @@ def group(settings: Settings, queue: Sequence[Job], others: Callable[[], int]) -
 
 def begun(home: Path, job: Job) -> bool:
     """Count a process that begins the job; False when too many have died of it without the index
-    moving on.
-    """
+    moving on."""
     generation = _generation(home / "corpora" / job.corpus)
     job.attempt = job.attempt + 1 if job.generation == generation else 1
     job.generation = generation
@@ -349,8 +342,7 @@ def begun(home: Path, job: Job) -> bool:
 
 def run(settings: Settings, jobs: list[Job], more: Callable[[], bool]) -> None:
     """One run of the pipeline for these jobs in this process. Raises nothing of it, but what ends
-    the process.
-    """
+    the process."""
     home, folder = settings.home, settings.home / "corpora" / jobs[0].corpus
     for job in jobs:
         job.status, job.error, job.pid, job.process = (
@@ -418,8 +410,7 @@ def _apart(settings: Settings, jobs: list[Job], error: str) -> None:
 
 def communities(settings: Settings, corpus: str) -> bool:
     """Make what runs have put off; False when there is nothing. Tried a few times, for a disk may
-    be full.
-    """
+    be full."""
     path = marker(settings.home, corpus, SETTLE)
     try:
         told = json.loads(path.read_bytes())
@@ -535,8 +526,7 @@ class _Watch:
 
     def cancelled(self) -> bool:
         """Someone asked to stop; or the documents are in, others wait, and the communities can be
-        made with theirs.
-        """
+        made with theirs."""
         at = time.monotonic()
         if not self.stop and at - self.looked >= LOOK_EVERY:
             self.looked = at

@@ -1,6 +1,5 @@
 """An estimate of a request's work: characters of its texts and files, and names they likely hold,
-counted no further than it matters.
-"""
+counted no further than it matters."""
 
 from __future__ import annotations
 

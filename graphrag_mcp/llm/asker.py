@@ -3,8 +3,7 @@
 An `Ask` is a rendered prompt, how to read a reply, and what to give when no model answers. Only
 replies that could be read are written into the cache, before they are used; what `without` gives
 never is. Coroutines run on one event loop in a thread of its own, so the functions of the engine
-stay ordinary functions.
-"""
+stay ordinary functions."""
 
 from __future__ import annotations
 
@@ -103,8 +102,7 @@ def batches(texts: Mapping[str, str], most: int, characters: int) -> list[dict[s
 
 class Gate:
     """So many at once; of those who wait, the lowest number first, then the first come. Only for
-    one event loop.
-    """
+    one event loop."""
 
     def __init__(self, places: int) -> None:
         self._free = places
@@ -224,8 +222,7 @@ class Vectors:
 
 class Writer:
     """The way into one book; only for one event loop. `task` is at work while something is being
-    written.
-    """
+    written."""
 
     def __init__(self, book: AnswerBook | None) -> None:
         self._book = book
@@ -295,8 +292,7 @@ log = logging.getLogger(__name__)
 
 class BadReply(Exception):
     """A reply that cannot be used; its text is the reason in a few words, without anything of the
-    reply.
-    """
+    reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,8 +329,7 @@ class Answer(Generic[T]):
 
 def key_of(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> str:
     """What a question is known by in the book: its words and the form wanted; neither model nor
-    generation.
-    """
+    generation."""
     body = [[[message.role, message.content] for message in messages], schema]
     return hashlib.sha256(
         json.dumps(body, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
@@ -343,8 +338,7 @@ def key_of(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> str
 
 class Asker:
     """One per corpus and run. Every method may be called from any thread; coroutines run on the
-    asker's own loop.
-    """
+    asker's own loop."""
 
     def __init__(
         self,
@@ -408,8 +402,7 @@ class Asker:
     @property
     def embedding_model(self) -> str:
         """Vectors made under the same words may be compared: the model's name, and their length
-        where it is set.
-        """
+        where it is set."""
         return self._space
 
     @property
@@ -454,8 +447,7 @@ class Asker:
 
     def start(self, work: Coroutine[Any, Any, R]) -> Future[R]:
         """Run straight-line async code on the asker's loop; the result is a future of the calling
-        thread's kind.
-        """
+        thread's kind."""
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -510,8 +502,7 @@ class Asker:
         """The book, else the model (once more when its reply cannot be used), else `without`; never
         raises for a model.
 
-        Two questions with the same words at the same time are one call.
-        """
+        Two questions with the same words at the same time are one call."""
         key = key_of(ask.messages, ask.schema)
         while key in self._flying:
             await asyncio.shield(self._flying[key])
@@ -628,8 +619,7 @@ class Asker:
         none.
 
         `query`: the texts are questions, before which some models want other words than before what
-        is searched.
-        """
+        is searched."""
         prompt = getattr(self._embedder, "query_prompt" if query else "text_prompt", "")
         texts = [prompt + text for text in texts] if prompt else texts
         keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in texts]
@@ -649,8 +639,7 @@ class Asker:
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | None:
         """Scores of texts for a question, for worker threads; None without a reranker, or when it
-        fails.
-        """
+        fails."""
         if self._reranker is None:
             return None
         try:

@@ -1,6 +1,5 @@
 """Chat and embedding models behind the OpenAI protocol, hosted or local. What a server cannot do is
-learned from its refusals; `<think>` blocks are taken out, also while text streams in.
-"""
+learned from its refusals; `<think>` blocks are taken out, also while text streams in."""
 
 from __future__ import annotations
 
@@ -30,8 +29,7 @@ _ALOUD = re.compile(r"reason|think|redacted")  # types of parts that are no answ
 
 def sendable(text: str) -> str:
     """A text as it can be sent: without halves of characters, which a question typed in another
-    encoding may hold.
-    """
+    encoding may hold."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -89,8 +87,7 @@ async def in_one(body: bytes) -> AsyncIterator[bytes]:
 
 async def events(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The data of server-sent events. Lines end at line feeds alone: JSON may hold what else ends
-    lines in Unicode.
-    """
+    lines in Unicode."""
     rest, first = b"", True
     async for chunk in pieces:
         if first:
@@ -112,8 +109,7 @@ _LONGEST = len("</thinking>")
 
 def without_thinking(text: str) -> tuple[str, bool]:
     """The answer, and whether it was cut off inside its thinking. One pass: linear in the length of
-    the text.
-    """
+    the text."""
     kept: list[str] = []
     at, opened, first = 0, -1, True
     for tag in _TAG.finditer(text):
@@ -137,16 +133,14 @@ def without_thinking(text: str) -> tuple[str, bool]:
 
 def _alone(text: str, tag: re.Match[str]) -> bool:
     """At the beginning or the end of a line: an answer that merely mentions the tag has it among
-    its words.
-    """
+    its words."""
     before, after = text[max(0, tag.start() - 1) : tag.start()], text[tag.end() : tag.end() + 1]
     return before in ("\n", "") or after in ("\n", "")
 
 
 class Screen:
     """Gives the pieces of a streamed reply on, without its thinking. `text` and `cut_off` are right
-    after `finish`.
-    """
+    after `finish`."""
 
     def __init__(self, give: Callable[[str], None]) -> None:
         self._give = give
@@ -354,8 +348,7 @@ class OpenAIChat:
         first_stream: bool,
     ) -> str:
         """The way of asking for JSON in which to ask again, other things put right too; "" when
-        there is no other.
-        """
+        there is no other."""
         form = body.get("response_format")
         ours = form is not None and form is not self._options.get("response_format")
         if ours and not self._forced and mode in AFTER:
@@ -438,8 +431,7 @@ class OpenAIChat:
 
     def _choice(self, choices: Any, texts: Sequence[str]) -> dict[str, Any]:
         """The first choice. A gateway whose provider fails halfway says so in it, beside the half
-        that came.
-        """
+        that came."""
         choice = _first(choices)
         if error := error_in(choice):
             raise self._wire.judged(*error, {}, texts)
@@ -580,8 +572,7 @@ class OpenAIEmbedder:
 
     def _vectors(self, items: list[Any], count: int) -> tuple[bytes, ...]:
         """In the order of the texts, whatever the order of the reply; each of the one dimension,
-        all numbers finite.
-        """
+        all numbers finite."""
         if len(items) != count or not all(isinstance(item, dict) for item in items):
             raise self._useless(f"{len(items)} vectors for {count} texts")
         numbers = [item.get("index") for item in items]
@@ -640,15 +631,13 @@ def _finite(vectors: Sequence[bytes]) -> bool:
 
 def _about(texts: Sequence[str]) -> int:
     """Rather too many tokens, found cheaply: it only stands in until the provider says how many
-    there were.
-    """
+    there were."""
     return sum(len(text.encode("utf-8", "replace")) for text in texts) // 3
 
 
 def _is_named(name: str, refusal: Refusal) -> bool:
     """Is the complaint about this parameter? Short names must stand in quotes, since they are words
-    as well.
-    """
+    as well."""
     if refusal.status not in (400, 404, 405, 415, 422, 501):
         return False
     if refusal.parameter:

@@ -2,8 +2,7 @@
 
 Three places, in this order: `prompts` inside the index folder of a corpus (tuned ones), `_prompts`
 inside the package (a wheel) and `prompts` beside it (a checkout). Never the working directory: a
-folder that is indexed must not be able to change what an agent is told.
-"""
+folder that is indexed must not be able to change what an agent is told."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ def load(name: str, corpus_folder: Path | None = None) -> Template:
     has one.
 
     Raises NotFound with the known names, BadInput for a tuned prompt that uses a variable the
-    product does not give.
-    """
+    product does not give."""
     shipped = _shipped(name)
     own = corpus_folder / "prompts" / f"{name}.md" if corpus_folder else None
     if own is None or not own.is_file():

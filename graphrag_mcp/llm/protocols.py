@@ -1,6 +1,5 @@
 """Protocols: what a chat model, an embedding model and a reranker are to this package. Models are
-called through `llm/asker.py`.
-"""
+called through `llm/asker.py`."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ class Message:
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens by the provider's own figures; where it gives none, by `text.count_tokens`, and
-    `estimated` says so.
-    """
+    `estimated` says so."""
 
     prompt_tokens: int = 0
     output_tokens: int = 0
@@ -31,8 +29,7 @@ class Usage:
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a chat model said, as it said it. `finish` is "stop", "length" (cut off), or the
-    provider's own word.
-    """
+    provider's own word."""
 
     text: str
     usage: Usage
@@ -50,8 +47,7 @@ class Embedded:
 
 class ChatModel(Protocol):
     """Answers a conversation. Retries what is worth retrying, within its limits; raises ModelError
-    when it gives up.
-    """
+    when it gives up."""
 
     name: str
 
@@ -64,8 +60,7 @@ class ChatModel(Protocol):
         on_text: Callable[[str], None] | None = None,
     ) -> Reply:
         """`schema`: the JSON wanted (a hint where the server cannot enforce it); `on_text` gets
-        pieces as they come.
-        """
+        pieces as they come."""
         ...
 
     async def close(self) -> None: ...
@@ -83,8 +78,7 @@ class EmbeddingModel(Protocol):
 
 class Reranker(Protocol):
     """Reads a question together with each text; gives one score per text, higher is better. Raises
-    ModelError.
-    """
+    ModelError."""
 
     name: str
 

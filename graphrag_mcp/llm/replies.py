@@ -2,8 +2,7 @@
 values cleaned.
 
 Every step is linear in the length of the reply. json_repair 0.64 took over 15 seconds for 22 kB of
-bracketed prose, and keeps half a text as if it were whole.
-"""
+bracketed prose, and keeps half a text as if it were whole."""
 
 from __future__ import annotations
 
@@ -63,8 +62,7 @@ def read(text: str, *, keep_cut: bool = False) -> Any:
     """The largest JSON object or array in the reply.
 
     Where the reply ends too early what is complete is kept; the value that it ends in is dropped,
-    or with `keep_cut` kept when it is a text.
-    """
+    or with `keep_cut` kept when it is a text."""
     text = without_thoughts(text).strip().removeprefix("\ufeff")
     if re.match(r"[{\[]\s*+\\\"", text):  # escaped once too often
         text = text.replace('\\"', '"').replace("\\n", "\n")
@@ -89,8 +87,7 @@ def read(text: str, *, keep_cut: bool = False) -> Any:
 
 def without_thoughts(text: str) -> str:
     """Thoughts are blocks that open at the start of a line; some servers swallow the opening of the
-    first one.
-    """
+    first one."""
     kept: list[str] = []
     at, inside = 0, False
     for match in _THOUGHT.finditer(text):
@@ -209,8 +206,7 @@ class _Reader:
 
     def next(self, close: str, other: str, other_is_open: bool) -> bool:
         """Is there another element? A bracket of the wrong kind ends this one when an outer one may
-        have it.
-        """
+        have it."""
         while True:
             self.skip()
             here = self.text[self.at : self.at + 1]
@@ -274,8 +270,7 @@ _JSON_ESCAPE = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-f]{1,5
 
 def plain_reply(reply: str) -> tuple[str, bool]:
     """The reply without thoughts, fences, special tokens and end marks; and whether it had an end
-    mark.
-    """
+    mark."""
     text = reply[:LONGEST_REPLY].lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = without_thoughts(text)
     if "\\n" in text and "\n" not in text.strip() and text.lstrip()[:1] not in ("{", "["):
@@ -356,8 +351,7 @@ def json_values(text: str) -> tuple[list[tuple[str, Any]], bool, int]:
     whether all was closed; and how many objects had to be mended.
 
     Text around and between them does not matter. Where one is no JSON its parts are tried, down to
-    the pairs that can be made out; a reply that was cut off gives the parts that are whole.
-    """
+    the pairs that can be made out; a reply that was cut off gives the parts that are whole."""
     for candidate in (text, _COMMA_AT_END.sub("", text)) if len(text) <= LONGEST_JSON else ():
         if values := _replies_strict(candidate):
             return [("", value) for value in values], True, 0
@@ -419,8 +413,7 @@ def _replies_strict(text: str) -> list[Any]:
 @dataclass(slots=True)
 class _Bracket:
     """An object or array of a reply: its span (`end` 0: never closed), the key it stands under,
-    what it holds.
-    """
+    what it holds."""
 
     sign: str
     start: int
@@ -511,8 +504,7 @@ _PAIRS = (
 
 def clean(value: str, longest: int) -> str:
     """One line without invisible characters, blanks collapsed, wrapping quotes and emphasis off, at
-    most `longest`.
-    """
+    most `longest`."""
     text = unescaped(value[: 4 * longest + 400])
     text = " ".join((text if text.isprintable() else _INVISIBLE.sub("", text)).split())
     for _ in range(
@@ -538,8 +530,7 @@ _MARKS = frozenset('"“”«»*`')
 
 def clean_name(value: str) -> str:
     """A name as it is stored; "" for one without a letter, digit or sign of a language (`C++`, `😀`
-    stay).
-    """
+    stay)."""
     name = clean(value, 1000).lstrip("#").strip()
     for sign in () if _MARKS.isdisjoint(name) else '"“”«»*`':
         if name.count(sign) == 1 and sign in (name[:1], name[-1:]):

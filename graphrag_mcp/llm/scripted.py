@@ -4,8 +4,7 @@ randomness.
     chat = ScriptedChat([(r"capital of France", "Paris"), (r"", "I do not know")])
     reply = await chat.complete([Message("user", "What is the capital of France?")])   # Paris
 
-`demonstration()` has rules for this package's own prompts.
-"""
+`demonstration()` has rules for this package's own prompts."""
 
 from __future__ import annotations
 
@@ -41,8 +40,7 @@ class ScriptedChat:
 
     `latency`: seconds before each reply. `fail(number, messages)`: asked first with the number of
     the call (from 1); what it returns takes the place of the answer: an exception is raised, a text
-    is said, None changes nothing.
-    """
+    is said, None changes nothing."""
 
     def __init__(
         self,
@@ -71,8 +69,7 @@ class ScriptedChat:
         on_text: Callable[[str], None] | None = None,
     ) -> Reply:
         """What the rules say, cut to `max_output` words when it is longer; usage is counted, as
-        estimated.
-        """
+        estimated."""
         self.calls.append(tuple(messages))
         number = len(self.calls)
         if self._latency:
@@ -233,8 +230,7 @@ def demonstration() -> list[Rule]:
 
 def _asked(answer: Callable[[Sequence[Message]], str], *marks: str) -> Rule:
     """A rule for prompts whose own words hold all marks. What stands between tags is data and is
-    not looked at.
-    """
+    not looked at."""
 
     def rule(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> str | None:
         words = "\n".join(_BLOCK.sub(r"<\1>", m.content) for m in messages if m.role != "assistant")
@@ -259,8 +255,7 @@ def _question(messages: Sequence[Message]) -> str:
 
 def _sentences(text: str) -> list[str]:
     """Whole sentences on one line each, without heads of rows and what the record formats use as
-    signs.
-    """
+    signs."""
     prose = "\n\n".join(
         _ROW_HEAD.sub("", line) for line in text.splitlines() if not _HEADING.match(line)
     )

@@ -2,8 +2,7 @@
 errors, limits. Never shows the key.
 
 `Limits` says how many calls may be under way and how fast they may begin; one object serves all
-models, event loops and threads of a process.
-"""
+models, event loops and threads of a process."""
 
 from __future__ import annotations
 
@@ -41,8 +40,7 @@ AT_ONCE = 10.0
 
 class Turn:
     """One call under way. Set `used` to the tokens that it really took; until then its estimate
-    counts.
-    """
+    counts."""
 
     __slots__ = ("used",)
 
@@ -63,8 +61,7 @@ class _Rate:
 
     def wait(self, amount: float, now: float) -> float:
         """Seconds until `amount` may begin. More than the whole limit may when nothing else counts
-        any more.
-        """
+        any more."""
         while self._begun and self._counts_until(self._begun[0]) <= now:
             self._sum -= self._begun.popleft()[1]
         over = self._sum + amount - self._limit
@@ -108,8 +105,7 @@ class _Waiter:
 
 class Limits:
     """At most `concurrency` calls at once, and at most so many requests and tokens in any 60
-    seconds (0: no limit).
-    """
+    seconds (0: no limit)."""
 
     def __init__(
         self,
@@ -147,8 +143,7 @@ class Limits:
 
     def rest(self, seconds: float) -> None:
         """No one begins for so long: the provider said that there is too much, and more calls would
-        only fail too.
-        """
+        only fail too."""
         with self._lock:
             self._rest_until = max(self._rest_until, self._clock() + seconds)
 
@@ -194,8 +189,7 @@ class Limits:
 
     def _wake_first(self) -> None:
         """The first in the queue looks again. It takes its slot itself, so one that is cancelled
-        takes none along.
-        """
+        takes none along."""
         while self._queue and self._queue[0].loop.is_closed():
             heapq.heappop(self._queue)  # its loop ended without it
         if self._queue and self._free > 0:
@@ -250,8 +244,7 @@ class Again(Exception):
 
 class Refusal(Exception):
     """The server objects to this request. `said` and `parameter` are its words, without the key and
-    the prompt.
-    """
+    the prompt."""
 
     def __init__(self, status: int, said: str, parameter: str = "") -> None:
         super().__init__(f"{status} {said}"[:SHOWN])
@@ -264,15 +257,13 @@ class Refusal(Exception):
     @property
     def of_the_text(self) -> bool:
         """The text is too long or was taken for forbidden: another shape of the request would not
-        help.
-        """
+        help."""
         return bool(_TOO_LONG.search(self.said) or _MODERATED.search(self.said))
 
 
 class Line(NamedTuple):
     """One server's client in one event loop: openai's own, what it sends by, and the headers of its
-    requests.
-    """
+    requests."""
 
     openai: Any
     http: Any
@@ -281,8 +272,7 @@ class Line(NamedTuple):
 
 class _HttpClients:
     """One HTTP client per event loop, shared by all models of the process and closed with the last
-    of them.
-    """
+    of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -324,8 +314,7 @@ async def prepare() -> None:
 
 class Wire:
     """Calls to one server for one model. Safe to use from several loops; `chance` is there for the
-    tests.
-    """
+    tests."""
 
     def __init__(
         self,
@@ -361,8 +350,7 @@ class Wire:
         texts: Sequence[str] = (),
     ) -> T:
         """What `attempt(line, alarm, turn)` returns, tried until it works. `texts`: never shown in
-        an error.
-        """
+        an error."""
         line = self._line()
         priority = PRIORITY.get()
         for tried in range(self._tries):
@@ -471,8 +459,7 @@ class Wire:
         self, attempt: Callable[..., Awaitable[T]], line: Line, turn: Turn, texts: Sequence[str]
     ) -> tuple[Exception | None, Any]:
         """One attempt. Failures are returned: raised from inside `except`, they would carry the
-        request along.
-        """
+        request along."""
         openai = openai_client()
         try:
             async with asyncio.timeout(self._timeout) as alarm:
@@ -591,16 +578,14 @@ class Wire:
 
     def hidden(self, said: str) -> str:
         """What a provider says without our key and login: a reply is kept in the reply cache, and
-        shown.
-        """
+        shown."""
         for secret in self._secrets:
             said = said.replace(secret, "***") if len(secret) >= 6 else said
         return said
 
     def _shown(self, said: str, texts: Sequence[str]) -> str:
         """A provider's words as they may be shown: one line without the key and without pieces of
-        the prompt.
-        """
+        the prompt."""
         said = self.hidden(said[: READ * 2])
         words = (
             "***" if "***" in word else word for word in said.split()
@@ -613,9 +598,8 @@ class Wire:
 
 
 def _quiet() -> None:
-    """The libraries log requests, addresses and headers of replies at DEBUG and INFO, and hide a key
-    only in the headers that they know.
-    """
+    """The libraries log requests, addresses and headers of replies at DEBUG and INFO, and hide a
+    key only in the headers that they know."""
     for name in ("openai", "httpx", "httpx2", "httpcore", "httpcore2"):
         logger = logging.getLogger(name)
         logger.setLevel(max(logging.WARNING, logger.level))
@@ -660,8 +644,7 @@ def _complaint(body: Any) -> tuple[str, str]:
 
 def _validation(detail: Any) -> Iterator[str]:
     """Servers that check with pydantic list {"loc": ["body", "field"], "msg": ...}; "input" would
-    be the prompt.
-    """
+    be the prompt."""
     for one in detail if isinstance(detail, list) else ():
         if isinstance(one, dict) and isinstance(one.get("loc"), list):
             yield f"{'.'.join(str(part) for part in one['loc'])}: {one.get('msg', '')}"
@@ -669,8 +652,7 @@ def _validation(detail: Any) -> Iterator[str]:
 
 def _asked_pause(headers: Mapping[str, str]) -> float | None:
     """Seconds by `retry-after-ms` or `Retry-After` (a number or a date); None when neither says
-    anything usable.
-    """
+    anything usable."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         value = headers.get(name)
         if value is None:

@@ -1,6 +1,5 @@
 """Rows into a token budget: whole items in order of worth, citations, cursors, short aliases. A
-result's tokens are those of the text that is read.
-"""
+result's tokens are those of the text that is read."""
 
 from __future__ import annotations
 
@@ -48,8 +47,7 @@ def columns(*values: object) -> str:
 
 def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:
     """The longest run of whole sentences from the start within the budget; at least a few words of
-    the first.
-    """
+    the first."""
     text = text[: min(characters, budget * 12 + 200)]
     ends = [end for _, end in sentences(text)] or [len(text)]
     if count_tokens(text) <= budget and len(text) < characters:
@@ -125,8 +123,7 @@ def _block(items: Sequence[Item]) -> str:
 
 def write_cursor(generation: int, query: str, offsets: Iterable[int]) -> str:
     """Where the next page starts, tied to one generation and one question; short, because it is
-    sent three times.
-    """
+    sent three times."""
     listed = list(offsets)
     while len(listed) > 1 and not listed[-1]:
         listed.pop()
@@ -135,8 +132,7 @@ def write_cursor(generation: int, query: str, offsets: Iterable[int]) -> str:
 
 def read_cursor(cursor: str, generation: int, query: str, count: int) -> tuple[int, ...] | None:
     """The offsets of a cursor; zeros for none; None when it belongs to another generation or
-    question.
-    """
+    question."""
     if not cursor.strip():
         return (0,) * count
     match = re.fullmatch(r"(\d{1,12})\.(\d{6})\.(\d{1,6}(?:-\d{1,6})*)", cursor.strip())
@@ -161,8 +157,7 @@ def passage_alias(row: Mapping[str, Any]) -> str:
 
 def referenced_ids(text: str) -> dict[str, list[str]]:
     """Content ids inside `[Data: Entities (hex, hex); Sources (hex)]`, by group name, each once, in
-    order.
-    """
+    order."""
     found: dict[str, dict[str, None]] = {}
     for bracket in _REFERENCES.finditer(text):
         for group in _GROUP.finditer(bracket[1]):
@@ -175,8 +170,7 @@ def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> st
     ids are removed.
 
     `aliases` maps group name -> content id -> alias. A bracket that loses all its ids goes
-    altogether.
-    """
+    altogether."""
 
     def bracket(match: re.Match[str]) -> str:
         groups = []
@@ -262,8 +256,7 @@ class Section:
     `places` are the items' places in the whole ranking where rows are missing from it; `more` says
     that the ranking goes on behind the last item. `header` is the line of column names under the
     heading. `cut` makes a part of an item that fits into so many tokens, for what would be left
-    over.
-    """
+    over."""
 
     name: str
     items: Sequence[Item]
@@ -284,8 +277,7 @@ class Section:
 @dataclass(frozen=True, slots=True)
 class Page:
     """What fits: per section the items of this page; `cut` when a single item had to be shortened;
-    `left` in tokens.
-    """
+    `left` in tokens."""
 
     taken: Mapping[str, list[Item]]
     offsets: tuple[int, ...]
@@ -331,8 +323,7 @@ def fill(sections: Sequence[Section], budget: int, first: str = "Sources") -> Pa
 
     Nothing is skipped for being long, so the next page starts where this one ended and every item
     is on exactly one page. Only when nothing fits is one item cut at a sentence end, of the section
-    `first` if it has any.
-    """
+    `first` if it has any."""
     taken: dict[str, list[Item]] = {section.name: [] for section in sections}
     order = sorted(sections, key=lambda section: section.name != first)  # stable
     left, characters, cut = budget, CHARACTERS - 6_000, False
@@ -404,8 +395,7 @@ def compose(
 
     def show(page: Page) -> int:
         """Put the page into the result; how many tokens it is over the budget then, less than 0 for
-        what is left.
-        """
+        what is left."""
         shown = [item for section in sections for item in page.taken[section.name]]
         bare = (
             page.cut
@@ -464,8 +454,7 @@ def shorten_item(item: Item, budget: int, characters: int = CHARACTERS) -> Item:
     """The item cut at a sentence end to fit; a citation keeps the span of what is left of the text.
 
     Where the citation alone would fill the budget it goes: the first line of the item names the
-    source as well.
-    """
+    source as well."""
     head, _, body = item.text.partition("\n")
     if not body:
         head, body = "", item.text
@@ -542,8 +531,7 @@ def finish(result: ResultType, max_tokens: int) -> ResultType:
     lists, then the text.
 
     What the text no longer shows is cited no longer. The caller has packed with `fill` before, so
-    this is the wall behind it and normally changes nothing.
-    """
+    this is the wall behind it and normally changes nothing."""
     result.tokens = max_tokens
     tokens, characters = size(result)
     for attempt in range(28):
@@ -558,8 +546,7 @@ def finish(result: ResultType, max_tokens: int) -> ResultType:
 
 def _shrink(result: Result, keep: float, attempt: int) -> None:
     """Keep about this share: at first of side fields, from the second attempt of lists, from the
-    third of the text.
-    """
+    third of the text."""
     result.truncated = True
     longest = max(240 - 60 * attempt, 0)
     for name, value in result:
@@ -593,8 +580,7 @@ def citation(
     row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = True
 ) -> Citation:
     """The citation of a row of the table `passages`; `document`: the alias of its document, which
-    is shorter.
-    """
+    is shorter."""
     return Citation(
         id=passage_alias(row),
         title=row["title"],

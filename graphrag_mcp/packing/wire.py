@@ -1,6 +1,5 @@
 """The text of a result as it is sent: fences around words of documents, flags, footer, and its
-size.
-"""
+size."""
 
 from __future__ import annotations
 
@@ -70,8 +69,7 @@ _NAMES = re.compile(
 
 def wire(result: Result) -> dict[str, Any]:
     """The result as it goes out: without the fields of a search, and the lines of a citation, that
-    say nothing.
-    """
+    say nothing."""
     data = result.model_dump()
     for name in QUIET & data.keys() if isinstance(result, SearchResult) else ():
         if not data[name]:
@@ -124,8 +122,7 @@ def size(result: Result) -> tuple[int, int]:
 
 def footer(result: Result) -> list[str]:
     """Lines that repeat the fields which a host that shows only text would not show, the most
-    needed first.
-    """
+    needed first."""
     lines = []
     if result.next_cursor and result.next_cursor not in result.text:
         more = getattr(result, "more", 0)
@@ -140,8 +137,7 @@ def footer(result: Result) -> list[str]:
 
 def sent(result: Result, below: bool = True) -> tuple[int, int]:
     """(tokens, characters) with fence, flags and footer, as a tool sends it; without the footer if
-    not `below`.
-    """
+    not `below`."""
     text, flags = result.text, result.suspicious
     result.text, result.suspicious = dressed(result, text, footer(result) if below else ())
     found = size(result)
@@ -176,15 +172,13 @@ def dressed(result: Result, text: str, lines: Sequence[str] = ()) -> tuple[str, 
 @lru_cache(maxsize=64)
 def _cleaned(text: str, _: bool) -> tuple[str, dict[str, str]]:
     """The text as it may stand in a fence, and its flags; packing looks at the same text several
-    times.
-    """
+    times."""
     return fencing.clean(text), flagged(text)
 
 
 def _quotes(result: Result, text: str) -> bool:
     """May it hold words of documents? Work items have fences of their own; JSON and charts quote by
-    themselves.
-    """
+    themselves."""
     if isinstance(result, WorkResult):
         return False
     if isinstance(result, IndexResult):
@@ -208,8 +202,7 @@ def _holds_names(line: str) -> bool:
 
 def _own(result: Result, text: str) -> tuple[list[str], str]:
     """What we ask of the agent, as our prompts say it, and the rest: that must not stand among what
-    is only data.
-    """
+    is only data."""
     if not isinstance(result, DriftResult) or not result.open_node:
         return [], text
     for name in ("drift_primer", "drift_step"):
@@ -234,8 +227,7 @@ def _own(result: Result, text: str) -> tuple[list[str], str]:
 
 def flagged(text: str) -> dict[str, str]:
     """What is suspicious in a text, by the id of the item that it stands in: nothing is removed for
-    it.
-    """
+    it."""
     plain, places = fencing.uncovered(text)
     found = [(places[at] if places else at, kind) for at, kind in suspicions(plain)]
     found += [(at, "hidden characters") for at in fencing.hiding(text)]

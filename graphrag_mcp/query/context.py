@@ -1,6 +1,5 @@
 """Rows for searches: read, verified, and turned into items with short ids; and which entity a
-caller means.
-"""
+caller means."""
 
 from __future__ import annotations
 
@@ -118,8 +117,7 @@ def resolve(snapshot: Snapshot, asked: str) -> tuple[Row | None, list[Row]]:
 
 def _holds(row: Row, key: str) -> bool:
     """Is this a whole word of the entity's name, or the family name that a name without blanks
-    begins with?
-    """
+    begins with?"""
     if key in _SURNAMES:
         return (
             row["type"] == "person"
@@ -313,8 +311,7 @@ def enough_items(
     fit the budget.
 
     Most passages are long, so few are read at a time: four times as many would be read as are
-    shown.
-    """
+    shown."""
     items: list[Item] = []
     places: list[int] = []
     some, at = max(8, budget // 250), 0
@@ -326,8 +323,7 @@ def enough_items(
 
 def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
     """`d12` for content ids of documents: a tenth of the tokens, and taken wherever an id of a
-    document is.
-    """
+    document is."""
     rows = light(snapshot, "documents", list(ids), DOCUMENT)
     return {
         id: f"d{n}" for id, n in zip(rows["id"].to_pylist(), rows["n"].to_pylist(), strict=True)
@@ -336,8 +332,7 @@ def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
 
 def entity_items(found: Sequence[Row], detailed: bool, described: bool = True) -> list[Item]:
     """One line per entity: a bullet, described or not, or `id|entity|description|number of
-    relationships`.
-    """
+    relationships`."""
     items, shown = (
         [],
         {""},
@@ -469,8 +464,7 @@ def unit_citations(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, Citation
 
 def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
     """The place of a sentence, from the citation of its text unit and its offsets there. Lines stay
-    the unit's.
-    """
+    the unit's."""
     return unit.model_copy(
         update={"char_start": unit.char_start + start, "char_end": unit.char_start + end}
     )
@@ -516,8 +510,7 @@ def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
 
     Likeness is optimal string alignment (insert, delete, change, swap neighbours), of the whole
     names or, a little less worth, of the name and one word of another ("Tobais" is near Tobias
-    Fenn). 17 ms for 105,000 names.
-    """
+    Fenn). 17 ms for 105,000 names."""
     key = normalise_name(name[:200])
     if not key:
         return []
@@ -614,8 +607,7 @@ def excerpt(item: Item, room: int, worth: Mapping[str, float]) -> Item | None:
 
     With 2,000 tokens four passages fit, and 100 to 400 tokens would be left over. Filled so, they
     hold the evidence of one question more in a hundred (Chroma set: 92.1 -> 92.5 at 100 tokens of
-    account a passage, 93.6 -> 94.7 at 30).
-    """
+    account a passage, 93.6 -> 94.7 at 30)."""
     head, _, body = item.text.partition("\n")
     left = room - cost(replace(item, text=head, tokens=0)) - 8  # what marks the cuts
     if item.citation is None or not item.span[1] or left < LEAST:

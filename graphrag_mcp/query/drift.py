@@ -8,8 +8,7 @@ picks the next node.
 The graph proposes follow-ups where the agent gives none: questions about neighbours of what the
 answer cites, ranked by the weight of the relationship / (1 + ln of the neighbour's degree), times 1
 for a new neighbour, 0.7 where it stands in what was cited but no answer names it, 0.3 where an
-answer does; at most two begin at the same entity.
-"""
+answer does; at most two begin at the same entity."""
 
 from __future__ import annotations
 
@@ -98,8 +97,7 @@ def ranked(walk: Walk) -> list[tuple[Mapping[str, Any], list[str]]]:
 
 def references(snapshot: Snapshot, answers: Sequence[str]) -> tuple[dict[str, Citation], set[str]]:
     """Citations of the sources that the answers name, and the ids among all they name that do not
-    exist.
-    """
+    exist."""
     named = list(dict.fromkeys(alias for answer in answers for alias in cited_aliases(answer)))
     known: dict[str, Citation] = {}
     gone: set[str] = set()
@@ -206,8 +204,7 @@ _WORD = re.compile(r"[^\W\d_]{5,40}")
 
 def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
     """At most 5 questions, best first; none at the last depth, and none for an answer that is
-    recorded already.
-    """
+    recorded already."""
     node = walk.graph.nodes[id]
     if node["depth"] >= walk.header["depth"] or (
         node["status"] == "answered" and node["answer"] == answer
@@ -255,8 +252,7 @@ def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
 
 def language_of(query: str) -> str:
     """ "zh", "en", or "" for any other: Han without kana or hangul is Chinese; English shows by its
-    small words.
-    """
+    small words."""
     if any("\u3040" <= ch <= "\u30ff" or "\uac00" <= ch <= "\ud7af" for ch in query):
         return ""
     if any(is_cjk(ch) for ch in query):
@@ -281,8 +277,7 @@ def _held(snapshot: Snapshot, answer: str, context: Sequence[str]) -> dict[str, 
 
 def _neighbours(snapshot: Snapshot, start: Mapping[str, Row]) -> dict[str, Row]:
     """The strongest neighbours: id -> its best relationship {id, weight, here}, from the more cited
-    of a pair.
-    """
+    of a pair."""
     if not start:
         return {}
     listed = ", ".join(f"'{id}'" for id in start)
@@ -327,8 +322,7 @@ def _question(forms: Mapping[str, str], there: Row, here: Row, link: Row | None)
 
 def _topic(link: Row, *titles: str) -> list[str]:
     """Two words on what a relationship is about: a model's keywords, else words that its sentences
-    repeat.
-    """
+    repeat."""
     names = " ".join(titles).casefold()
     said = [
         one_line(word, 40) for word in re.split(r"[,;，、；]+", link["keywords"]) if word.strip()
@@ -359,8 +353,7 @@ STEP_SHARES = {"Sources": 0.9, "Reports": 0.1}
 
 class Drift:
     """One session. `Drift(snapshot, path).start(query)`, then `.step(...)` per node, then
-    `.finish()`.
-    """
+    `.finish()`."""
 
     def __init__(self, snapshot: Snapshot, path: Path) -> None:
         self.snapshot = snapshot
@@ -379,8 +372,7 @@ class Drift:
         max_tokens: int = DEFAULT_TOKENS,
     ) -> DriftResult:
         """Open the session with the first node: the primer over the best-rated reports. A known
-        session goes on.
-        """
+        session goes on."""
         budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
         if walk.graph.nodes[walk.root]["status"] != "frontier":
@@ -441,8 +433,7 @@ class Drift:
 
         `open_next` is "" for the best frontier node, the id of any node, or "none". Without answer,
         score, follow-ups and prunings the node `node_id` itself is opened. The same call twice
-        changes nothing more. `by`: who answered, when it was not the agent.
-        """
+        changes nothing more. `by`: who answered, when it was not the agent."""
         budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         node_id = self.known(walk, node_id)
@@ -512,8 +503,7 @@ class Drift:
 
     def finish(self, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
         """The answers so far, best first, repeats merged, references checked. The session stays
-        open.
-        """
+        open."""
         budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         result = self.state(walk, DriftResult(session_id=self.id), shown=3)
@@ -592,8 +582,7 @@ class Drift:
 
     def _next(self, walk: Walk, after: str, budget: int, notes: list[str]) -> DriftResult:
         """Open the best frontier node; the one that this answer opened before, when the call is
-        repeated.
-        """
+        repeated."""
         again = [
             id
             for id in walk.with_status("open")
@@ -645,8 +634,7 @@ class Drift:
 
     def _context(self, query: str, budget: int, primer: bool) -> DriftResult:
         """Primer: best-rated reports, then text. Else a local search with nearly all of the budget
-        for text.
-        """
+        for text."""
         result = DriftResult()
         if primer:
             kept, _ = reports.select(self.snapshot, query)

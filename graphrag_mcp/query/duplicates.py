@@ -2,8 +2,7 @@
 edits made by hand.
 
 What is accepted is an edit, what is refused stands in the edit log. An edit is in force, undone, or
-dormant: the documents do not name at present what it speaks of.
-"""
+dormant: the documents do not name at present what it speaks of."""
 
 from __future__ import annotations
 
@@ -220,8 +219,7 @@ def _short(row: Row) -> str:
 
 def of_entity(snapshot: Snapshot, row: Row, overlay: Overlay | None = None) -> list[Proposal]:
     """What one entity may also be called: from names that share a word with it, and from its own
-    sentences.
-    """
+    sentences."""
     overlay = overlay or in_force(snapshot)
     words = sorted({*terms(row["title"]), *(word for word in [_acronym(row["key"])] if word)})[:16]
     near = snapshot.full_text("entities", words, NEAR, COLUMNS).to_pylist()
@@ -251,8 +249,7 @@ def _by_name(snapshot: Snapshot, overlay: Overlay, key: str) -> Row | None:
 
 def _ranked(found: Iterable[Proposal], overlay: Overlay) -> list[Proposal]:
     """Each pair once, with its best reason, without the refused ones; the surest and most named
-    first.
-    """
+    first."""
     best: dict[tuple[str, str], Proposal] = {}
     for one in found:
         pair = tuple(sorted((one.one["key"], one.other["key"])))
@@ -442,8 +439,7 @@ def _glossed(
     texts: Iterable[str], entity: Callable[[str], Row | None], only: str = ""
 ) -> Iterator[Proposal]:
     """“丝带”（the Ribbon）: a name, and right behind it in brackets another that has an entity of its
-    own.
-    """
+    own."""
     for text in texts:
         for match in _GLOSS.finditer(text):
             also = _ALSO.match(match[1])
@@ -464,8 +460,7 @@ def _glossed(
 
 def _explains(outer: Row, inner: Row) -> bool:
     """Another script, or a short form: in one script a bracket holds as often who someone works
-    for.
-    """
+    for."""
     if _other_kinds(outer, inner):
         return False
     if any(map(is_cjk, outer["title"])) != any(map(is_cjk, inner["title"])):

@@ -5,8 +5,7 @@ Edges are read by key and only where the search goes; a small graph is read once
 neighbour is as strong as the weight of the relationship that led to it / (1 + ln of its own
 degree), times the strength of where it was reached from. A path is as strong as the product of
 weight / sqrt(degree x degree) over its relationships, each 0.99 at most (the normalised adjacency
-matrix of spectral graph theory). The most central entities are those of the highest degree.
-"""
+matrix of spectral graph theory). The most central entities are those of the highest degree."""
 
 from __future__ import annotations
 
@@ -120,8 +119,7 @@ class Around:
 
     `edges` lead to them or link them with each other: (smaller id, larger id) -> edge, in the order
     of worth. `found` counts all that were seen in each ring; `hubs` are entities behind which
-    nothing was looked for.
-    """
+    nothing was looked for."""
 
     hops: dict[str, int]
     edges: dict[tuple[str, str], Edge]
@@ -134,8 +132,7 @@ def around(graph: Graph, start: str, hops: int, most: int) -> Around:
 
     Each ring is sure of half as many places as the one before it; what a ring does not need goes to
     the nearest. A ring is reached through the WALKED strongest of the ring before, never through a
-    hub.
-    """
+    hub."""
     graph.know([start])
     score, via, rings, hubs = {start: 1.0}, {start: start}, [[start]], []
     for distance in range(1, hops + 1):
@@ -213,8 +210,7 @@ def connect(graph: Graph, start: str, goal: str) -> Connection:
     other entities.
 
     Both ends are searched towards each other, the side that costs fewer reads first (the degrees of
-    its rim are known), so a hub is opened only when there is no other way.
-    """
+    its rim are known), so a hub is opened only when there is no other way."""
     reached: tuple[dict[str, int], dict[str, int]] = ({start: 0}, {goal: 0})
     rims, radius = [[start], [goal]], [0, 0]
     length, whole = 0, True
@@ -259,8 +255,7 @@ def _affordable(graph: Graph, rim: Sequence[str], room: int) -> list[str]:
 
 def _ways(graph: Graph, start: str, goal: str, longest: int, found: Connection) -> Connection:
     """Paths of at most `longest` steps over what was read: for each entity the strongest way
-    through it.
-    """
+    through it."""
     links = _links(graph, start, goal, longest)
     graph.know(links)
     near = {
@@ -315,8 +310,7 @@ def _layers(
     near: Mapping[str, Mapping[str, float]], start: str, longest: int
 ) -> list[dict[str, tuple[float, str]]]:
     """By the number of steps: the entities to which no way of fewer steps is as cheap, the cost,
-    and from where.
-    """
+    and from where."""
     best = {start: 0.0}
     layers = [{start: (0.0, "")}]
     for _ in range(longest):
@@ -345,8 +339,7 @@ def _walked(
 
 def _links(graph: Graph, start: str, goal: str, longest: int) -> dict[str, dict[str, float]]:
     """What was read of the entities that lie on a path of at most so many steps, both directions of
-    each edge.
-    """
+    each edge."""
     every: dict[str, dict[str, float]] = {id: dict(others) for id, others in graph.of.items()}
     for here, others in graph.of.items():
         for there, weight in others.items():
@@ -403,8 +396,7 @@ def explore_graph(
 ) -> ExploreResult:
     """Neighbours of `start`; with `goal` how the two are connected; with neither an overview of the
     graph. `kinds` (of statements on source code: calls, contains, imports, inherits, impact, tests)
-    and `direction` (in: what uses `start`, out: what it uses): a walk over these alone.
-    """
+    and `direction` (in: what uses `start`, out: what it uses): a walk over these alone."""
     budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
     hops, nodes = min(max(hops, HOPS[1]), HOPS[2]), min(max(max_nodes, NODES[1]), NODES[2])
     result = ExploreResult(corpus=snapshot.manifest.corpus, hint=note)
@@ -495,8 +487,7 @@ def _named(row: Row) -> str:
 
 def _entity_items(rows: Mapping[str, Row], hops: Mapping[str, int]) -> list[Item]:
     """GROUP entities of one ring in a line, in the order of `hops`; an entity whose row is gone is
-    missing.
-    """
+    missing."""
     rings: dict[int, list[Row]] = {}
     for id, hop in hops.items():
         if id in rows:
@@ -547,8 +538,7 @@ def _edge_items(
     start: str = "",
 ) -> list[Item]:
     """One line per relationship with the best sentence that says so, or its description, and the
-    place of it. The name of `start`, which stands above, is left out.
-    """
+    place of it. The name of `start`, which stands above, is left out."""
     longest = 120 if budget < 1_500 else 260
     wanted = [id for _, id in edges.values()][: max(12, min(budget // 40, SENTENCES))]
     found = context.rows(snapshot, "relationships", wanted)

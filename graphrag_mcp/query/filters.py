@@ -2,8 +2,7 @@
 `date>=2024`, `entity!=Ada`.
 
 A `Narrowed` snapshot proposes only what passes. Conditions `=` on one field are alternatives;
-everything else must hold together.
-"""
+everything else must hold together."""
 
 from __future__ import annotations
 
@@ -54,8 +53,7 @@ class Condition:
 @dataclass(slots=True)
 class Filters:
     """What may be shown. `documents`: content ids, None for all; `first`: rows of entities one of
-    which a passage must name; of entities they come first.
-    """
+    which a passage must name; of entities they come first."""
 
     conditions: tuple[Condition, ...] = ()
     documents: frozenset[str] | None = None
@@ -117,8 +115,7 @@ class Filters:
 
 def read(snapshot: Snapshot, wanted: Sequence[str], min_rating: float = 0.0) -> Filters | None:
     """The filters of a call; None when there are none. BadInput says what cannot be read, and the
-    known fields.
-    """
+    known fields."""
     written = [one for one in wanted if one.strip()]
     if len(written) > MOST:
         raise BadInput(
@@ -256,8 +253,7 @@ def described(filters: Filters) -> str:
 
 def listed(snapshot: Snapshot, filters: Filters) -> str:
     """The documents that pass, the first ones by date, for a question that has no word but "what
-    happened?".
-    """
+    happened?"."""
     if not filters.documents:
         return ""
     facts = sorted(
@@ -416,8 +412,7 @@ class Narrowed(Snapshot):
     """A snapshot whose full text and reports hold only what passes; all else is read through the
     one it is made of.
 
-    It counts as the same key where something is remembered by snapshot.
-    """
+    It counts as the same key where something is remembered by snapshot."""
 
     def __init__(self, inner: Snapshot, filters: Filters) -> None:
         self.__dict__["inner"], self.__dict__["filters"] = inner, filters
@@ -490,8 +485,7 @@ class Narrowed(Snapshot):
 
     def _allowed(self, found: pa.Table) -> pa.Array:
         """Reports of enough rating, on text of a document that passes, on communities without
-        excluded entities.
-        """
+        excluded entities."""
         kept = pa.array(
             [self.filters.report(rank) for rank in found["rank"].to_pylist()], pa.bool_()
         )

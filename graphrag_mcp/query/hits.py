@@ -2,8 +2,7 @@
 
 Long passages are cut to the sentences around the match, and passages that repeat another are named
 with it. For questions whose answer is spread over a corpus, a line from each place that has
-something to say; where the question names a person, only from places that name the person.
-"""
+something to say; where the question names a person, only from places that name the person."""
 
 from __future__ import annotations
 
@@ -345,8 +344,7 @@ def show(
 
     `most` limits those in full (0: as many as the room allows). `generous`: weaker hits are shown in
     full too, and long passages whole, as far as there is room. `literals` are what must be seen in the
-    sentences that are shown. At least one hit is shown, however little room there is.
-    """
+    sentences that are shown. At least one hit is shown, however little room there is."""
     if not hits:
         return 0
     top = hits[0].score or 1.0
@@ -472,8 +470,7 @@ def window(text: str, worth: Worth, room: int, literals: Sequence[str] = ()) -> 
     """The sentences around the match, whole ones, at most so many tokens; the whole text if it fits.
 
     Grows from the best sentence to the side that is worth more; a gap to another sentence that is
-    worth much is shown as "…".
-    """
+    worth much is shown as "…"."""
     if count_tokens(text) <= max(room, SHORT if room >= SHORT else room):
         return text
     spans = sentences(text)

@@ -1,6 +1,5 @@
 """Lists of documents: by date, title or size; by period; by the people, organizations, places or
-events that they name; the outline of one.
-"""
+events that they name; the outline of one."""
 
 from __future__ import annotations
 

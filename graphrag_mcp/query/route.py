@@ -1,6 +1,5 @@
 """The choice of a search for a question: full text, global or local, with the reason, by its words
-and whether the corpus holds what they name.
-"""
+and whether the corpus holds what they name."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Questions on source code: who calls, what breaks, what implements, which tests, what a module
-holds.
-"""
+holds."""
 
 from __future__ import annotations
 

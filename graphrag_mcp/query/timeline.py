@@ -1,8 +1,7 @@
 """Timelines: sentences by the days they speak of, of an entity, of two together, or of passages.
 
 Where two sentences of different days have the same form and say different things, each names the
-other as `later` or `earlier`; neither is withdrawn.
-"""
+other as `later` or `earlier`; neither is withdrawn."""
 
 from __future__ import annotations
 

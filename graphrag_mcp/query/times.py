@@ -2,8 +2,7 @@
 read when they are asked for.
 
 The day of a passage is that of the nearest dated heading or turn above it, else the date of its
-document. The time of a file's last change dates nothing.
-"""
+document. The time of a file's last change dates nothing."""
 
 from __future__ import annotations
 
@@ -189,8 +188,7 @@ def stated_date(row: Row) -> str:
 
 def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     """What filters ask of every document, read once a generation: alias, uri, title, date,
-    metadata.
-    """
+    metadata."""
     if snapshot not in _facts:
         rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata"]).to_pylist()
         _facts[snapshot] = {row["id"]: _fact(row) for row in rows}

@@ -1,8 +1,7 @@
 """The map of a corpus by topics, and what it says on one question, topic by topic.
 
 Terms of a community are weighed by p(term | community) * log(p(term | community) / p(term)). What a
-model or an agent wrote about a community stands in place of what is found by counting.
-"""
+model or an agent wrote about a community stands in place of what is found by counting."""
 
 from __future__ import annotations
 
@@ -212,8 +211,7 @@ def on_question(
 
     `worth` of the terms of the question, `source` what a search for it found. A sentence counts by the terms of the question, by terms that the
     passages on the question share (Lavrenko and Croft's relevance model), and by what is
-    characteristic of its topic, as far as the topic is on the question.
-    """
+    characteristic of its topic, as far as the topic is on the question."""
     known = _count(snapshot)
     passes = _passing(snapshot, known, kept)
     asked = _asked(known, worth, passes)

@@ -1,6 +1,5 @@
 """The tools `search` and `fetch`, which connectors of chat applications ask for by these names,
-with exactly the fields that they read.
-"""
+with exactly the fields that they read."""
 
 from __future__ import annotations
 

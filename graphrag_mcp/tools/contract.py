@@ -4,8 +4,7 @@ The SDK drops an unknown argument silently and shows pydantic's own text for a w
 first is named with its nearest known name, the second becomes two sentences. A tool that only reads
 still answers and says what it ignored; one that writes refuses. Types take what models send
 (numbers as strings, one string for a list, null for "not given"); their schemas have no anyOf,
-oneOf, allOf or $ref, because clients reject them.
-"""
+oneOf, allOf or $ref, because clients reject them."""
 
 from __future__ import annotations
 
@@ -320,8 +319,7 @@ def _no_such_tool(name: str, tools: Mapping[str, Tool]) -> str:
 
 def _refusal(ctx: Any, text: str) -> dict[str, Any]:
     """The error result, in the envelope of the caller's protocol revision (who answers for the SDK
-    must add it).
-    """
+    must add it)."""
     result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": True}
     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
         result["resultType"] = "complete"

@@ -1,6 +1,5 @@
 """Tools that edit an index: edit_graph and remove_documents. Everything can be undone, and survives
-every re-indexing.
-"""
+every re-indexing."""
 
 from __future__ import annotations
 
@@ -256,8 +255,7 @@ def remove(
     app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wait: bool = False
 ) -> RemoveResult:
     """The tool without its wire; with `wait`, the rows have gone before it returns, however long
-    that takes.
-    """
+    that takes."""
     from graphrag_mcp.index import edits
 
     name = app.corpus_for_reading(corpus.strip())
@@ -321,8 +319,7 @@ def remove(
 
 def _take_away(app: App, corpus: str, result: RemoveResult, wait: bool) -> None:
     """The rows, in a job that asks no model: reports that spoke of them are written from what is
-    left.
-    """
+    left."""
     settings = replace(app.settings, max_calls=-1)
     if wait:
         from graphrag_mcp.index.pipeline import index_documents

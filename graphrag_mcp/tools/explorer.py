@@ -1,6 +1,5 @@
 """The explorer as an MCP App: its resource and the tool `explore_data`, which is for the page
-alone.
-"""
+alone."""
 
 from __future__ import annotations
 

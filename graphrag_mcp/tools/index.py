@@ -1,6 +1,5 @@
 """Tools for indexing: index_documents, graph_status, cancel_job. How long a call waits never
-changes what its job does.
-"""
+changes what its job does."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Tools for ids and names (entities, community reports, sources, documents) and for the graph
-around and between them.
-"""
+around and between them."""
 
 from __future__ import annotations
 

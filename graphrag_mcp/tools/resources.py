@@ -1,6 +1,5 @@
 """MCP resources: corpora, entities, reports, texts, sessions, jobs and prompts, of bounded size,
-with the same content as the tools give.
-"""
+with the same content as the tools give."""
 
 from __future__ import annotations
 
@@ -141,8 +140,7 @@ class _Threads:
 
 def _read(app: App, corpus: str, work: Callable[[Snapshot], str]) -> str:
     """`work` on the newest generation of a named corpus; once more when it was cleaned away
-    meanwhile.
-    """
+    meanwhile."""
     name = app.corpus_for_reading(corpus)
     snapshot = app.snapshot(name)
     try:
@@ -220,8 +218,7 @@ def document_row(snapshot: Snapshot, id: str) -> dict[str, Any] | None:
 
 def session(app: App, session_id: str) -> str:
     """The graph of a session; answers are shortened and waiting questions left out until the whole
-    is small enough.
-    """
+    is small enough."""
     from graphrag_mcp.query.drift_state import Walk
     from graphrag_mcp.store import sessions
 
@@ -260,8 +257,7 @@ def session(app: App, session_id: str) -> str:
 
 def _node_link(walk: Walk, answer: int, query: int, most: int) -> dict[str, Any]:
     """The walk as node-link data with texts of at most so many characters, answered nodes before
-    waiting ones.
-    """
+    waiting ones."""
     from graphrag_mcp.packing.budget import one_line
 
     order = {"answered": 0, "open": 1, "frontier": 2, "pruned": 3}

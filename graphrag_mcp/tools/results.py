@@ -1,6 +1,5 @@
 """From engine to MCP result: worker threads, time limits, errors, one shape of result. Only here a
-`GraphRAGError` becomes a `ToolError`.
-"""
+`GraphRAGError` becomes a `ToolError`."""
 
 from __future__ import annotations
 
@@ -93,8 +92,7 @@ def budgets(
     """(for the engine, for the whole reply); a remark when what was asked for had to be changed.
 
     A `corpus` that was named is named in the next call too, whose place is kept free. With `ctx` a
-    default is less in a host that does not show longer results.
-    """
+    default is less in a host that does not show longer results."""
     from graphrag_mcp.packing.budget import LOWEST, clamp_budget
     from graphrag_mcp.text.tokens import count_tokens
 
@@ -122,8 +120,7 @@ def who(ctx: Ctx) -> str:
 def reply(result: Result, budget: int = MOST) -> CallToolResult:
     """The result as it is sent. Hint, next page and next call end the text.
 
-    No reply passes its budget: what is below the text gives way before the text does.
-    """
+    No reply passes its budget: what is below the text gives way before the text does."""
     from graphrag_mcp.packing import budget as packing_budget
 
     if result.next_cursor and SUBJECT.get():
@@ -207,8 +204,7 @@ def encodable(value: Any) -> Any:
     it unseen.
 
     Lone surrogates, which file names that are not UTF-8 have, are escaped. Values inside are as
-    pack.py made them.
-    """
+    pack.py made them."""
     return _encodable(fencing.shown(value) if isinstance(value, str) else value)
 
 
@@ -309,8 +305,7 @@ def staying(call: str, corpus: str) -> str:
 @contextmanager
 def telling(tool: str) -> Iterator[None]:
     """The one place where failures become text for a model: ours as they are, anything else without
-    its insides.
-    """
+    its insides."""
     try:
         yield
     except ToolError:

@@ -1,6 +1,5 @@
 """Search tools: questions in, cited context out. A model's answer goes out as progress while it is
-written.
-"""
+written."""
 
 from __future__ import annotations
 
@@ -347,6 +346,5 @@ async def told(ctx: Ctx, pieces: list[str], call: Awaitable[CallToolResult]) -> 
 
 def _models(app: App) -> bool:
     """Do searches use a model even without an answer: for the question's vector, or to look at
-    passages again?
-    """
+    passages again?"""
     return bool(app.settings.embedding_model or app.settings.rerank_model)

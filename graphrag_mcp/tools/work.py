@@ -1,6 +1,5 @@
 """Tools for the agent as the model: claim_work gives texts to read, submit_work takes the results,
-which an indexing job merges a moment later.
-"""
+which an indexing job merges a moment later."""
 
 from __future__ import annotations
 
