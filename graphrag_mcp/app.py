@@ -38,9 +38,8 @@ class App:
         keep_private(self.home)
         self._snapshots: dict[str, tuple[tuple[int, int, int], Snapshot]] = {}
         self._askers: dict[str, Asker] = {}
-        self._pinned = [
-            (root, root.resolve()) for root in settings.roots
-        ]  # a link put in its place leads elsewhere
+        # a link put in its place leads elsewhere
+        self._pinned = [(root, root.resolve()) for root in settings.roots]
         self._lock = threading.Lock()
 
     # ---- corpora ------------------------------------------------------------------------------
@@ -174,9 +173,8 @@ class App:
                 f"session_id {session_id[:40]!r} is not one of ours",
                 "Start with drift_search(query=...)",
             )
-        subject = (
-            SUBJECT.get()
-        )  # with tokens each has a folder: the same question is then not the same session
+        # with tokens each has a folder: the same question is then not the same session
+        subject = SUBJECT.get()
         return (
             self.home / "drift" / (folder_name(subject) if subject else "") / f"{session_id}.jsonl"
         )

@@ -87,9 +87,8 @@ class Settings:
     embedding_base_url: str = ""  # "" = base_url
     api_key_variable: str = "OPENAI_API_KEY"
     json_mode: str = "auto"  # auto, schema, object, none
-    chat_options: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # sent with every chat call as they are
+    # sent with every chat call as they are
+    chat_options: Mapping[str, Any] = field(default_factory=dict)
     embedding_dimensions: int = 0  # 0 = the model's own
     embedding_batch: int = 64  # texts of one embedding call
     concurrency: int = 25  # calls in flight

@@ -277,9 +277,8 @@ def print_json(value: Any, exact: bool = False) -> None:
     will be read back."""
     shown = value if exact or fencing.SHOW_SECRETS.get() else _without_credentials(value)
     said = json.dumps(shown, ensure_ascii=False, indent=None, separators=(", ", ": "))
-    print(
-        _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", said)
-    )  # the same value, and nothing for the terminal
+    # the same value, and nothing for the terminal
+    print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", said))
 
 
 def _without_credentials(value: Any) -> Any:

@@ -166,9 +166,8 @@ def _page(options: argparse.Namespace) -> int:
 
     app = app_of(options)
     corpus = app.corpus_for_reading(options.corpus)
-    load(
-        app, "overview", {}, corpus
-    )  # what is wrong with the index is said here, and the map is ready
+    # what is wrong with the index is said here, and the map is ready
+    load(app, "overview", {}, corpus)
 
     def opened(address: str) -> None:
         print(f"{address}\nThis address works once. Ctrl-C ends it.", flush=True)
@@ -264,9 +263,8 @@ def search(options: argparse.Namespace) -> int:
     corpus = app.corpus_for_reading(options.corpus)
     snapshot = app.snapshot(corpus)
     mode, reason = choose(options.query, snapshot) if options.mode == "auto" else (options.mode, "")
-    told = reason and (
-        options.json or options.explain or mode != "fused"
-    )  # of the usual mode only on request
+    # of the usual mode only on request
+    told = reason and (options.json or options.explain or mode != "fused")
     reason = f"Mode {mode}: {reason}" if told else ""
     if mode == "drift":
         return show(options, _drift(app, corpus, options.query, given))
@@ -419,9 +417,10 @@ def status(options: argparse.Namespace) -> int:
         else:
             print(fencing.clean("\n".join(told(found))))
         return 0
+    # the graph_status tool, without its wire
     from graphrag_mcp.tools.index import (
         status as status_of,
-    )  # the graph_status tool, without its wire
+    )
 
     result = status_of(app, options.corpus)
     disk = _on_disk(app, result)

@@ -336,9 +336,8 @@ def doctor(options: argparse.Namespace) -> int:
     except NotFound as error:
         if options.corpus or options.repair:
             raise
-        here = about(
-            app.settings, app.corpora(), None
-        )  # which is meant is open; how this is installed is not
+        # which is meant is open; how this is installed is not
+        here = about(app.settings, app.corpora(), None)
         if not options.json:
             print("\n".join(lines(here)) + "\n", flush=True)
             raise

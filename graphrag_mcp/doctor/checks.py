@@ -435,9 +435,8 @@ def _entities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
 def _relationships(
     snapshot: Snapshot, ids: _Ids, by_hand: Mapping[str, edit_log.PairFact]
 ) -> Iterator[Broken]:
-    hidden = {
-        id for id, fact in by_hand.items() if fact.hidden
-    }  # their evidence stays, for an undo
+    # their evidence stays, for an undo
+    hidden = {id for id, fact in by_hand.items() if fact.hidden}
     ids = replace(ids, relationships=ids.relationships | hidden)
     weight: Counter[str] = Counter()
     units_of: dict[str, set[str]] = defaultdict(set)
@@ -499,9 +498,8 @@ def _evidence_texts(snapshot: Snapshot, table: str, ids: _Ids) -> Iterator[Broke
 
 def _communities(snapshot: Snapshot, ids: _Ids) -> Iterator[Broken]:
     rows = {row["id"]: row for row in _rows(snapshot, "communities")}
-    fresh = (
-        not snapshot.manifest.stale
-    )  # until the second commit, communities speak of the graph before
+    # until the second commit, communities speak of the graph before
+    fresh = not snapshot.manifest.stale
     children: dict[str, set[str]] = defaultdict(set)
     for row in rows.values():
         children[row["parent"]].add(row["id"])

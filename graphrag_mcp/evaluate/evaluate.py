@@ -295,9 +295,8 @@ def evaluate(
     scores = []
     for mode in modes:
         try:
-            search(
-                mode, questions[0].text, tokens
-            )  # what the first call imports is not its own cost
+            # what the first call imports is not its own cost
+            search(mode, questions[0].text, tokens)
         except GraphRAGError as error:
             if len(questions) == 1 or isinstance(error, BadInput):
                 raise

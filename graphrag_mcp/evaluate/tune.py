@@ -68,9 +68,8 @@ def sample(
             if vectors
             else ""
         )
-    best = sorted(
-        range(len(pool)), key=lambda at: (-round(nearness[at], 6), at)
-    )  # rounded: sums differ by machine
+    # rounded: sums differ by machine
+    best = sorted(range(len(pool)), key=lambda at: (-round(nearness[at], 6), at))
     return [pool[at] for at in best[:limit]], note
 
 
@@ -104,9 +103,8 @@ def _top(snapshot: Snapshot, limit: int) -> list[str]:
 
 def _texts(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
     rows = snapshot.verified("text_units", snapshot.by_key("text_units", ids))
-    return list(
-        map(masked, rows["text"].to_pylist())
-    )  # no model is shown a key that stands in a text
+    # no model is shown a key that stands in a text
+    return list(map(masked, rows["text"].to_pylist()))
 
 
 # ---- nearest the middle ---------------------------------------------------------------------------
@@ -630,9 +628,8 @@ async def _examples(
     needed = min(wanted, len(pool))
     found: list[Example] = []
     reasons: Counter[str] = Counter()
-    most = min(
-        len(pool), 2 * needed + 2
-    )  # texts that are tried: some are tables or lists of contents
+    # texts that are tried: some are tables or lists of contents
+    most = min(len(pool), 2 * needed + 2)
     at = 0
     while len(found) < needed and at < most:
         batch = pool[at : min(most, at + needed - len(found))]

@@ -661,9 +661,8 @@ def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:
     if before != data and (before or graph["communities"]):
         run.apart.append(row_of(file, data))
         groups = [*graph["communities"], *(json.loads(before)["communities"] if before else ())]
-        run.touched |= {
-            id for row in groups for id in row["members"]
-        }  # their communities are compared again
+        # their communities are compared again
+        run.touched |= {id for row in groups for id in row["members"]}
     if foreign.damaged and earlier and (run.brought or run.apart):
         raise BadInput(
             f"{', '.join(foreign.damaged)} cannot be read, and what was imported from there before would be lost",

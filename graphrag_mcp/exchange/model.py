@@ -92,9 +92,8 @@ class Foreign:
     units: list[SourceUnit] = field(default_factory=list)
     entities: list[SourceEntity] = field(default_factory=list)
     relations: list[SourceRelation] = field(default_factory=list)
-    claims: list[tuple[str, Claim]] = field(
-        default_factory=list
-    )  # by text unit, as the other index says them
+    # by text unit, as the other index says them
+    claims: list[tuple[str, Claim]] = field(default_factory=list)
     communities: list[SourceCommunity] = field(default_factory=list)
     reports: list[SourceReport] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

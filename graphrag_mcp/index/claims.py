@@ -170,9 +170,10 @@ def _identity(claim: Claim) -> tuple[object, ...]:
 _BETWEEN = re.compile(r"[)）\]]?[ \t]{0,8}##|[)）\]][ \t,]{0,8}\n\s{0,9}(?=[(（\[])")
 _LINES = re.compile(r"\n\s{0,9}(?=[^\n]{1,300}?" + FULL + ")")
 _RULE = re.compile(r"\|[ \t]{0,3}:?-{3,}:?[ \t]{0,3}\|")  # under the names of a table's columns
+# of a table
 _ROW = re.compile(
     r"^[ \t]{0,9}\|(?=[^|\n]{0,400}\w)((?:[^|\n]{0,4000}\|){6,12})[ \t]{0,9}$", re.MULTILINE
-)  # of a table
+)
 _DELIMITER = re.compile(FULL)
 _NO_CLAIMS = re.compile(
     r"\[\s{0,9}\]|\{\s{0,99}\"claims?\"\s{0,9}:\s{0,9}\[\s{0,9}\]", re.IGNORECASE
@@ -192,9 +193,8 @@ _FIELDS = {
     "description": "description claimdescription claim details".split(),
     "quotes": "quotes quote sourcetext claimsourcetext evidence text".split(),
 }
-Reading = tuple[
-    list[Claim], bool, Counter[str]
-]  # claims, whether the reply was complete, what was dropped why
+# claims, whether the reply was complete, what was dropped why
+Reading = tuple[list[Claim], bool, Counter[str]]
 Raw = tuple[str, str, str, str, str, str, str, list[str]]  # the fields in the order of the prompt
 
 
@@ -373,9 +373,8 @@ def quoted(text: str, quotes: list[str]) -> list[tuple[int, int]]:
     spans: dict[tuple[int, int], None] = {}
     for quote in quotes[:MOST_QUOTES]:
         whole = _place(text, folded, starts, quote)
-        several = (
-            [quote] if whole else _QUOTE_ENDS.split(quote[:20_000])[:MOST_QUOTES]
-        )  # in one field
+        # in one field
+        several = [quote] if whole else _QUOTE_ENDS.split(quote[:20_000])[:MOST_QUOTES]
         for part in several:
             spans.update(dict.fromkeys(_shortened(text, folded, starts, part)))
     return list(spans)[:MOST_QUOTES]

@@ -237,9 +237,8 @@ def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> Move
         .combine_chunks()
         .to_batches()
     )
-    old = {
-        id: row for batch in known for id, *row in zip(*lists(batch), strict=True)
-    }  # n, parent, children
+    # n, parent, children
+    old = {id: row for batch in known for id, *row in zip(*lists(batch), strict=True)}
     moved = Moved(
         {},
         {id: row[0] for id, row in old.items()},
@@ -363,9 +362,8 @@ def _reports(job: _Job, numbers: Mapping[str, int]) -> tuple[list[Row], list[str
         (tree.communities[id] for id in wanted), key=lambda c: (-c.level, c.id)
     ):
         below = community.children
-        members = (
-            () if below else [columns.leaves[id] for id in community.members]
-        )  # of others: prints
+        # of others: prints
+        members = () if below else [columns.leaves[id] for id in community.members]
         own, rest = columns.own.get(community.id, ()), columns.rest(community.id)
         said = content_id("terms", rest, *map(str, tree.terms.get(community.id, {}).items()))
         plain[community.id] = fingerprint(
@@ -528,9 +526,8 @@ def _stored(snapshot: Snapshot, tree: Hierarchy, wanted: set[str], unread: Row) 
     `unread`."""
     ids = wanted.union(*(tree.communities[id].children for id in wanted))
     names = ["fingerprint", *(name for name in _REPORT if name not in unread)]
-    there = snapshot.rows(
-        "reports", columns=["id", ROW_ID]
-    )  # less than asking an index for a thousand of them
+    # less than asking an index for a thousand of them
+    there = snapshot.rows("reports", columns=["id", ROW_ID])
     places = there.filter(pc.is_in(there["id"], pa.array(sorted(ids), pa.string())))[
         ROW_ID
     ].to_pylist()
@@ -597,9 +594,8 @@ def communities(run: Run, recluster: bool) -> None:
         answered = described.done if described else []
         failed = [*described.failed] if described else []
         failed += [pending("report", id, "", why) for id, why in made.degraded.items()]
-        answered += [
-            row["id"] for row in waiting if row["kind"] == "report"
-        ]  # or not worth a call any more
+        # or not worth a call any more
+        answered += [row["id"] for row in waiting if row["kind"] == "report"]
         done = {
             *answered,
             *_over(
@@ -728,9 +724,8 @@ def _claimed(run: Run) -> set[str]:
     direct = run.snapshot().by_key("entities", sorted(ids), "id", ["id"])["id"].to_pylist()
     if len(direct) == len(ids):
         return ids
-    rows = (
-        run.snapshot().rows("entities", columns=["id", "names"]).combine_chunks()
-    )  # other names of some
+    # other names of some
+    rows = run.snapshot().rows("entities", columns=["id", "names"]).combine_chunks()
     at = pc.list_parent_indices(rows["names"])
     said = pc.is_in(pc.list_flatten(rows["names"]), pa.array(sorted(run.claimed)))
     return {*direct, *rows["id"].take(pc.unique(at.filter(said))).to_pylist()}

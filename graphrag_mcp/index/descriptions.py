@@ -27,9 +27,8 @@ Row = dict[str, Any]
 ENDS = ("id", "source_id", "target_id")
 OF_TABLE = {"entity": "entities", "relationship": "relationships"}
 Writing = Future[tuple[str, str, str]]
-Asked = dict[
-    str, tuple[list[str], list[str], Writing]
-]  # row id -> names, fragments, the description being written
+# row id -> names, fragments, the description being written
+Asked = dict[str, tuple[list[str], list[str], Writing]]
 
 
 @dataclass
@@ -74,9 +73,8 @@ def early(
     if unknown and snapshot is not None:
         titles |= _titles(snapshot, unknown)
     by_hand = {mn.entity_id(key) for key, edit in edits.entities.items() if "title" in edit.fields}
-    titles = {
-        id: title for id, title in titles.items() if id not in by_hand
-    }  # those are asked for by `begin`
+    # those are asked for by `begin`
+    titles = {id: title for id, title in titles.items() if id not in by_hand}
     asked: Asked = {}
     for id, (_, fragments) in sorted(long.items()):
         names = [titles.get(one, "") for one in ends.get(id, [id])]

@@ -53,9 +53,8 @@ if TYPE_CHECKING:
     from graphrag_mcp.index.models import Models
 
 Spans = set[tuple[int, int]]
-Cut = tuple[
-    Spans, Spans, dict[str, set[str]]
-]  # of text units, of passages; text unit -> names in it
+# of text units, of passages; text unit -> names in it
+Cut = tuple[Spans, Spans, dict[str, set[str]]]
 
 
 def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
@@ -139,9 +138,8 @@ class Before:
     n: int = 0
     units: dict[str, int] = field(default_factory=dict)  # id -> n
     passages: dict[str, Sequence[str]] = field(default_factory=dict)  # id -> entity_ids
-    redo: set[str] = field(
-        default_factory=set
-    )  # units to be read again although their text is the same
+    # units to be read again although their text is the same
+    redo: set[str] = field(default_factory=set)
 
 
 Found = tuple[UnitNames, list[tuple[int, str]]]  # the names of a text unit, and every mention
@@ -455,33 +453,27 @@ class Run:
     counts: Counter[str] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
     touched: set[str] = field(default_factory=set)
-    capped: set[str] = field(
-        default_factory=set
-    )  # text units with names or pairs that were left out
+    # text units with names or pairs that were left out
+    capped: set[str] = field(default_factory=set)
     claimed: set[str] = field(default_factory=set)  # names of which claims came or went
     first_generation: int = 0  # the generation this call found
-    parameters: dict[str, Any] = field(
-        default_factory=dict
-    )  # what the next commit says its rows follow
+    # what the next commit says its rows follow
+    parameters: dict[str, Any] = field(default_factory=dict)
     models: Models | None = None
-    redo: dict[str, set[str]] = field(
-        default_factory=dict
-    )  # uri -> units that a model is asked about once more
+    # uri -> units that a model is asked about once more
+    redo: dict[str, set[str]] = field(default_factory=dict)
     losses: list[Row] = field(default_factory=list)  # of the replies that this call read
     # questions whose answer was replaced after it had been merged
     corrections: list[Correction] = field(default_factory=list)
     vectors: Vectors | None = None
     edits: Overlay = field(default_factory=Overlay)  # what was changed by hand, as of this call
     imports: ImportLog | None = None  # where something was ever imported
-    asked: descriptions.Asked = field(
-        default_factory=dict
-    )  # long descriptions that are being made one already
-    brought: list[Any] = field(
-        default_factory=list
-    )  # edits of the documents that this call imports
-    apart: list[Row] = field(
-        default_factory=list
-    )  # rows for the log of imports that belong to no document
+    # long descriptions that are being made one already
+    asked: descriptions.Asked = field(default_factory=dict)
+    # edits of the documents that this call imports
+    brought: list[Any] = field(default_factory=list)
+    # rows for the log of imports that belong to no document
+    apart: list[Row] = field(default_factory=list)
     executor: Executor = field(default_factory=InProcess)
     _snapshot: Snapshot | None = None
 
@@ -562,9 +554,8 @@ class Run:
 class Batch:
     """Edits of one commit: rows to write and what they replace."""
 
-    opened: list[DocumentRows] = field(
-        default_factory=list
-    )  # documents that are cut and not yet rows
+    # documents that are cut and not yet rows
+    opened: list[DocumentRows] = field(default_factory=list)
     size: int = 0  # passages, those of `opened` included
     log: list[Row] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)  # ids of document rows that go or are replaced
@@ -574,9 +565,8 @@ class Batch:
     fresh: dict[str, UnitNames] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
     readings: dict[str, Reading] = field(default_factory=dict)  # units that a model is reading
-    unread: dict[str, str] = field(
-        default_factory=dict
-    )  # units that one should read and no one can -> uri
+    # units that one should read and no one can -> uri
+    unread: dict[str, str] = field(default_factory=dict)
     imports: list[Row] = field(default_factory=list)  # for the log of imports
     code: list[Row] = field(default_factory=list)  # of the table `code`
     claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units

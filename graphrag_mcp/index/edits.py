@@ -704,9 +704,8 @@ class Chosen:
 
     documents: dict[str, Row] = field(default_factory=dict)  # uri -> {uri, id, file, n}
     uris: list[str] = field(default_factory=list)
-    unknown: dict[str, list[str]] = field(
-        default_factory=dict
-    )  # what was asked for -> nearest uris
+    # what was asked for -> nearest uris
+    unknown: dict[str, list[str]] = field(default_factory=dict)
 
 
 def choose(folder: Path, ids: Sequence[str]) -> Chosen:

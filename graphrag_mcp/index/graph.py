@@ -173,9 +173,8 @@ def _with_lists_parted(
     if len(every) <= LISTED:
         return spans, False
     starts = [start for start, _ in spans]
-    held: dict[int, dict[str, int]] = defaultdict(
-        dict
-    )  # by sentence: name -> where it stands first
+    # by sentence: name -> where it stands first
+    held: dict[int, dict[str, int]] = defaultdict(dict)
     for mention in every:
         held[max(0, bisect_right(starts, mention[4]) - 1)].setdefault(mention[0], mention[4])
     if max(map(len, held.values())) <= LISTED:
@@ -496,9 +495,8 @@ class Merge:
     entities: int = 0  # more or fewer than before
     relationships: int = 0
     touched: set[str] = field(default_factory=set)
-    capped: set[str] = field(
-        default_factory=set
-    )  # text units of which not all names or pairs are kept
+    # text units of which not all names or pairs are kept
+    capped: set[str] = field(default_factory=set)
     # Ids of rows whose descriptions a model should join -> their kind and these.
     long: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
     is_long: Callable[[Sequence[str]], bool] | None = None
@@ -525,9 +523,8 @@ class _State:
     edits: Overlay
     changed: Changed
     by_key: dict[str, list[Named]] = field(default_factory=lambda: defaultdict(list))
-    by_unit: dict[str, list[Named]] = field(
-        default_factory=dict
-    )  # old units whose pairs are recomputed
+    # old units whose pairs are recomputed
+    by_unit: dict[str, list[Named]] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)  # keys whose mentions have been read
     old_entities: dict[str, Row] = field(default_factory=dict)  # by id
     # text of a sentence or of a place in source code by (unit, start, end)

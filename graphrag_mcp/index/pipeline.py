@@ -147,9 +147,8 @@ BATCH_PASSAGES = 2000
 LOCK_SECONDS = 3600
 # Seconds between two looks at the memory, and how many times its limit ends the process.
 WATCH_EVERY, TOO_MUCH = 0.1, 1.5
-Bring = Callable[
-    [Run, Plan], None
-]  # puts the edits of an import into the run, its label into the plan
+# puts the edits of an import into the run, its label into the plan
+Bring = Callable[[Run, Plan], None]
 
 
 def _nothing(*_: object) -> None:

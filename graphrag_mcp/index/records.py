@@ -28,10 +28,11 @@ from graphrag_mcp.llm.replies import (
 )
 from graphrag_mcp.text.terms import normalise_name
 
+# a unit of 1,200 tokens has some 40; what is over comes from a loop
 MOST_ENTITIES, MOST_RELATIONS = (
     500,
     1000,
-)  # a unit of 1,200 tokens has some 40; what is over comes from a loop
+)
 NOTHING_USABLE = "no usable record"
 MOST_LOST = 50  # dropped records that are named
 MOST_SEEN = 20_000  # records looked at, so that megabytes of broken ones are soon done with

@@ -156,9 +156,8 @@ _DANGLING = re.compile(
 _DEFINES = re.compile(r"[^.。]{0,40}?(?:\b(?:is|was|are|were)\b|是|为|,? \(|（)")
 
 
-_MARK = re.compile(
-    r"(?:(?:#{1,6}|>|[-*•|]) )+"
-)  # of a heading, quote or list; not the ** of bold words
+# of a heading, quote or list; not the ** of bold words
+_MARK = re.compile(r"(?:(?:#{1,6}|>|[-*•|]) )+")
 
 
 @lru_cache(maxsize=8192)

@@ -279,9 +279,8 @@ def _candidates(
         found.setdefault(text, Candidate(text, worth)).units[unit] = None
     found.pop("", None)
     dense = [mostly_cjk(one.text) for one in found.values()]
-    strange = sum(dense) * 2 < len(
-        dense
-    )  # of texts in two scripts a report speaks the commoner one where it can
+    # of texts in two scripts a report speaks the commoner one where it can
+    strange = sum(dense) * 2 < len(dense)
     full = any(substance(one.text) > _EMPTY for one in found.values())
     for one, is_dense in zip(found.values(), dense, strict=True):
         if is_dense == strange and sum(dense) * 2 != len(dense):

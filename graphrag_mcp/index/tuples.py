@@ -59,9 +59,8 @@ _STRICT = re.compile(rf"{_PLACE}{_TAG}(?={HALF})", re.IGNORECASE | re.MULTILINE)
 _PLAIN = re.compile(rf"{_PLACE}{_TAG}(?=[|｜\t]|{_COMMA.pattern})", re.IGNORECASE | re.MULTILINE)
 _LOOSE = re.compile(rf"(?<!\w){_TAG}(?={HALF})", re.IGNORECASE)
 _DELIMITED = re.compile(rf"(?:{HALF})\s{{0,9}}\Z")
-_IN_LIST = re.compile(
-    r"[\"'”]\s{0,9}[,，]\s{0,9}\Z"
-)  # a list of keywords within a tuple of quoted fields
+# a list of keywords within a tuple of quoted fields
+_IN_LIST = re.compile(r"[\"'”]\s{0,9}[,，]\s{0,9}\Z")
 
 
 def first_start(plain: str) -> int:

@@ -44,15 +44,12 @@ class Vectors:
     asker: Asker
     gone: dict[str, set[str]] = field(default_factory=dict)
     wanted: dict[str, list[_Wanted]] = field(default_factory=dict)
-    lacking: dict[str, set[str]] = field(
-        default_factory=dict
-    )  # by table, ids that no vector could be had for
-    given: dict[str, set[str]] = field(
-        default_factory=dict
-    )  # by table, ids whose vectors a change of this run has
-    latest: dict[str, dict[str, str]] = field(
-        default_factory=dict
-    )  # by table and id, the text that counts now
+    # by table, ids that no vector could be had for
+    lacking: dict[str, set[str]] = field(default_factory=dict)
+    # by table, ids whose vectors a change of this run has
+    given: dict[str, set[str]] = field(default_factory=dict)
+    # by table and id, the text that counts now
+    latest: dict[str, dict[str, str]] = field(default_factory=dict)
     _early: list[asyncio.Task[None]] = field(default_factory=list)
 
     def want(

@@ -83,9 +83,8 @@ def seen(host: Host, environ: Mapping[str, str], home: Path, platform: str = sys
     file = user_file(host, environ, home, platform)
     own = home / ".claude" if host.name == "claude-code" else file.parent
     command = host.program and shutil.which(host.program, path=environ.get("PATH"))
-    return (
-        os.path.exists(file) or (own != home and os.path.isdir(own)) or bool(command)
-    )  # Path's may raise
+    # Path's may raise
+    return os.path.exists(file) or (own != home and os.path.isdir(own)) or bool(command)
 
 
 def own_way(host: Host, name: str, made: Mapping[str, Any]) -> str:

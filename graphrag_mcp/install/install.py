@@ -19,9 +19,8 @@ from graphrag_mcp.install.config_files import Unreadable
 from graphrag_mcp.install.hosts import HOSTS, Host, user_file
 from graphrag_mcp.settings import ENVIRONMENT
 
-FOLDERS = frozenset(
-    ("--root", "--home")
-)  # what may be read, and where indexes are: as the command says each time
+# what may be read, and where indexes are: as the command says each time
+FOLDERS = frozenset(("--root", "--home"))
 
 
 def arguments(
@@ -93,10 +92,11 @@ BOM = "\ufeff"
 # Of these the value may stand in a file; of any other variable only the name.
 HARMLESS = frozenset(ENVIRONMENT) - {"GRAPHRAG_MCP_TOKENS"}
 OURS = frozenset(ENVIRONMENT) | {"PYTHONPATH"}
+# Codex waits 10 by itself; uvx may have to fetch everything first
 START_SECONDS = {
     False: 30,
     True: 180,
-}  # Codex waits 10 by itself; uvx may have to fetch everything first
+}
 TRIES = 3
 
 

@@ -101,10 +101,11 @@ def _windows_mark(pid: int) -> str:
 
 
 FINAL = ("done", "failed", "cancelled")
+# records older than that, or beyond so many and over an hour old, are forgotten
 KEEP_DAYS, KEEP_JOBS = (
     30,
     400,
-)  # records older than that, or beyond so many and over an hour old, are forgotten
+)
 STARTING = timedelta(seconds=20)  # that the process of a job may take until it writes its own pid
 RESUME = "Call index_documents again with the same arguments; it goes on where it stopped."
 TAKEN_OVER_SOON = (
@@ -137,9 +138,8 @@ class Job:
     attempt: int = 0  # processes that began it since the index last moved on
     generation: int = -1  # of the index when the last of them began
     phases: dict[str, float] = field(default_factory=dict)  # wall seconds in each so far
-    repaired: list[str] = field(
-        default_factory=list
-    )  # what had to be put right before it could go on
+    # what had to be put right before it could go on
+    repaired: list[str] = field(default_factory=list)
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -185,12 +185,10 @@ def as_it_is(home: Path, job: Job) -> Job:
         return job
     if job.status == "queued":
         if flag(home, job.job_id).exists():
-            return replace(
-                job, status="cancelled"
-            )  # the one that leads will find the flag and write it down
-        job = (
-            read(home, job.job_id) or job
-        )  # unless that was just done: the record first, then the flag goes
+            # the one that leads will find the flag and write it down
+            return replace(job, status="cancelled")
+        # unless that was just done: the record first, then the flag goes
+        job = read(home, job.job_id) or job
     if job.status in FINAL or alive(job):
         return job
     if marker(home, job.corpus, job.job_id).exists():
@@ -267,10 +265,11 @@ def open_up(home: Path, job: Job) -> None:
 def close(home: Path, job: Job, status: str = "", error: str = "") -> None:
     """The job is over: the record says so, and no one looks for it any more."""
     job.status, job.error = status or job.status, error
+    # texts are in the index or will be sent again: not kept twice
     job.request = {
         **job.request,
         "texts": [],
-    }  # texts are in the index or will be sent again: not kept twice
+    }
     save(home, job)
     marker(home, job.corpus, job.job_id).unlink(missing_ok=True)
     flag(home, job.job_id).unlink(missing_ok=True)
@@ -332,9 +331,8 @@ def open_jobs(home: Path, corpus: str) -> Iterator[Job]:
         job, path = read(home, name), marker(home, corpus, name)
         if job is None or job.status in FINAL:
             try:
-                young = (
-                    abs(time.time() - path.stat().st_mtime) < STARTING.total_seconds()
-                )  # or the clock was put back
+                # or the clock was put back
+                young = abs(time.time() - path.stat().st_mtime) < STARTING.total_seconds()
             except OSError:
                 continue
             if job is not None or not young:  # a young one's record is still being written

@@ -541,9 +541,8 @@ class _Watch:
             return False
         path = marker(self.home, self.jobs[0].corpus, SETTLE)
         try:
-            return (
-                abs(time.time() - path.stat().st_mtime) < SETTLED_AFTER
-            )  # or the clock was put back
+            # or the clock was put back
+            return abs(time.time() - path.stat().st_mtime) < SETTLED_AFTER
         except OSError:
             told = {"settings": records.settings_record(self.settings), "method": request.method}
             path.write_text(json.dumps(told), "utf-8")

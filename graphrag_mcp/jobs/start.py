@@ -235,9 +235,8 @@ def _wait_and_lead(settings: Settings, corpus: str) -> None:
         worked = False
         try:
             with IN_PROCESS, _lead_of(settings.home, corpus) as led:
-                me.name = (
-                    f"job-{corpus}" if led else me.name
-                )  # whom the end of the server waits for a moment
+                # whom the end of the server waits for a moment
+                me.name = f"job-{corpus}" if led else me.name
                 worked = led and _turn(settings, corpus)
             _troubles.pop(place, None)
         except Exception as error:

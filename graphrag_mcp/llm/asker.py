@@ -368,9 +368,8 @@ class Asker:
         self._embed_off = "" if embedder else NO_MODEL
         self._flying: dict[str, asyncio.Future[None]] = {}
         self._writer = Writer(book)
-        self._reading: set[asyncio.Task[Any]] = (
-            set()
-        )  # replies that have come and are not yet in the book
+        # replies that have come and are not yet in the book
+        self._reading: set[asyncio.Task[Any]] = set()
         self._asked: set[str] = set()  # keys asked again in this run, when refreshing
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
@@ -657,9 +656,8 @@ class Asker:
         if made is not None:
             return made
         rest, made = dict(batch), {}
-        lengths = sorted(
-            rest, key=lambda key: len(rest[key])
-        )  # a text of a few signs may be the one that is refused
+        # a text of a few signs may be the one that is refused
+        lengths = sorted(rest, key=lambda key: len(rest[key]))
         for key in () if self._has_embedded else (lengths[0], lengths[len(lengths) // 2]):
             made = made or await self._vectors_of({key: rest.pop(key)}) or {}
         if not (made or self._has_embedded):

@@ -263,6 +263,5 @@ class LocalReranker:
         scores = self._model.predict(
             pairs, batch_size=RERANK_BATCH, show_progress_bar=False, activation_fn=Identity()
         )
-        return (
-            scores[:, -1] if scores.ndim > 1 else scores
-        )  # of two labels the second is "relevant"
+        # of two labels the second is "relevant"
+        return scores[:, -1] if scores.ndim > 1 else scores

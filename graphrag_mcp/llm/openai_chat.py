@@ -21,9 +21,8 @@ from graphrag_mcp.llm.transport import Again, Limits, Line, Refusal, Turn, Wire
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
 
-EVENT = re.compile(
-    rb"\s*(?:data|event|id|retry)?:"
-)  # the first line of a stream, whatever its type says
+# the first line of a stream, whatever its type says
+EVENT = re.compile(rb"\s*(?:data|event|id|retry)?:")
 _ALOUD = re.compile(r"reason|think|redacted")  # types of parts that are no answer
 
 
@@ -202,15 +201,17 @@ class Screen:
 
 
 log = logging.getLogger(__name__)
+# what is tried when a way of asking for JSON is refused
 AFTER = {
     "schema": "object",
     "object": "none",
-}  # what is tried when a way of asking for JSON is refused
+}
 STREAMING = ("stream_options", "stream")
+# one thing under two names; few servers know both
 LENGTHS = (
     "max_tokens",
     "max_completion_tokens",
-)  # one thing under two names; few servers know both
+)
 FINISH = {"max_tokens": "length", "eos": "stop", "end_turn": "stop", "stop_sequence": "stop"}
 MOST_USED = 10**9  # tokens of one call; more is no figure, and no table could hold the sum
 ENDLESS = 400_000  # characters after which a streamed reply is a model going round in circles
@@ -260,9 +261,8 @@ class OpenAIChat:
         self._json = settings.json_mode if self._forced else "schema"
         self._proven = False  # a reply came in the way of asking for JSON that is used now
         self._streams = False  # a reply came where one in pieces was wanted
-        self._length = (
-            LENGTHS[0] if settings.base_url else LENGTHS[1]
-        )  # the provider's own models want the new name
+        # the provider's own models want the new name
+        self._length = LENGTHS[0] if settings.base_url else LENGTHS[1]
         self._refused: set[str] = set()
         self._limits = limits
         what = f"the chat model {self.name!r}"
@@ -285,10 +285,11 @@ class OpenAIChat:
         texts = [message.content for message in messages]
         tokens = _about(texts) + max_output if self._limits.counts_tokens else 0
         screen = Screen(on_text) if on_text else None
+        # of this call only, where the refusal may be due to its text
         mode, left_out = (
             self._json,
             set[str](),
-        )  # of this call only, where the refusal may be due to its text
+        )
         while True:
             body = self._body(messages, schema, max_output, mode, left_out)
             try:
@@ -473,9 +474,8 @@ class OpenAIChat:
                 data = parsed(event)
                 if error := error_in(data):
                     raise self._wire.judged(*error, {}, texts)
-                alarm.reschedule(
-                    loop.time() + seconds
-                )  # the time-out is for silence, not for a long answer
+                # the time-out is for silence, not for a long answer
+                alarm.reschedule(loop.time() + seconds)
                 usage = data.get("usage") or usage
                 now = self._choice(data.get("choices"), texts)
                 choice = now if now.get("finish_reason") else choice
@@ -524,10 +524,11 @@ class OpenAIEmbedder:
         if not texts:
             return Embedded((), self._dimension, Usage())
         tokens = _about(texts) if self._limits.counts_tokens else 0
+        # "" is refused by many
         body: dict[str, Any] = {
             "model": self.name,
             "input": [sendable(text) or " " for text in texts],
-        }  # "" is refused by many
+        }
         if self._wanted:
             body["dimensions"] = self._wanted
         plain = self._plain

@@ -296,9 +296,10 @@ def unescaped(text: str) -> str:
 FULL = r"[<＜][ ]?[|｜#\\]{1,5}[ ]?[>＞]"
 HALF = rf"{FULL}|[<＜][|｜]{{1,2}}|[|｜]{{1,2}}[>＞]"
 _LEVELS = tuple(re.compile(level) for level in (FULL, HALF, rf"{HALF}|[|｜]|\t"))
+# closing signs are optional: one that is missing must not be looked for again and again
 _COMMA_FIELD = re.compile(
     r"\"((?:[^\"\\]|\\.)*+)\"?|'((?:[^'\\]|\\.)*+)'?|“([^”]*+)”?|(-?\d+(?:\.\d+)?)", re.DOTALL
-)  # closing signs are optional: one that is missing must not be looked for again and again
+)
 
 
 def split_fields(body: str, enough: int = 3) -> list[str]:
@@ -328,9 +329,8 @@ _JSON = re.compile(r"[{\[]\s{0,64}[\"'{\[}\]]")
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}\[\]:]', re.DOTALL)
 _SIGN = re.compile("[\"']")
 _QUOTED = r"'(?:[^'\\]|\\.|'(?!\s{0,9}[,:}\]]))*+'?"
-_PYTHON_TOKEN = re.compile(
-    rf"{_QUOTED}|{_JSON_TOKEN.pattern}", re.DOTALL
-)  # with texts in single quotes
+# with texts in single quotes
+_PYTHON_TOKEN = re.compile(rf"{_QUOTED}|{_JSON_TOKEN.pattern}", re.DOTALL)
 _COMMA_AT_END = re.compile(r",(?=\s{0,64}[}\]])")
 _PAIR = re.compile(
     r"[\"'](\w{1,40})[\"'] ?: ?(?:\"((?:[^\"\\]|\\.|\"(?!\s{0,9}[,}\]]))*+)\"?|'((?:[^'\\]|\\.|'(?!\s{0,9}[,}\]]))*+)'?"

@@ -53,9 +53,8 @@ class _Rate:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._begun: deque[list[float]] = (
-            deque()
-        )  # [when, amount] of what still counts, oldest first
+        # [when, amount] of what still counts, oldest first
+        self._begun: deque[list[float]] = deque()
         self._sum = 0.0
         self._paid = 0.0  # up to when the limit is used up, at an even pace
 
@@ -587,9 +586,8 @@ class Wire:
         """A provider's words as they may be shown: one line without the key and without pieces of
         the prompt."""
         said = self.hidden(said[: READ * 2])
-        words = (
-            "***" if "***" in word else word for word in said.split()
-        )  # providers show a key half masked
+        # providers show a key half masked
+        words = ("***" if "***" in word else word for word in said.split())
         said = _SECRET.sub("***", " ".join(words))[:READ]
         said = "".join(ch for ch in said if ch.isprintable())
         if any(said[at : at + 40] in text for at in range(len(said) - 39) for text in texts):

@@ -238,10 +238,11 @@ class Item:
     score: float = 0.0
     tokens: int = 0
     also: tuple[Citation, ...] = ()
+    # of the text below its first line, in the document; for passages that are whole
     span: tuple[int, int] = (
         0,
         0,
-    )  # of the text below its first line, in the document; for passages that are whole
+    )
     part: bool = False  # some sentences of a passage for which there was no room
     data: Mapping[str, Any] | None = None
 
@@ -385,13 +386,11 @@ def compose(
     result.text, result.tokens, call = intro, budget, result.next_call
     if budget < SMALL:
         lighten(result)
-    result.next_cursor = cursor(
-        tuple(section.offset for section in sections)
-    )  # as long as the real one will be
+    # as long as the real one will be
+    result.next_cursor = cursor(tuple(section.offset for section in sections))
     room = budget - outgoing(result) - 4  # for one heading; the loop sees to the rest
-    room -= (
-        FENCE if budget >= SMALL and not intro.strip() else 0
-    )  # around an empty text there is none
+    # around an empty text there is none
+    room -= FENCE if budget >= SMALL and not intro.strip() else 0
 
     def show(page: Page) -> int:
         """Put the page into the result; how many tokens it is over the budget then, less than 0 for

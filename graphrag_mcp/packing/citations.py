@@ -40,9 +40,8 @@ def _fold(word: str) -> str:
 
 
 _GROUP_OF = {_fold(word): group for group, words in _GROUPS.items() for word in words.split()}
-_DENSE = sorted(
-    (word for word in _GROUP_OF if word[0] > "\u2e80"), key=len, reverse=True
-)  # no spaces around them
+# no spaces around them
+_DENSE = sorted((word for word in _GROUP_OF if word[0] > "\u2e80"), key=len, reverse=True)
 _NAMES = "|".join(
     sorted((word for words in _GROUPS.values() for word in words.split()), key=len, reverse=True)
 )

@@ -59,12 +59,10 @@ _HEAD = re.compile(
     re.MULTILINE,
 )
 _TAIL = re.compile(r"\[(t\d{1,12}(?:\.\d{1,6})?)\]\Z")  # where a sentence of evidence stands
-_OUR_CALL = re.compile(
-    r'[a-z_]+\([^"]*(?:"[\w./~-]{0,80}"[^"]*)*\)', re.ASCII
-)  # nothing but ids in its quotes
-_NAMES = re.compile(
-    r"\([tderck]\d+\)|/[tderck]\d+ "
-)  # a name with its id stands before or behind it
+# nothing but ids in its quotes
+_OUR_CALL = re.compile(r'[a-z_]+\([^"]*(?:"[\w./~-]{0,80}"[^"]*)*\)', re.ASCII)
+# a name with its id stands before or behind it
+_NAMES = re.compile(r"\([tderck]\d+\)|/[tderck]\d+ ")
 
 
 def wire(result: Result) -> dict[str, Any]:

@@ -160,9 +160,8 @@ def read_points(text: str) -> tuple[Point, ...]:
         said = _text(one, "description", "point", "answer", "text") if isinstance(one, dict) else ""
         score = _score(one) if said else 0.0
         if said and not refuses(said) and score != 0:
-            points.append(
-                Point(said, 1.0 if score is None else score)
-            )  # without a score: kept, ranked last
+            # without a score: kept, ranked last
+            points.append(Point(said, 1.0 if score is None else score))
     return tuple(points)
 
 
@@ -229,9 +228,8 @@ def read_nodes(text: str, count: int) -> tuple[Node | None, ...]:
 def _node(held: Mapping[str, Any]) -> Node:
     said = _text(held, "intermediate_answer", "answer", "response", "text")
     said = _SCORE_LINE.sub("", _FOLLOW_UP_TAIL.sub("", said).rstrip())
-    said = _plain_answer(
-        _SCORE_LINE.sub("", said.rstrip())
-    )  # once more: one at the end may have hidden another
+    # once more: one at the end may have hidden another
+    said = _plain_answer(_SCORE_LINE.sub("", said.rstrip()))
     queries: Sequence[str] = ()
     for key in ("follow_up_queries", "follow_ups", "follow_up", "followup_queries", "questions"):
         if key in held:

@@ -37,9 +37,8 @@ Row = dict[str, Any]
 # Beside a name that someone is called by, and no part of it: el señor X, X जी को.
 _BESIDE = frozenset("the el la los las il lo le der die das o a os as को ने से का की के पर में".split())
 _GENITIVE = frozenset("का की के".split())
-_UNTITLED = frozenset(
-    ("location", "organization", "natural object", "event")
-)  # 北京市长 is not 北京
+# 北京市长 is not 北京
+_UNTITLED = frozenset(("location", "organization", "natural object", "event"))
 # Columns of a passage that ranking reads
 LIGHT = ("id", "document_id", "title_id", "position", "n_terms", "entity_ids", "terms")
 # Around a word of a question and no part of it, in the scripts that have signs of their own.
@@ -175,10 +174,11 @@ def _namesakes(snapshot: Snapshot, key: str) -> list[Row]:
 
 
 CLAIMS = "id|entity|object|status|start_date|end_date|description"
+# tokens of a citation; of passages read, in budgets: overlapping ones cost less than alone
 ACCOUNT, ENOUGH = (
     80,
     1.3,
-)  # tokens of a citation; of passages read, in budgets: overlapping ones cost less than alone
+)
 LEAST = 60  # tokens of a part of a passage that are worth its citation
 _LINES = re.compile(r":(\d+)-(\d+)\)\Z")
 LIKE = 0.6  # from which two names count as near; words in common without it count 0.5
@@ -333,10 +333,11 @@ def document_aliases(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
 def entity_items(found: Sequence[Row], detailed: bool, described: bool = True) -> list[Item]:
     """One line per entity: a bullet, described or not, or `id|entity|description|number of
     relationships`."""
+    # four names of one sentence have it for description: it is written once
     items, shown = (
         [],
         {""},
-    )  # four names of one sentence have it for description: it is written once
+    )
     for row in found:
         alias = f"e{row['n']}"
         if detailed:

@@ -175,11 +175,12 @@ FORMS: dict[str, dict[str, str]] = {
         "topic": "（关于{}）",
         "and": "、",
     },
+    # any other language: the names ask
     "": {
         "": "{there} – {here}{topic}?",
         "topic": " ({})",
         "and": ", ",
-    },  # any other language: the names ask
+    },
 }
 KINDS = {
     "organisation": "organization",
@@ -445,9 +446,8 @@ class Drift:
         queries, said = read_follow_ups(follow_ups, most)
         notes.append(said)
         pruned = [self.known(walk, one) for one in _listed(prune)]
-        wish = self._wished(
-            walk, open_next
-        )  # before anything is written: a call that fails has done nothing
+        # before anything is written: a call that fails has done nothing
+        wish = self._wished(walk, open_next)
         if not answer and value is None and not queries and not pruned and not wish:
             return self._show(walk, node_id, "", budget, notes)
         if value is not None and not answer:

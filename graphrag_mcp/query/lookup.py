@@ -387,9 +387,8 @@ def get_entity(
         intro += "\nCommunities: " + "; ".join(
             f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups
         )
-    said = one_line(
-        row["description"], 600
-    )  # a model's or an agent's words; ours are the evidence below
+    # a model's or an agent's words; ours are the evidence below
+    said = one_line(row["description"], 600)
     sentences = [one_line(one["text"], 2_000) for one in row["evidence"]]
     if said and (symbol or not any(said[:40] in one or one[:40] in said for one in sentences)):
         intro += f"\n\n{shorten(said, budget // 4)}"

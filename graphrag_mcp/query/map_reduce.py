@@ -58,10 +58,11 @@ SEED = (
     "reports"  # the order in which reports meet in batches comes from a hash of this and their ids
 )
 BATCH_TOKENS = 12_000  # of reports in one map prompt, and of points in the reduce prompt
+# at an explicit level; the reports nearest to the question go in
 MOST_BATCHES, MOST_REPORTS = (
     20,
     1_000,
-)  # at an explicit level; the reports nearest to the question go in
+)
 REPORT_CHARACTERS = 12_000  # of one report
 RATED_CHARACTERS = 2_400  # of a report that is only rated: title, summary, headlines
 FALLBACKS = 2  # levels that are rated whole although nothing above them was relevant

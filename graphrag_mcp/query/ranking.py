@@ -271,11 +271,12 @@ NEAREST = 3  # words of the corpus for one of them
 # Shorter words are near to too many: with beginnings of 4 letters and slips in words of 6, `refuse`
 # was read as `refuel` and `firing` as `filing`, which cost 0.4 points of the evidence in long
 # English text.
+# fewest of a word; with two exchanged; of the longer one with one other
 LETTERS, EXCHANGED, SLIP_LETTERS = (
     4,
     5,
     7,
-)  # fewest of a word; with two exchanged; of the longer one with one other
+)
 COMMON = 5, 2 / 3  # beginning that words with other endings share: letters, and of the longer one
 ENDING, ADDED = 5, 3  # longest ending of the question's word, and of the other
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")

@@ -90,9 +90,8 @@ REPORT = (
     "summary",
     "findings",
 )  # what is kept of reports: their lists of ids are longer
-Finding = tuple[
-    float, int, int, Row, str
-]  # score, place of its report, number in it, the report, the text
+# score, place of its report, number in it, the report, the text
+Finding = tuple[float, int, int, Row, str]
 
 
 def similarity(text_terms: str, worth: Mapping[str, float]) -> float:
@@ -100,9 +99,8 @@ def similarity(text_terms: str, worth: Mapping[str, float]) -> float:
     padded, doubled, score = f" {text_terms} ", "", 0.0
     for term, value in worth.items():
         if (word := f" {term} ") in padded:
-            doubled = doubled or padded.replace(
-                " ", "  "
-            )  # so that the blank between two of them counts for both
+            # so that the blank between two of them counts for both
+            doubled = doubled or padded.replace(" ", "  ")
             count = doubled.count(word)
             score += value * (0.5 + 0.5 * (count - 1) / (count + 2))
     return score
@@ -467,6 +465,5 @@ def _point(summary: str, explanation: str) -> tuple[str, str]:
         text = body
     else:
         text = f"**{one_line(summary, 200)}** {body}"
-    return text, " ".join(
-        terms(_IDS.sub("", text))
-    )  # each id has some ten terms, of which none says anything
+    # each id has some ten terms, of which none says anything
+    return text, " ".join(terms(_IDS.sub("", text)))

@@ -134,16 +134,18 @@ WEIGHTS = Weights()
 CONNECTED = frozenset({"link", "shared", "beside", "named"})  # parts of a score that a name brings
 RARE = 1.6  # a name's term is rare from so many times the median worth of a question's terms on
 RERANKED = 50  # passages that a reranker reads
+# of a very long query; most keywords
 QUERY_CHARACTERS, NAME_CHARACTERS, KEYWORDS = (
     20_000,
     4_000,
     20,
-)  # of a very long query; most keywords
+)
 LEADING, CHANCE, CLEAR = 5, 0.5, 0.8  # of `agreement`
+# of `openness`: shares of a question's worth that one passage holds
 WORDS_LACK, WORDS_DECIDE = (
     0.5,
     0.9,
-)  # of `openness`: shares of a question's worth that one passage holds
+)
 ENCYCLOPAEDIC = 0.1  # share of the high passages that name another document's title
 ENTITY = ("id", "n", "key", "title", "type", "description", "names", "frequency", "degree", "terms")
 RANKED = ("id", "key", "names", "frequency", "terms")  # what entities are ranked by
@@ -168,19 +170,15 @@ class Retrieved:
     names: list[Mention] = field(default_factory=list)
     terms: dict[str, float] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
-    near: dict[str, list[str]] = field(
-        default_factory=dict
-    )  # words of the corpus that stand for unknown ones
+    # words of the corpus that stand for unknown ones
+    near: dict[str, list[str]] = field(default_factory=dict)
     considered: dict[str, int] = field(default_factory=dict)
-    named: dict[str, None] = field(
-        default_factory=dict
-    )  # ids that an entity named in the question would have
-    held: dict[str, float] = field(
-        default_factory=dict
-    )  # ids of what the best passages name, with their worth
-    rows: dict[str, dict[str, Any]] = field(
-        default_factory=dict
-    )  # of the entities, by id, columns ENTITY
+    # ids that an entity named in the question would have
+    named: dict[str, None] = field(default_factory=dict)
+    # ids of what the best passages name, with their worth
+    held: dict[str, float] = field(default_factory=dict)
+    # of the entities, by id, columns ENTITY
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     vector: bytes = b""  # of the question
     trust: float = 0.0  # how far the vectors of this index bear out its words, 0 to 1
 

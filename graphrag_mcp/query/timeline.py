@@ -40,9 +40,8 @@ class Statement:
     bare: str = ""  # its text without expressions of time
     form: list[str] = field(default_factory=list)
     words: str = ""
-    about: frozenset[str] = (
-        frozenset()
-    )  # ids of entities: statements on different ones are not compared
+    # ids of entities: statements on different ones are not compared
+    about: frozenset[str] = frozenset()
     days: tuple[tuple[str, str], ...] = ()  # of which it speaks, else on which it was said
     beside: str = ""
 

@@ -60,10 +60,11 @@ def extension(tools: Iterable[Tool]) -> list[Extension]:
     from graphrag_mcp.explorer.page import page
 
     for tool in shown:
+        # some hosts know the flat key
         tool.meta = {
             "ui": {"resourceUri": URI},
             "ui/resourceUri": URI,
-        }  # some hosts know the flat key
+        }
     apps = Apps()
     about = "The knowledge graph as a page: topics, names, sources"
     apps.add_html_resource(

@@ -73,9 +73,10 @@ Listed = argument(
 
 
 def counted(count: int, things: str) -> str:
+    # its patterns are compiled by a call, not when a server starts
     from graphrag_mcp.text.terms import (
         counted as said,
-    )  # its patterns are compiled by a call, not when a server starts
+    )
 
     return said(count, things)
 

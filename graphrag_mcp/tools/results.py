@@ -35,15 +35,15 @@ MOST = 20_000  # tokens of any reply: hosts cut at 25,000
 # file with it, of whose lines (our text is one) its read_file shows 2,000 characters. docs/dev/log.md
 # of 2026-11-22 has the figures.
 SHORT = 2_000
-SHOW_SHORT = re.compile(
-    "visual studio code|code - oss|code-server|vscodium", re.IGNORECASE
-)  # how it calls itself
+# how it calls itself
+SHOW_SHORT = re.compile("visual studio code|code - oss|code-server|vscodium", re.IGNORECASE)
 EXPLORER = "graphrag/explorer"  # in `_meta` of a result: {"view", "corpus"}
 THREADS = 4  # engine calls at a time
 
+# in hints
 ADVISED = re.compile(
     r'\b(?:get_source|get_entity|edit_graph)\((?![^()]*corpus=)(?:[^()"]|"[^"]*")+(?=\))'
-)  # in hints
+)
 
 # What a hint says of the corpus, not of this call: told once in a session.
 OF_CORPUS = re.compile(
@@ -241,9 +241,8 @@ async def serve(
         except GraphRAGError as error:
             if not error.names or "state" not in type(late).model_fields:
                 raise
-            advice = (
-                str(error)[:1].upper() + str(error)[1:]
-            )  # outside the fence; names of documents are within
+            # outside the fence; names of documents are within
+            advice = str(error)[:1].upper() + str(error)[1:]
             result = type(late).model_validate(
                 {"state": "not_found", "text": f"{error.names}.", "hint": advice}
             )

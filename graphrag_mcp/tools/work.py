@@ -87,9 +87,8 @@ async def claim_work(
         )
         result = _claimed(name, found, kind)
         if found.agents and found.remaining and not (found.items or found.held or found.too_long):
-            start.merge_later(
-                app.settings, name, 0
-            )  # the one that took the answers may have left before they were merged
+            # the one that took the answers may have left before they were merged
+            start.merge_later(app.settings, name, 0)
         return result
 
     late = WorkResult(
