@@ -74,12 +74,9 @@ async def local_search(
     graph. Start here. Strong hits come in full, weaker ones as one line; open more with
     get_source(ids=["t33.2"]). For questions whose answer is spread over many documents use
     breadth="sentences" or global_search; for exact strings search_text."""
-    _unasked(
-        answer,
-        response_type=response_type,
-        instructions=instructions,
-        general_knowledge=general_knowledge,
-    )
+    wishes: dict[str, Any] = {"response_type": response_type, "instructions": instructions}
+    wishes["general_knowledge"] = general_knowledge
+    _unasked(answer, **wishes)
     wide = breadth == "sentences" or bool(queries)
     default = WIDE if wide else DEFAULT
     wanted = default if max_tokens == DEFAULT else max_tokens
@@ -109,9 +106,7 @@ async def local_search(
             **given,
             form=Form(*form),
             asker=_asker(ctx, corpus, answer),
-            response_type=response_type,
-            instructions=instructions,
-            general_knowledge=general_knowledge,
+            **wishes,
             on_text=pieces.append,
             seconds=ANSWER_SECONDS,
         )
@@ -142,14 +137,8 @@ async def _several(
         from graphrag_mcp.query.local import several
         from graphrag_mcp.query.passages import Form
 
-        return several(
-            parts,
-            queries,
-            max_tokens=inner,
-            filters=filters,
-            askers=_askers(ctx, parts),
-            form=Form(*form),
-        )
+        given = {"max_tokens": inner, "filters": filters, "askers": _askers(ctx, parts)}
+        return several(parts, queries, **given, form=Form(*form))
 
     def work(snapshot: Snapshot) -> Result:
         return many([("", snapshot)])
@@ -177,12 +166,9 @@ async def global_search(
     """Questions about the whole corpus. What it is about: a map of its topics. A question on one
     topic: what many documents say, by topic, with ids to cite. Not for single facts: local_search."""
     wanted = clamp("level", level, -1, 99)
-    _unasked(
-        answer,
-        response_type=response_type,
-        instructions=instructions,
-        general_knowledge=general_knowledge,
-    )
+    wishes: dict[str, Any] = {"response_type": response_type, "instructions": instructions}
+    wishes["general_knowledge"] = general_knowledge
+    _unasked(answer, **wishes)
     inner, whole = budgets(max_tokens, 3000, corpus, ctx)
     pieces: list[str] = []
     given: dict[str, Any] = {
@@ -204,9 +190,7 @@ async def global_search(
             query,
             **given,
             asker=_asker(ctx, corpus, answer),
-            response_type=response_type,
-            instructions=instructions,
-            general_knowledge=general_knowledge,
+            **wishes,
             on_text=pieces.append,
             seconds=ANSWER_SECONDS,
         )
@@ -319,9 +303,7 @@ async def told(ctx: Ctx, pieces: list[str], call: Awaitable[CallToolResult]) -> 
         new = "".join(pieces[sent:upto])
         if new and time.monotonic() - last >= TELL_EVERY:
             sent, last = upto, time.monotonic()
-            with contextlib.suppress(
-                Exception
-            ):  # a host that stopped listening still gets its result
+            with contextlib.suppress(Exception):  # a client that stopped listening gets its result
                 await ctx.report_progress(sum(map(len, pieces[:upto])), None, new)
 
     async def keep_telling() -> None:
