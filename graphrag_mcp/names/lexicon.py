@@ -1,8 +1,7 @@
 """Word lists of the extractor without a model, from `lexicon.toml`, folded as their text is folded
 before the look-up.
 
-Every list is a hint, never a gate alone: a word that is missing costs one doubtful name.
-"""
+Every list is a hint, never a gate alone: a word that is missing costs one doubtful name."""
 
 from __future__ import annotations
 
@@ -65,9 +64,8 @@ def _kinds(rows: dict[str, str]) -> dict[str, str]:
 # ---- Japanese -----------------------------------------------------------------------------------
 JA_HEADS = _kinds(_LISTS["JA_HEADS"])
 JA_TITLES = sorted(_LISTS["JA_TITLES"].split(), key=lambda word: (-len(word), word))
-JA_ABSTRACT = frozenset(
-    "者値的性力法化率量部会員上中下前後間点面書用品"
-)  # the last sign of no given name
+# the last sign of no given name
+JA_ABSTRACT = frozenset("者値的性力法化率量部会員上中下前後間点面書用品")
 JA_TITLES_KANA = tuple("さん さま ちゃん くん せんせい".split())
 JA_ROLES = sorted(_LISTS["JA_ROLES"].split(), key=lambda word: (-len(word), word))
 JA_DULL = _set("JA_DULL")
@@ -232,9 +230,8 @@ HINDI_OUT = _caseless_words("शहर गाँव गांव कस्बा
 HINDI_BORN = _caseless_words("जन्म मृत्यु निधन विवाह पत्नी पति पुत्र पुत्री पिता माता बेटा बेटी भाई")
 VERBS = _caseless_words(_LISTS["VERBS"])
 CASELESS_GIVEN = _caseless_words(_LISTS["CASELESS_GIVEN"])
-JOINING = _caseless_words(
-    "بن ابن بنت أبو أبي أم عبد آل الدين الله بو بنت בן בת אבו בר"
-)  # the name goes on after these
+# the name goes on after these
+JOINING = _caseless_words("بن ابن بنت أبو أبي أم عبد آل الدين الله بو بنت בן בת אבו בר")
 TWO_WORDS = _caseless_words(
     "نيو سان تل نווה נווה תל בית קרית קריית כפר גבעת רמת בני ראש באר הר גן עין מעלה נוף פתח"
 )

@@ -6,8 +6,7 @@ the file is not there; or when its folder has moved. Unreadable is not gone. Wha
 hand stays out until a call names that file, or gives that text, itself.
 
 A source whose folder is gone is looked for by the hashes of its files. Where too few of them are
-found, nothing is taken for moved; it is said, with what to do.
-"""
+found, nothing is taken for moved; it is said, with what to do."""
 
 from __future__ import annotations
 
@@ -123,18 +122,16 @@ REMOVED = "removed by remove_documents"  # why a file is skipped
 class Plan:
     found: walk.Found
     live: dict[str, dict[str, Any]]  # uri -> {id, file, file_sha, n} of every document there is
-    by_file: dict[str, list[str]] = field(
-        default_factory=dict
-    )  # uri of a file -> uris of its documents
+    # uri of a file -> uris of its documents
+    by_file: dict[str, list[str]] = field(default_factory=dict)
     to_read: list[walk.FoundFile] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     unchanged: int = 0
     errors: list[dict[str, str]] = field(default_factory=list)
     quota: walk.Quota = field(default_factory=lambda: walk.of(Settings()))
     removed: set[str] = field(default_factory=set)  # uris of documents and files that stay out
-    asked: list[str] = field(
-        default_factory=list
-    )  # those that do not any more, since this call names them
+    # those that do not any more, since this call names them
+    asked: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what the one that called has to know
 
     def stays_out(self, uri: str, file: str) -> bool:
@@ -157,9 +154,8 @@ def make(
     edits = edits or Overlay()
     plan.asked = _asked(found, request, edits) if edits.removed else []
     plan.removed = edits.removed.keys() - set(plan.asked)
-    back = {
-        uri for uri in (edits.back() | set(plan.asked)) if "#" in uri and uri not in live
-    }  # rows of tables
+    # rows of tables
+    back = {uri for uri in (edits.back() | set(plan.asked)) if "#" in uri and uri not in live}
     for uri, row in live.items():
         plan.by_file.setdefault(row["file"], []).append(uri)
     present = set()
@@ -295,8 +291,7 @@ def edits(
     """The edits, lost first, then file by file; what cannot be read is added to `plan.errors`.
 
     `again`: uris of documents that are derived again, from the truth, although their files did not
-    change: their chunking or extraction is not what it should be.
-    """
+    change: their chunking or extraction is not what it should be."""
     for uri in sorted(plan.gone):
         yield Edit("gone", uri)
     if again and manifest is not None:

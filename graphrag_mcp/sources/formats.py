@@ -4,8 +4,7 @@ FORMATS.
 A function takes (bytes, suffix) and yields `Piece`s: one for a plain document, one per row for
 tables. It raises ReadError with a reason in plain words. HTML is read in one pass without the
 standard library's HTMLParser, which is quadratic on unclosed tags (`<a<a<a...`: 4.6 s for 80 KB on
-Python 3.11).
-"""
+Python 3.11)."""
 
 from __future__ import annotations
 
@@ -46,9 +45,8 @@ _BLOCK = frozenset(
     "tbody tfoot thead title tr ul".split()
 )
 _GAP = frozenset("p h1 h2 h3 h4 h5 h6 table ul ol dl pre blockquote section article div hr".split())
-_NUMERIC = re.compile(
-    r"&#[xX]?[0-9a-fA-F]{8,}+;?"
-)  # int() refuses thousands of digits; no character has eight
+# int() refuses thousands of digits; no character has eight
+_NUMERIC = re.compile(r"&#[xX]?[0-9a-fA-F]{8,}+;?")
 _SPACE = re.compile(r"[ \t\n\f]+")
 
 
@@ -95,8 +93,7 @@ def readable(markup: str) -> tuple[str, str]:
 
 class _Writer:
     """Collects text between tags; whitespace as a browser shows it, structure as Markdown writes
-    it.
-    """
+    it."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -242,8 +239,7 @@ _ID, _TITLE, _TEXT = ("id", "_id", "doc_id"), ("title",), ("text", "content", "b
 
 def row(values: Mapping[str, Any], number: int) -> Piece:
     """A row as a document: its text column, or all of it as `key: value` lines; other scalars are
-    metadata.
-    """
+    metadata."""
     if len(values) > COLUMNS:
         raise ReadError(f"it has {len(values):,} columns; {COLUMNS:,} are read")
     names = {str(name).strip().casefold(): name for name in reversed(list(values))}
@@ -318,8 +314,7 @@ def _rows(objects: Iterable[Mapping[str, Any]]) -> Iterator[Piece]:
 
 def table(data: bytes, suffix: str) -> Iterator[Piece]:
     """csv and tsv: the first line names the columns; the separator of a csv is the one its first
-    line uses most.
-    """
+    line uses most."""
     text, _ = decode(data)
     first = text.lstrip("\n").partition("\n")[0]
     separator = "\t" if suffix in ("tsv", "tab") else max(",;\t|", key=first.count)
@@ -341,8 +336,7 @@ def table(data: bytes, suffix: str) -> Iterator[Piece]:
 
 def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
     """An array of objects, or {"documents": [...]}, gives rows; an object with a text a document;
-    else text.
-    """
+    else text."""
     text, metadata = decode(data)
     try:
         value = json.loads(text)
@@ -363,8 +357,7 @@ def json_file(data: bytes, suffix: str) -> Iterator[Piece]:
 
 def _alone(values: Mapping[str, Any]) -> Piece | None:
     """The document that a file's only object is: it has a text, and a title or nothing that a row
-    would lose.
-    """
+    would lose."""
     names = {
         name.strip().casefold()
         for name, value in values.items()
@@ -382,8 +375,7 @@ def _alone(values: Mapping[str, Any]) -> Piece | None:
 
 def json_lines(data: bytes, suffix: str) -> Iterator[Piece]:
     """One object a line. A line that is none (a torn last line) is kept as it stands, so that
-    nothing is lost.
-    """
+    nothing is lost."""
     text, metadata = decode(data)
     number = parsed = 0
     pieces: list[Piece] = []

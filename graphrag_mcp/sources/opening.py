@@ -1,8 +1,7 @@
 """Safe opening of files: regular files only, and no link on the way.
 
 A path is opened part by part from the root of the file system, so a folder swapped for a link
-between the check and the reading gives an error; a FIFO or device is never waited for.
-"""
+between the check and the reading gives an error; a FIFO or device is never waited for."""
 
 from __future__ import annotations
 

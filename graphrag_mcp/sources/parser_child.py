@@ -55,8 +55,7 @@ _sealed = False
 
 def _guard(event: str, args: tuple[Any, ...]) -> None:
     """An audit hook: while bytes are parsed only Python's own files can be read, and nothing else
-    be done.
-    """
+    be done."""
     if not _sealed:
         return
     if event == "open":

@@ -2,8 +2,7 @@
 
 The parser is started for the first file that needs it, reused, and ended soon after. A parser that
 dies, hangs or floods costs that one document; what comes back is checked like anything from
-outside.
-"""
+outside."""
 
 from __future__ import annotations
 
@@ -218,8 +217,7 @@ def sha(file: FoundFile) -> str:
 
 def load(file: FoundFile, settings: Settings) -> Iterator[Document]:
     """The documents of a file, none when it is blank. ReadError, whose text is the reason, when it
-    cannot be read.
-    """
+    cannot be read."""
     name = os.path.basename(file.path)
     try:
         data = read(
@@ -288,8 +286,7 @@ def _one_line(title: object) -> str:
 
 def inline(texts: Sequence[InlineText]) -> Iterator[Document]:
     """Texts handed over in a call as documents, blank ones left out; of two with one id the last
-    counts.
-    """
+    counts."""
     documents: dict[str, Document] = {}
     for given in texts:
         text = clean(given.text)

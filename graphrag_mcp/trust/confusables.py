@@ -1,7 +1,6 @@
 """Text in plain letters: lower case, without accents and characters of no width, look-alikes as the
 Latin letter, dash, slash or angle that they look like, escapes decoded; and where each character
-stood.
-"""
+stood."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Text of a document that reads like an instruction to a model, as a call of a tool or as a request
-for secrets, in many languages. Only finds: nothing is removed.
-"""
+for secrets, in many languages. Only finds: nothing is removed."""
 
 from __future__ import annotations
 
@@ -46,8 +45,7 @@ MOST = 8  # places that one pattern is looked for in
 @lru_cache(maxsize=64)
 def suspicions(text: str) -> tuple[tuple[int, str], ...]:
     """(offset, kind) of what reads as meant for a model, in order; of each pattern the first eight
-    places.
-    """
+    places."""
     held = _held(text.lower())
     found: list[tuple[int, str]] = []
     for kind, words, pattern in _PATTERNS:

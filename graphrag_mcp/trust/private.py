@@ -1,6 +1,5 @@
 """File modes of a home: 600 for files, 700 for folders; what an earlier release left open to others
-is closed. Nothing is done on Windows.
-"""
+is closed. Nothing is done on Windows."""
 
 from __future__ import annotations
 
