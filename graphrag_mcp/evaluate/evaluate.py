@@ -32,19 +32,11 @@ from graphrag_mcp.types import Citation, SearchResult
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "question": ("question", "query", "q", "prompt", "input"),
-    "gold": (
-        "gold",
-        "gold_documents",
-        "gold_docs",
-        "documents",
-        "docs",
-        "document",
-        "uris",
-        "uri",
-        "titles",
-        "sources",
-        "source",
-        "supporting_documents",
+    "gold": tuple(
+        (
+            "gold gold_documents gold_docs documents docs document uris uri titles sources "
+            "source supporting_documents"
+        ).split()
     ),
     "evidence": ("evidence", "evidences", "quotes", "quote", "supporting_facts", "contexts"),
     "answer": ("answer", "answers", "answer_aliases", "expected", "expected_answer"),

@@ -16,14 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-TABLES = (
-    "documents",
-    "text_units",
-    "entities",
-    "relationships",
-    "communities",
-    "community_reports",
-    "covariates",
+TABLES = tuple(
+    ("documents text_units entities relationships communities community_reports covariates").split()
 )
 OLD = "create_final_"  # before the names, in 0.x and 1.x
 CHUNKS, DOCS, GRAPH = (

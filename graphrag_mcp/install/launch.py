@@ -26,19 +26,11 @@ PACKAGE = "graphrag-mcp"
 EXTRAS = {"docs": ("markitdown", "pypdfium2", "openpyxl"), "local": ("sentence_transformers",)}
 # What hosts hand on by themselves, as the protocol's own client does.
 HANDED_ON = ("HOME", "LOGNAME", "SHELL", "TERM", "USER")
-HANDED_ON_WINDOWS = (
-    "APPDATA",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "PATHEXT",
-    "PROCESSOR_ARCHITECTURE",
-    "PROGRAMFILES",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "USERNAME",
-    "USERPROFILE",
+HANDED_ON_WINDOWS = tuple(
+    (
+        "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROCESSOR_ARCHITECTURE "
+        "PROGRAMFILES SYSTEMDRIVE SYSTEMROOT TEMP USERNAME USERPROFILE"
+    ).split()
 )
 
 

@@ -199,15 +199,8 @@ _ROW_HEAD = re.compile(
 )
 _HEADING = re.compile(r"(?:id|number)[,|]|#|(?:Reports|Entities|Relationships|Claims|Sources)$")
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
-_ORGANIZATION = (
-    "University",
-    "Company",
-    "Council",
-    "Institute",
-    "Authority",
-    "Society",
-    "Agency",
-    "Cooperative",
+_ORGANIZATION = tuple(
+    "University Company Council Institute Authority Society Agency Cooperative".split()
 )
 
 
@@ -457,15 +450,7 @@ def _profile(messages: Sequence[Message]) -> str:
         role="You are an analyst who reports to readers that know nothing of the documents.",
         rating_criteria="how much the group matters to the rest of the documents",
         claim_description="Statements of fact about someone or something that can be checked.",
-        entity_types=[
-            "person",
-            "organization",
-            "location",
-            "event",
-            "concept",
-            "method",
-            "artifact",
-        ],
+        entity_types="person organization location event concept method artifact".split(),
     )
 
 

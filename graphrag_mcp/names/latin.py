@@ -570,16 +570,8 @@ class Names:
             return True
         if owned in ("college", "hospital", "school", "university", "church"):
             return True
-        return last and owned in (
-            "day",
-            "list",
-            "law",
-            "theorem",
-            "palace",
-            "cathedral",
-            "angels",
-            "cup",
-            "game",
+        return last and owned in tuple(
+            "day list law theorem palace cathedral angels cup game".split()
         )
 
     def _keep(
@@ -666,17 +658,4 @@ _STARTERS_AND_MONTHS = STARTERS | MONTHS
 _CUTTING = _STARTERS_AND_MONTHS | TITLES | {"the", "a", "an", "i", "and", "of"}
 _NEVER_LONE = frozenset(("the", "a", "an", "i", "and", "of"))
 _NEVER_ALONE = TITLES | frozenset("jr sr inc ltd co corp llc bros st mt".split())
-_ABSTRACT = (
-    "ing",
-    "ed",
-    "ly",
-    "ity",
-    "ness",
-    "tion",
-    "ment",
-    "ance",
-    "ence",
-    "ism",
-    "ists",
-    "ings",
-)
+_ABSTRACT = tuple("ing ed ly ity ness tion ment ance ence ism ists ings".split())

@@ -85,24 +85,7 @@ KO_GIVEN = _signs("KO_GIVEN")
 KO_PLACES = _set("KO_PLACES")
 # Syllables that spell foreign names more than Korean words.
 KO_FOREIGN = frozenset("드르스크트프그브즈츠베리델만슨턴톤린네르쿠루레메니코로카타파바")
-KO_ENDINGS = (
-    "다",
-    "는",
-    "한",
-    "된",
-    "고",
-    "며",
-    "던",
-    "지",
-    "게",
-    "서",
-    "할",
-    "될",
-    "인",
-    "하여",
-    "했던",
-    "니다",
-)
+KO_ENDINGS = tuple("다 는 한 된 고 며 던 지 게 서 할 될 인 하여 했던 니다".split())
 KO_COMMON = _set("KO_COMMON")
 
 

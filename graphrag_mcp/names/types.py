@@ -231,16 +231,7 @@ def _said(predicate: str) -> str:
     found = ""
     for word in predicate.split()[:9]:
         kind = HEAD_TYPE.get(word, "")
-        if (found and not kind) or word in (
-            "in",
-            "of",
-            "by",
-            "for",
-            "who",
-            "that",
-            "which",
-            "from",
-        ):
+        if (found and not kind) or word in tuple("in of by for who that which from".split()):
             break
         found = kind or found
     return found

@@ -34,24 +34,12 @@ from graphrag_mcp.types import (
 QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "candidates", "more"}
 # Values that are handed back or looked up as they are; all others are shown as text is, without
 # what cannot be seen.
-EXACT = {
-    "text",
-    "id",
-    "uri",
-    "url",
-    "document_id",
-    "entity_id",
-    "parent",
-    "source",
-    "target",
-    "corpus",
-    "corpora",
-    "next_cursor",
-    "job_id",
-    "session_id",
-    "work_id",
-    "open_node",
-}
+EXACT = set(
+    (
+        "text id uri url document_id entity_id parent source target corpus corpora "
+        "next_cursor job_id session_id work_id open_node"
+    ).split()
+)
 FLAGS = 8  # ids that are named as suspicious
 
 _HEAD = re.compile(

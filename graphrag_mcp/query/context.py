@@ -207,20 +207,11 @@ SHORT = (
     "check",
 )
 # What is shown of a passage, and remembered between searches: without its terms it takes half.
-PASSAGE = (
-    "id",
-    "n",
-    "part",
-    "parts",
-    "document_id",
-    "uri",
-    "title",
-    "char_start",
-    "char_end",
-    "line_start",
-    "line_end",
-    "n_tokens",
-    "text",
+PASSAGE = tuple(
+    (
+        "id n part parts document_id uri title char_start char_end line_start line_end "
+        "n_tokens text"
+    ).split()
 )
 NUMBERS = ("id", "n", "level", "rank", "n_text_units", "title")  # of reports
 FAMILY = ("id", "parent", "children", "size")  # of communities

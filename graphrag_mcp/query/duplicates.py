@@ -138,25 +138,7 @@ WORTH = {
     "title": 0.7,
     "typo": 0.5,
 }
-_SMALL = {
-    "of",
-    "the",
-    "and",
-    "for",
-    "in",
-    "on",
-    "to",
-    "de",
-    "du",
-    "des",
-    "der",
-    "die",
-    "das",
-    "la",
-    "le",
-    "van",
-    "von",
-}
+_SMALL = set("of the and for in on to de du des der die das la le van von".split())
 _HONORIFIC = set("dr prof professor mr mrs ms sir dame captain capt lady lord saint st".split())
 _GLOSS = re.compile(r"[(（]\s*[\"“”'‘’「『《]?\s*([^()（）\n]{1,80}?)\s*[\"“”'‘’」』》]?\s*[)）]")
 _ALSO = re.compile(

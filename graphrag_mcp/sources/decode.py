@@ -33,21 +33,11 @@ _BOMS = (
 _NEVER_TEXT = re.compile(rb"[\x81\x8d\x8f\x90\x9d\xff]")
 # Encodings that files are really met in: among all of Python's, mac_iceland or iso8859_10 too often
 # win on short texts.
-_LEGACY = (
-    "gb18030",
-    "big5",
-    "cp932",
-    "euc_jp",
-    "cp949",
-    "cp1252",
-    "cp1251",
-    "cp1250",
-    "koi8_r",
-    "cp1253",
-    "cp1254",
-    "cp1255",
-    "cp1256",
-    "cp874",
+_LEGACY = tuple(
+    (
+        "gb18030 big5 cp932 euc_jp cp949 cp1252 cp1251 cp1250 koi8_r cp1253 cp1254 cp1255 "
+        "cp1256 cp874"
+    ).split()
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -27,17 +27,7 @@ _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]{0,40}+)(?=[\s/>])")
 _QUOTED_END = re.compile(r"""(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
 _RAW = {  # nothing inside is text for a reader, up to the closing tag
     name: re.compile(rf"</{name}(?=[\s/>])", re.I)
-    for name in (
-        "script",
-        "style",
-        "svg",
-        "template",
-        "iframe",
-        "canvas",
-        "math",
-        "object",
-        "title",
-    )
+    for name in tuple("script style svg template iframe canvas math object title".split())
 }
 _BLOCK = frozenset(
     "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "

@@ -21,33 +21,13 @@ from typing import Any, BinaryIO
 MEMORY = 600_000_000  # bytes on top of what the libraries take themselves
 GROWN = 200_000_000  # this process has grown by so much: the next file gets a new one
 _SECRET_FREE = ("/dev/null", "/dev/urandom")
-_NEVER = (
-    "socket.",
-    "subprocess.",
-    "os.exec",
-    "os.fork",
-    "os.spawn",
-    "os.posix_spawn",
-    "os.system",
-    "os.startfile",
-    "pty.",
-    "os.remove",
-    "os.rename",
-    "os.mkdir",
-    "os.rmdir",
-    "os.link",
-    "os.symlink",
-    "os.truncate",
-    "os.chmod",
-    "os.chown",
-    "shutil.",
-    "tempfile.",
-    "urllib.",
-    "http.",
-    "ftplib.",
-    "smtplib.",
-    "winreg.",
-    "webbrowser.",
+_NEVER = tuple(
+    (
+        "socket. subprocess. os.exec os.fork os.spawn os.posix_spawn os.system "
+        "os.startfile pty. os.remove os.rename os.mkdir os.rmdir os.link os.symlink "
+        "os.truncate os.chmod os.chown shutil. tempfile. urllib. http. ftplib. smtplib. "
+        "winreg. webbrowser."
+    ).split()
 )
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _sealed = False

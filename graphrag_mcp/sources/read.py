@@ -35,16 +35,8 @@ LARGE = 4_000_000
 OUTPUT = 120_000_000  # bytes that a file may become
 PIECES = 200_000  # documents that one file may become
 IDLE = 20.0  # seconds after which a process with nothing to do is ended
-_KEPT = (
-    "PATH",
-    "SYSTEMROOT",
-    "WINDIR",
-    "TEMP",
-    "TMP",
-    "LANG",
-    "LC_ALL",
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
+_KEPT = tuple(
+    "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRARY_PATH".split()
 )
 
 

@@ -50,20 +50,12 @@ _DEPENDENCIES = frozenset(
 )
 # Ordinary words: skipped only where a project file beside them says that a tool writes there. A
 # folder of notes may well be called "build" or "vendor".
-_JS_PY_C = (
-    "package.json",
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "cmakelists.txt",
-    "build.gradle",
-    "build.gradle.kts",
-    "meson.build",
-    "makefile",
-    "gulpfile.js",
-    "pubspec.yaml",
-    "angular.json",
-    "deno.json",
+_JS_PY_C = tuple(
+    (
+        "package.json pyproject.toml setup.py setup.cfg cmakelists.txt build.gradle "
+        "build.gradle.kts meson.build makefile gulpfile.js pubspec.yaml angular.json "
+        "deno.json"
+    ).split()
 )
 _BUILT_BY: dict[str, tuple[str, ...]] = {
     "dist": _JS_PY_C,

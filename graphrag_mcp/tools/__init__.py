@@ -59,49 +59,24 @@ TOOLS: tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...] = (
 # order.
 SETS: dict[str, frozenset[str]] = {
     "core": frozenset(
-        {
-            "index_documents",
-            "local_search",
-            "global_search",
-            "drift_search",
-            "get_entity",
-            "get_community_report",
-            "drift_step",
-            "search_text",
-            "list_documents",
-            "get_source",
-            "explore_graph",
-            "graph_status",
-        }
+        (
+            "index_documents local_search global_search drift_search get_entity "
+            "get_community_report drift_step search_text list_documents get_source "
+            "explore_graph graph_status"
+        ).split()
     ),
     "index": frozenset(
-        {
-            "index_documents",
-            "search_text",
-            "get_entity",
-            "get_source",
-            "graph_status",
-            "cancel_job",
-            "remove_documents",
-            "edit_graph",
-            "claim_work",
-            "submit_work",
-        }
+        (
+            "index_documents search_text get_entity get_source graph_status cancel_job "
+            "remove_documents edit_graph claim_work submit_work"
+        ).split()
     ),
 }
 
 
 # Arguments that only a model of the server uses, and others that are taken but not listed: every
 # character of the list is read by every agent. docs/tools.md has them all.
-MODEL_ONLY = {
-    "answer",
-    "response_type",
-    "instructions",
-    "general_knowledge",
-    "auto",
-    "reduce",
-    "mode",
-}
+MODEL_ONLY = set("answer response_type instructions general_knowledge auto reduce mode".split())
 SELDOM = {
     "local_search": {"keywords", "response_format", "history", "explain"},
     "global_search": {"response_format", "history", "explain"},

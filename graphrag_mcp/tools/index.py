@@ -426,14 +426,8 @@ def status(app: App, corpus: str) -> StatusResult:
 def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     snapshot = app.snapshot(name)
     manifest = snapshot.manifest
-    kinds = (
-        "documents",
-        "text_units",
-        "passages",
-        "entities",
-        "relationships",
-        "communities",
-        "reports",
+    kinds = tuple(
+        "documents text_units passages entities relationships communities reports".split()
     )
     counts = {kind: snapshot.count(kind) for kind in kinds}
     levels: dict[str, int] = {}
@@ -554,17 +548,7 @@ def _job_line(job: Job) -> str:
 
 
 def _view(job: Job) -> dict[str, Any]:
-    shown = (
-        "job_id",
-        "corpus",
-        "status",
-        "phase",
-        "done",
-        "total",
-        "error",
-        "started",
-        "updated",
-        "phases",
-        "repaired",
+    shown = tuple(
+        "job_id corpus status phase done total error started updated phases repaired".split()
     )
     return {name: getattr(job, name) for name in shown}

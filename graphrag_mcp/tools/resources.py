@@ -289,17 +289,7 @@ def job_record(app: App, job_id: str) -> str:
     job = queue.load(app.home, job_id)
     shown = {
         name: getattr(job, name)
-        for name in (
-            "job_id",
-            "corpus",
-            "status",
-            "phase",
-            "done",
-            "total",
-            "error",
-            "started",
-            "updated",
-        )
+        for name in tuple("job_id corpus status phase done total error started updated".split())
     }
     wanted = ("counts", "skipped", "errors", "usage", "degraded", "pending", "losses", "seconds")
     result = {name: job.result[name] for name in wanted if job.result.get(name)}
